@@ -1,0 +1,1 @@
+//! An Amazon States Language engine: durable, served as Step Functions' own protocol.

@@ -1,0 +1,1 @@
+//! The binary slipway: client commands, local mode, delegate.

@@ -1,0 +1,2 @@
+//! The binary `slipway`.
+fn main() {}

@@ -1,0 +1,44 @@
+//! What a lane's state machine is told to do next: the names are those of the states in
+//! `statemachines/lane.asl.json`.
+
+use serde::{Deserialize, Serialize};
+use slipway_model::status::Status;
+
+/// Answer of `Advance`. Serialized as `{"directive": "Sleep", …}`; carries ids only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "directive")]
+pub enum Directive {
+    /// Come back after so many seconds.
+    Sleep {
+        /// 1 to 60.
+        seconds: u64,
+    },
+    /// A delegate has work: run the activity and come back.
+    AwaitDelegate {
+        /// Id of the delegate task; the activity's input.
+        task: String,
+        /// Limit of the wait, in seconds.
+        #[serde(rename = "timeoutSeconds")]
+        timeout_seconds: u64,
+    },
+    /// Run these child lanes side by side and come back.
+    Fork {
+        /// One entry per child lane.
+        lanes: Vec<ChildLane>,
+    },
+    /// The lane has ended.
+    Done {
+        /// How.
+        status: Status,
+    },
+}
+
+/// A child lane of a fork.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildLane {
+    /// Name of the child execution: a repeated start is refused by the service.
+    pub execution: String,
+    /// Lane id, the input of the child.
+    pub lane_id: String,
+}

@@ -1,0 +1,3 @@
+//! Decides what a run does next, and the use cases around it.
+
+pub mod directive;

@@ -1,0 +1,1 @@
+//! Parses and evaluates Harness expressions, `<+...>`. Pure.

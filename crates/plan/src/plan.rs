@@ -1,0 +1,289 @@
+//! The plan: what a run will do, decided before it starts.
+//!
+//! Everything that can be known at the start is a plain value here. What depends on the run (outputs,
+//! statuses) stays text with `<+…>` in it, checked to parse, and is evaluated when its node starts.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use slipway_model::id::{EntityId, NodeId, Scope, StageId};
+
+/// An immutable plan of one run; stored once, by the digest of its canonical JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Version of this layout; a reader refuses a newer one.
+    pub format: u32,
+    /// Where the pipeline lives.
+    pub scope: Scope,
+    /// `identifier` of the pipeline.
+    pub pipeline: EntityId,
+    /// `name` of the pipeline.
+    pub name: String,
+    /// `tags` of the pipeline.
+    pub tags: IndexMap<String, String>,
+    /// Pipeline variables; values may hold expressions. Secret variables hold a secret reference.
+    pub variables: Vec<Variable>,
+    /// Time limit of the whole run.
+    #[serde(with = "seconds")]
+    pub timeout: Duration,
+    /// Stages that run one group after the other; the stages of one group run side by side.
+    pub groups: Vec<Vec<StagePlan>>,
+}
+
+/// One stage of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StagePlan {
+    /// Unique in the plan.
+    pub id: StageId,
+    /// `identifier` in YAML.
+    pub identifier: EntityId,
+    /// `name` in YAML.
+    pub name: String,
+    /// `type` in YAML: `Deployment`, `Custom`, …
+    pub stage_type: String,
+    /// `deploymentType` of a Deployment stage, `ECS` for instance.
+    pub deployment_type: Option<String>,
+    /// Stage variables.
+    pub variables: Vec<Variable>,
+    /// Condition; `None` is Harness's default (run when nothing failed before).
+    pub when: Option<When>,
+    /// `failureStrategies` of the stage.
+    pub failure_strategies: Vec<FailureStrategy>,
+    /// Delegate selectors of the stage.
+    pub delegate_selectors: Vec<String>,
+    /// Time limit of the stage.
+    #[serde(with = "seconds")]
+    pub timeout: Duration,
+    /// The service, for Deployment stages.
+    pub service: Option<ServicePlan>,
+    /// The environment, for Deployment stages.
+    pub environment: Option<EnvironmentPlan>,
+    /// The infrastructure, for Deployment stages.
+    pub infrastructure: Option<InfrastructurePlan>,
+    /// `execution.steps`.
+    pub steps: Vec<Node>,
+    /// `execution.rollbackSteps`.
+    pub rollback_steps: Vec<Node>,
+}
+
+/// A variable of a pipeline, stage or service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Variable {
+    /// `name` in YAML.
+    pub name: String,
+    /// `String`, `Number` or `Secret`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The value, possibly with expressions; for `Secret` the reference of the secret.
+    pub value: Value,
+}
+
+/// A resolved service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServicePlan {
+    /// The reference as the pipeline wrote it.
+    pub reference: String,
+    /// `identifier`.
+    pub identifier: EntityId,
+    /// `name`.
+    pub name: String,
+    /// `serviceDefinition.type`, `ECS` for instance.
+    pub deployment_type: String,
+    /// `tags`.
+    pub tags: IndexMap<String, String>,
+    /// Service variables after overrides.
+    pub variables: Vec<Variable>,
+    /// Manifests after overrides, in order.
+    pub manifests: Vec<ManifestPlan>,
+    /// Primary artifact, with its source.
+    pub artifact: Option<ArtifactPlan>,
+    /// Everything else of `serviceDefinition.spec`, as written (for instance `ecsTaskDefinitionArn`).
+    pub spec: Value,
+}
+
+/// A manifest with its content or with where to get it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ManifestPlan {
+    /// `identifier`.
+    pub identifier: EntityId,
+    /// `type`, `EcsTaskDefinition` for instance.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The store as written: `{type, spec}`; content of `Inline` stores is in `spec.content`.
+    pub store: Value,
+    /// Contents where the plan knows them already (Inline and Harness file store), path and text.
+    pub files: Vec<(String, String)>,
+}
+
+/// A resolved artifact source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArtifactPlan {
+    /// `identifier` of the source.
+    pub identifier: String,
+    /// `type` of the source: `DockerRegistry`, `Ecr`, …
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `spec` of the source, as written.
+    pub spec: Value,
+    /// What `<+artifact.image>` is, possibly with expressions.
+    pub image: Option<String>,
+    /// What `<+artifact.tag>` is, possibly with expressions.
+    pub tag: Option<String>,
+}
+
+/// A resolved environment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EnvironmentPlan {
+    /// `identifier`.
+    pub identifier: EntityId,
+    /// `name`.
+    pub name: String,
+    /// `Production` or `PreProduction`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `tags`.
+    pub tags: IndexMap<String, String>,
+    /// Environment variables.
+    pub variables: Vec<Variable>,
+}
+
+/// A resolved infrastructure definition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InfrastructurePlan {
+    /// `identifier`.
+    pub identifier: EntityId,
+    /// `name`.
+    pub name: String,
+    /// `type`, `ECS` for instance.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Whether several deployments of one service may run at once.
+    pub allow_simultaneous_deployments: bool,
+    /// `spec` with inputs filled in, possibly with expressions (`region`, `cluster`, …).
+    pub spec: Value,
+    /// The connector that `spec.connectorRef` names, for cloud infrastructures.
+    pub connector: Option<ConnectorPlan>,
+}
+
+/// A resolved connector: references to secrets, never secrets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConnectorPlan {
+    /// The reference as written.
+    pub reference: String,
+    /// `type`, `Aws` for instance.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `spec` as written.
+    pub spec: Value,
+}
+
+/// Something that a lane walks over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "node", rename_all = "camelCase")]
+pub enum Node {
+    /// One step.
+    Step(StepPlan),
+    /// A step group: its nodes in order.
+    Group(GroupPlan),
+    /// Branches that run side by side, each a list of nodes.
+    Parallel(ParallelPlan),
+}
+
+/// One step of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepPlan {
+    /// Fully qualified name.
+    pub id: NodeId,
+    /// `identifier`.
+    pub identifier: EntityId,
+    /// `name`.
+    pub name: String,
+    /// `type`, `EcsRollingDeploy` for instance.
+    #[serde(rename = "type")]
+    pub step_type: String,
+    /// `spec` with runtime inputs filled in, possibly with expressions.
+    pub spec: Value,
+    /// Condition.
+    pub when: Option<When>,
+    /// `failureStrategies` of the step.
+    pub failure_strategies: Vec<FailureStrategy>,
+    /// Time limit of the step.
+    #[serde(with = "seconds")]
+    pub timeout: Duration,
+}
+
+/// A step group of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupPlan {
+    /// Fully qualified name.
+    pub id: NodeId,
+    /// `identifier`.
+    pub identifier: EntityId,
+    /// `name`.
+    pub name: String,
+    /// Condition.
+    pub when: Option<When>,
+    /// `failureStrategies` of the group.
+    pub failure_strategies: Vec<FailureStrategy>,
+    /// The nodes, in order.
+    pub nodes: Vec<Node>,
+    /// `rollbackSteps` of the group.
+    pub rollback_steps: Vec<Node>,
+}
+
+/// Branches that run side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ParallelPlan {
+    /// Fully qualified name, made from the place in the YAML.
+    pub id: NodeId,
+    /// The branches.
+    pub branches: Vec<Node>,
+}
+
+/// `when` of a stage, group or step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct When {
+    /// Which status of what came before lets it run.
+    pub status: WhenStatus,
+    /// Further condition, an expression.
+    pub condition: Option<String>,
+}
+
+/// `pipelineStatus` or `stageStatus` of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WhenStatus {
+    /// Nothing failed before.
+    Success,
+    /// Something failed before.
+    Failure,
+    /// In any case.
+    All,
+}
+
+/// One entry of `failureStrategies`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailureStrategy {
+    /// Error types, `AllErrors` for instance.
+    pub errors: Vec<String>,
+    /// `type` of the action, `StageRollback` for instance.
+    pub action: String,
+    /// `spec` of the action, as written.
+    pub spec: Value,
+}
+
+/// Durations as whole seconds.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_u64(d.as_secs())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
+        u64::deserialize(d).map(Duration::from_secs)
+    }
+}

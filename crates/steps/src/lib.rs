@@ -1,0 +1,1 @@
+//! The steps: one folder per swimlane, one registry.

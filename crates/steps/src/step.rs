@@ -1,0 +1,67 @@
+//! What a step is.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use slipway_model::status::Failure;
+
+use crate::context::StepContext;
+
+/// One step type. A new one costs a folder with an implementation, a line in `registry.rs` and a test.
+#[async_trait]
+pub trait Step: Send + Sync {
+    /// `type` in YAML.
+    fn step_type(&self) -> &'static str;
+
+    /// Names of its command units, in order.
+    fn units(&self) -> &'static [&'static str];
+
+    /// Checks the shape of `spec` (expressions unresolved) before a run starts: a message per fault.
+    fn check(&self, spec: &Value) -> Vec<String>;
+
+    /// What undoes it: the step type of its rollback step, or why nothing needs undoing.
+    fn undo(&self) -> Undo;
+
+    /// Does as much as can be done without waiting. Called again with the same `cx.node` after a wait or
+    /// a crash; what it must remember it writes with [`StepContext::save`] before the effect it
+    /// guards, so that doing it twice is doing it once.
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure>;
+
+    /// Called once instead of `advance` when the step must stop early (abort or timeout): releases what
+    /// would go on by itself. The default has nothing to release.
+    async fn stop(&self, _cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// How far a step came.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Progress {
+    /// Ended well; what expressions may read of it (`{"outputVariables": {…}}` under `output`, …).
+    Done(Value),
+    /// Call again after this time.
+    Again(Duration),
+    /// A delegate must do this first; the result is in `cx.delegate_result()` at the next call.
+    Delegate(DelegateWork),
+}
+
+/// Work for a delegate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DelegateWork {
+    /// `ShellScript`, ….
+    pub task_type: String,
+    /// What to do; secrets are references, never values.
+    pub payload: Value,
+    /// Selectors that the delegate must carry.
+    pub selectors: Vec<String>,
+}
+
+/// How a step is undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// By this step type in `rollbackSteps`.
+    Step(&'static str),
+    /// It changes nothing that Slipway answers for, and this is why.
+    Nothing(&'static str),
+}

@@ -1,0 +1,244 @@
+//! What the tables hold, as Rust types. Each is one item unless its doc says otherwise.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use slipway_model::id::{EntityId, LaneId, NodeId, PrincipalId, RunId, Scope, StageId};
+use slipway_model::status::{Failure, Status};
+
+/// A stored entity: the user's YAML verbatim, and what lists and look-ups need of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EntityRecord {
+    /// Where it lives.
+    pub scope: Scope,
+    /// Root key of its YAML: `pipeline`, `service`, `environment`, `infrastructureDefinition`,
+    /// `connector`, `secret`, `organization`, `project`, ….
+    pub kind: String,
+    /// Owner inside the scope where identifiers are unique only below it: the environment of an
+    /// infrastructure; otherwise `None`.
+    pub parent: Option<EntityId>,
+    /// `identifier`.
+    pub id: EntityId,
+    /// `name`.
+    pub name: String,
+    /// `description`.
+    pub description: Option<String>,
+    /// `tags`.
+    pub tags: Vec<(String, String)>,
+    /// `type` of the entity where it has one (connector, environment, infrastructure, service).
+    pub entity_type: Option<String>,
+    /// The text as the user gave it. Stored apart, compressed, when it is large.
+    pub yaml: String,
+    /// Grows by one with each change; updates are conditional on it.
+    pub version: u64,
+    /// Epoch milliseconds.
+    pub created_ms: i64,
+    /// Epoch milliseconds.
+    pub updated_ms: i64,
+}
+
+/// One run of a pipeline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Also the name of the Step Functions execution.
+    pub id: RunId,
+    /// Where the pipeline lives.
+    pub scope: Scope,
+    /// The pipeline.
+    pub pipeline: EntityId,
+    /// Its name when the run began.
+    pub name: String,
+    /// Harness's `runSequence`: 1, 2, … per pipeline.
+    pub sequence: u64,
+    /// Where it stands.
+    pub status: Status,
+    /// Who or what started it: `MANUAL`, `WEBHOOK_CUSTOM`, ….
+    pub trigger_type: String,
+    /// Who started it.
+    pub triggered_by: PrincipalId,
+    /// Epoch milliseconds.
+    pub started_ms: i64,
+    /// Epoch milliseconds, once ended.
+    pub ended_ms: Option<i64>,
+    /// Digest of the pipeline YAML with inputs merged (a blob).
+    pub yaml: String,
+    /// Digest of the runtime inputs as given (a blob), if any.
+    pub inputs: Option<String>,
+    /// Digest of the plan (a blob), once planned.
+    pub plan: Option<String>,
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
+    /// A person asked for it to stop: who, and when (epoch milliseconds).
+    pub abort: Option<(PrincipalId, i64)>,
+    /// Tags of the pipeline at the start.
+    pub tags: Vec<(String, String)>,
+    /// Stages, by id, in the order of the plan, with their status.
+    pub stages: Vec<StageSummary>,
+}
+
+/// What a list of runs shows of a stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageSummary {
+    /// The stage.
+    pub id: StageId,
+    /// Its name.
+    pub name: String,
+    /// Its `type`.
+    pub stage_type: String,
+    /// Where it stands.
+    pub status: Status,
+    /// Epoch milliseconds.
+    pub started_ms: Option<i64>,
+    /// Epoch milliseconds.
+    pub ended_ms: Option<i64>,
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
+}
+
+/// A node of a run: a stage, step group, parallel block or step, in its newest attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeRecord {
+    /// The run.
+    pub run: RunId,
+    /// Fully qualified name in the plan.
+    pub id: NodeId,
+    /// The stage it belongs to.
+    pub stage: StageId,
+    /// The lane that walks it.
+    pub lane: LaneId,
+    /// 0 for the first attempt.
+    pub attempt: u32,
+    /// `identifier`.
+    pub identifier: EntityId,
+    /// `name`.
+    pub name: String,
+    /// Step type; `STAGE`, `STEP_GROUP` or `PARALLEL` for the others.
+    pub node_type: String,
+    /// Where it stands.
+    pub status: Status,
+    /// Epoch milliseconds.
+    pub started_ms: i64,
+    /// Epoch milliseconds, once ended.
+    pub ended_ms: Option<i64>,
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
+    /// The spec with its expressions resolved; secrets stay references.
+    pub spec: Value,
+    /// What expressions may read once it ended (`output`, …).
+    pub outputs: Value,
+    /// What the step wrote to find its way after a wait or a crash, rollback data included.
+    pub progress: Value,
+    /// Command units, in order.
+    pub units: Vec<UnitRecord>,
+    /// Name of the delegate that took its task.
+    pub delegate: Option<String>,
+}
+
+/// A command unit of a step: a section of its log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnitRecord {
+    /// `Execute`, `Prepare Rollback Data`, `Deploy`, ….
+    pub name: String,
+    /// `RUNNING`, `SUCCESS` or `FAILURE`.
+    pub status: String,
+    /// Epoch milliseconds.
+    pub started_ms: i64,
+    /// Epoch milliseconds, once ended.
+    pub ended_ms: Option<i64>,
+}
+
+/// One line of a step's log, in the form of the log service (`API.md` 4.8).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// `INFO`, `WARN` or `ERROR`.
+    pub level: String,
+    /// Text with its line end, secrets masked, at most 60 KiB.
+    pub out: String,
+    /// RFC 3339 with a fraction.
+    pub time: String,
+}
+
+/// An open wait: what completes it, so that an abort or a late fact can find it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaitRecord {
+    /// The run.
+    pub run: RunId,
+    /// The node (or the stage's node) that waits.
+    pub node: NodeId,
+    /// Which attempt of it.
+    pub attempt: u32,
+    /// `delegate`, `resource`, `approval`, ….
+    pub kind: String,
+    /// The task token; never shown by the API. `None` for activities, whose worker holds it.
+    pub token: Option<String>,
+}
+
+/// Work for a delegate, and its result once it has one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DelegateTaskRecord {
+    /// `<run>.<node>.<attempt>`, made by the engine.
+    pub id: String,
+    /// The run.
+    pub run: RunId,
+    /// The node.
+    pub node: NodeId,
+    /// The attempt.
+    pub attempt: u32,
+    /// `ShellScript`, ….
+    pub task_type: String,
+    /// What to do; secrets are references (`secret://…`), resolved when a delegate fetches it.
+    pub payload: Value,
+    /// Selectors that the delegate must carry.
+    pub selectors: Vec<String>,
+    /// Delegate that took it.
+    pub delegate: Option<String>,
+    /// The result, once reported.
+    pub result: Option<Value>,
+    /// Set when nobody needs it any more; the delegate kills the work.
+    pub cancelled: bool,
+}
+
+/// One counted service instance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InstanceRecord {
+    /// Where its service lives.
+    pub scope: Scope,
+    /// The service.
+    pub service: EntityId,
+    /// The environment.
+    pub environment: EntityId,
+    /// The infrastructure.
+    pub infrastructure: EntityId,
+    /// Unique key of the instance in its target: the task ARN for ECS.
+    pub key: String,
+    /// What it is made of, by platform (`taskArn`, `taskDefinitionArn`, `startedBy`, …).
+    pub info: Value,
+    /// The artifact it runs, as far as it can be told.
+    pub artifact: Option<String>,
+    /// Run that deployed it, if it came from one.
+    pub run: Option<RunId>,
+    /// Epoch milliseconds of the sweep that saw it last.
+    pub seen_ms: i64,
+}
+
+/// What the sweep must count: one per service and infrastructure that was ever deployed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeployedRecord {
+    /// Where its service lives.
+    pub scope: Scope,
+    /// The service.
+    pub service: EntityId,
+    /// The environment.
+    pub environment: EntityId,
+    /// The infrastructure.
+    pub infrastructure: EntityId,
+    /// Deployment type, `ECS` for instance.
+    pub deployment_type: String,
+    /// Where and how to look (`region`, `cluster`, `serviceName`, the connector plan): no secrets.
+    pub target: Value,
+    /// Run that deployed last.
+    pub run: RunId,
+    /// Artifact that was deployed last.
+    pub artifact: Option<String>,
+    /// Number of instances at the last sweep, and when it was (epoch milliseconds).
+    pub counted: Option<(u32, i64)>,
+}

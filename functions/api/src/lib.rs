@@ -1,0 +1,1 @@
+//! The REST API, as the official Harness clients speak it.

@@ -1,0 +1,1 @@
+//! Counts service instances, on a schedule and after deployments.

@@ -1,0 +1,1 @@
+//! The function of lanes that need no swimlane of their own.

@@ -1,0 +1,1 @@
+//! The function of the pipeline and stage machines.

@@ -1,0 +1,2 @@
+//! Wires the function to the Lambda runtime.
+fn main() {}
