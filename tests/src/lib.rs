@@ -1,1 +1,1 @@
-//! Whole-system tests.
+//! Whole-system tests live in `tests/tests/`; what they share lives here.
