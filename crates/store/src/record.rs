@@ -92,6 +92,9 @@ pub struct StageSummary {
     pub ended_ms: Option<i64>,
     /// Why it failed, if it did.
     pub failure: Option<Failure>,
+    /// Whether its rollback steps ran: a later stage's `pipelineStatus: Failure` does not see it as failed.
+    #[serde(default)]
+    pub rolled_back: bool,
 }
 
 /// A node of a run: a stage, step group, parallel block or step, in its newest attempt.
