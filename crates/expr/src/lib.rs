@@ -29,7 +29,7 @@ mod limits;
 mod method;
 mod operator;
 mod reference;
-mod secret;
+pub mod secret;
 mod value;
 
 pub use document::evaluate_json;
