@@ -20,17 +20,42 @@ pub enum Directive {
         /// Limit of the wait, in seconds.
         #[serde(rename = "timeoutSeconds")]
         timeout_seconds: u64,
+        /// Longest silence of the delegate, in seconds; less than the limit.
+        #[serde(rename = "heartbeatSeconds")]
+        heartbeat_seconds: u64,
     },
     /// Run these child lanes side by side and come back.
     Fork {
+        /// The parallel block; handed back to `Advance`, so that it knows that the branches were walked.
+        node: String,
         /// One entry per child lane.
         lanes: Vec<ChildLane>,
     },
-    /// The lane has ended.
+    /// The lane has ended well.
     Done {
         /// How.
         status: Status,
     },
+    /// The lane has ended otherwise.
+    Failed {
+        /// How.
+        status: Status,
+    },
+}
+
+impl Directive {
+    /// Names of all directives: those of the states that `Route` leads to.
+    pub const NAMES: &'static [&'static str] =
+        &["AwaitDelegate", "Done", "Failed", "Fork", "Sleep"];
+
+    /// The directive that ends a lane with `status`.
+    pub fn end(status: Status) -> Self {
+        if status.is_good() {
+            Self::Done { status }
+        } else {
+            Self::Failed { status }
+        }
+    }
 }
 
 /// A child lane of a fork.

@@ -1,0 +1,16 @@
+//! What a lane does next: a total function of its plan and of what has happened.
+//!
+//! A lane walks its nodes in order. What has happened is told by facts, one per node; nothing else is
+//! remembered, so a lane that is asked again after a crash answers the same. Pure.
+
+mod facts;
+mod plan;
+mod walk;
+
+pub use facts::{Facts, NodeFact, worst};
+pub(crate) use plan::children;
+pub use plan::{LanePlan, node_id};
+pub use walk::{Halt, Move, Opening, StopReason, next, steps_verdict};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! How stages begin and end: conditions on earlier stages, rolling back, what is left behind. Pure.
+
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::{Node, StagePlan, WhenStatus};
+use slipway_store::record::StageSummary;
+
+use crate::lane::{Facts, Halt, LanePlan, node_id, steps_verdict, worst};
+use crate::name::Lane;
+use crate::strategy::{self, Verdict};
+
+/// Whether a stage runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gate<'p> {
+    /// It runs.
+    Run,
+    /// It does not, and this is why.
+    Skip(String),
+    /// It does if this condition holds.
+    Condition(&'p str),
+}
+
+/// What follows the steps of a stage.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AfterSteps {
+    /// Its rollback steps.
+    RollBack,
+    /// Its end.
+    End(Ending),
+}
+
+/// How a stage or a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ending {
+    /// Its status.
+    pub status: Status,
+    /// Why it failed, and what is left behind.
+    pub failure: Option<Failure>,
+}
+
+/// Decides by `when` whether `stage` runs after `earlier` stages.
+///
+/// `Success`, the default, wants that nothing failed; `Failure` does not see a stage that was rolled back
+/// as failed, but sees one whose failure was ignored (developer.harness.io, *Failure strategies take
+/// precedence over conditional executions*).
+pub fn gate<'p>(stage: &'p StagePlan, earlier: &[StageSummary]) -> Gate<'p> {
+    let wanted = stage
+        .when
+        .as_ref()
+        .map_or(WhenStatus::Success, |w| w.status);
+    let harmed = earlier.iter().any(|stage| !stage.status.is_good());
+    let failed = earlier.iter().any(|stage| {
+        stage.status == Status::IgnoreFailed || (!stage.status.is_good() && !stage.rolled_back)
+    });
+    match wanted {
+        WhenStatus::Success if harmed => {
+            return Gate::Skip("an earlier stage did not succeed".to_owned());
+        }
+        WhenStatus::Failure if !failed => {
+            return Gate::Skip(
+                "no earlier stage failed, and its pipelineStatus is Failure".to_owned(),
+            );
+        }
+        WhenStatus::Success | WhenStatus::Failure | WhenStatus::All => {}
+    }
+    match stage
+        .when
+        .as_ref()
+        .and_then(|when| when.condition.as_deref())
+    {
+        Some(condition) => Gate::Condition(condition),
+        None => Gate::Run,
+    }
+}
+
+/// Decides what follows when the lane of a stage's steps has ended, or was lost.
+pub fn after_steps(stage: &StagePlan, facts: &Facts, now_ms: i64) -> AfterSteps {
+    let lane = steps_lane(stage);
+    let strategies = [stage.failure_strategies.as_slice()];
+    let by_stage = |error, status| strategy::judge(&strategies, error, status, u32::MAX);
+    let (status, rolls_back) = match steps_verdict(&lane, facts, now_ms) {
+        // An abort never rolls back (developer.harness.io, *Abort a pipeline*).
+        Err(()) | Ok(Some(_)) if facts.aborted => (Status::Aborted, false),
+        Ok(None) => (section_status(&stage.steps, facts), false),
+        Ok(Some(Halt::Abort)) => (Status::Aborted, false),
+        Ok(Some(Halt::Failure { rolls_back })) => (section_status(&stage.steps, facts), rolls_back),
+        Ok(Some(Halt::Deadline)) => (
+            worst([section_status(&stage.steps, facts), Status::Expired]),
+            rolls_back(by_stage(ErrorType::Timeout, Status::Expired)),
+        ),
+        Err(()) => (
+            Status::Errored,
+            rolls_back(by_stage(ErrorType::Unknown, Status::Errored)),
+        ),
+    };
+    let ran = steps_that_ran(&stage.steps, facts);
+    if rolls_back && !stage.rollback_steps.is_empty() && !ran.is_empty() {
+        return AfterSteps::RollBack;
+    }
+    let mut failure = failure_of(stage, facts, status);
+    if let Some(failure) = &mut failure
+        && stage.stage_type == "Deployment"
+        && !ran.is_empty()
+    {
+        let ran = ran.join(", ");
+        failure.left_behind = Some(format!("not rolled back; these steps had begun: {ran}"));
+    }
+    AfterSteps::End(Ending { status, failure })
+}
+
+/// Decides how a stage ended whose rollback lane has ended, or was lost.
+pub fn after_rollback(stage: &StagePlan, facts: &Facts, now_ms: i64) -> Ending {
+    let lane = LanePlan::of(stage, &Lane::rollback(&stage.id));
+    let walked = lane.is_some_and(|lane| steps_verdict(&lane, facts, now_ms) == Ok(None));
+    let undone = walked && section_status(&stage.rollback_steps, facts).is_good();
+    let status = match section_status(&stage.steps, facts) {
+        _ if facts.aborted && !undone => Status::Aborted,
+        // The steps' lane was lost, or the stage ran out of time between two steps.
+        status if status.is_good() => Status::Errored,
+        status => status,
+    };
+    let mut failure = failure_of(stage, facts, status);
+    if let Some(failure) = &mut failure {
+        if undone {
+            failure
+                .message
+                .push_str(" The stage was rolled back cleanly.");
+        } else {
+            failure.left_behind = Some(rollback_trouble(stage, facts));
+        }
+    }
+    Ending { status, failure }
+}
+
+/// How a run ended whose stages came out as `stages`; those that never began do not count.
+pub fn run_ending(stages: &[StageSummary], aborted: bool) -> Ending {
+    let begun = || stages.iter().filter(|s| s.status != Status::NotStarted);
+    let unfinished = begun().count() < stages.len();
+    let cut = (aborted && unfinished).then_some(Status::Aborted);
+    let status = worst(begun().map(|stage| stage.status).chain(cut));
+    let failure = begun()
+        .filter(|stage| !stage.status.is_good())
+        .find_map(|stage| stage.failure.clone());
+    Ending { status, failure }
+}
+
+fn steps_lane(stage: &StagePlan) -> LanePlan<'_> {
+    LanePlan {
+        lane: Lane::steps(&stage.id),
+        stage,
+        nodes: &stage.steps,
+        section: &stage.steps,
+        groups: Vec::new(),
+    }
+}
+
+fn rolls_back(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Over {
+            rolls_back: true,
+            ..
+        }
+    )
+}
+
+fn section_status(nodes: &[Node], facts: &Facts) -> Status {
+    worst(nodes.iter().filter_map(|node| facts.status(node_id(node))))
+}
+
+fn failure_of(stage: &StagePlan, facts: &Facts, status: Status) -> Option<Failure> {
+    if status.is_good() {
+        return None;
+    }
+    let first = failed_steps(&stage.steps, facts).into_iter().next();
+    Some(first.unwrap_or_else(|| Failure {
+        error: match status {
+            Status::Expired => ErrorType::Timeout,
+            _ => ErrorType::Unknown,
+        },
+        message: match status {
+            Status::Expired => format!("Stage {} ran out of time.", stage.identifier),
+            Status::Aborted => format!("Stage {} was aborted.", stage.identifier),
+            _ => format!(
+                "Stage {} stopped without an end; its execution in Step Functions has the reason.",
+                stage.identifier
+            ),
+        },
+        left_behind: None,
+    }))
+}
+
+fn rollback_trouble(stage: &StagePlan, facts: &Facts) -> String {
+    let failed = failed_steps(&stage.rollback_steps, facts);
+    match failed.into_iter().next() {
+        Some(failure) => {
+            let more = failure.left_behind.map(|l| format!(" Left behind: {l}"));
+            format!(
+                "rolling back failed. {}{}",
+                failure.message,
+                more.unwrap_or_default()
+            )
+        }
+        None => "rolling back did not come to its end".to_owned(),
+    }
+}
+
+/// Failures of the steps below `nodes`, in order, each with the step's name in front.
+fn failed_steps(nodes: &[Node], facts: &Facts) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    each_step(nodes, &mut |step| {
+        let Some(fact) = facts.nodes.get(&step.id) else {
+            return;
+        };
+        if let (false, Some(failure)) = (fact.status.is_good(), &fact.failure) {
+            let mut failure = failure.clone();
+            failure.message = format!("Step {}: {}", step.identifier, failure.message);
+            failures.push(failure);
+        }
+    });
+    failures
+}
+
+fn steps_that_ran(nodes: &[Node], facts: &Facts) -> Vec<String> {
+    let mut ran = Vec::new();
+    each_step(nodes, &mut |step| {
+        let status = facts.status(&step.id);
+        if status.is_some_and(|status| status != Status::Skipped) {
+            ran.push(step.identifier.to_string());
+        }
+    });
+    ran
+}
+
+/// Visits every step below `nodes`, in the order of the YAML.
+pub(crate) fn each_step<'p>(nodes: &'p [Node], visit: &mut impl FnMut(&'p slipway_plan::StepPlan)) {
+    for node in nodes {
+        match node {
+            Node::Step(step) => visit(step),
+            other => each_step(crate::lane::children(other), visit),
+        }
+    }
+}
