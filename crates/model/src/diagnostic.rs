@@ -232,10 +232,20 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         return None;
     }
     let folded = given.to_lowercase();
+    let distance = |name: &str| {
+        let name = name.to_lowercase();
+        // A beginning that was meant to be the whole name is nearer than its missing letters say.
+        let cut_short = folded.len() >= 4 && name.starts_with(&folded);
+        let distance = if cut_short {
+            1
+        } else {
+            strsim::damerau_levenshtein(&folded, &name)
+        };
+        (distance <= (name.len().max(folded.len()) / 3).max(1)).then_some(distance)
+    };
     known
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&folded, &name.to_lowercase()), name))
-        .filter(|(distance, name)| *distance <= (name.len().max(given.len()) / 3).max(1))
+        .filter_map(|name| Some((distance(name)?, name)))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }

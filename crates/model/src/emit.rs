@@ -90,12 +90,19 @@ fn write_scalar(out: &mut String, text: &str, style: Style, indent: usize) {
 /// Whether a text needs no quotes wherever a value can stand. Stricter than YAML.
 fn is_plain(text: &str) -> bool {
     let inside = |c: char| {
-        c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '<' | '>' | '(' | ')' | '$' | ' ' | '~' | '=')
+        c.is_alphanumeric()
+            || matches!(
+                c,
+                '_' | '-' | '.' | '/' | '+' | '<' | '>' | '(' | ')' | '$' | ' ' | '~' | '='
+            )
     };
-    let first = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '<' | '+' | '$' | '~');
+    let first =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '<' | '+' | '$' | '~');
     text.is_empty()
         || text.starts_with(first) && text.chars().all(inside) && !text.ends_with(' ')
-        || text.starts_with('-') && text.len() > 1 && text[1..].chars().all(|c| c.is_ascii_digit() || c == '.')
+        || text.starts_with('-')
+            && text.len() > 1
+            && text[1..].chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
 /// Whether a text survives as a literal block `|` or `|-`.
@@ -104,8 +111,16 @@ fn is_literal(text: &str) -> bool {
     !body.is_empty()
         && !body.ends_with('\n')
         && !body.starts_with([' ', '\n', '\t'])
-        && body.chars().all(|c| c == '\n' || c == '\t' || !c.is_control() && c != '\u{feff}' && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}'))
-        && !body.lines().any(|line| line.starts_with('\t') || line.trim().is_empty() && !line.is_empty())
+        && body.chars().all(|c| {
+            c == '\n'
+                || c == '\t'
+                || !c.is_control()
+                    && c != '\u{feff}'
+                    && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}')
+        })
+        && !body
+            .lines()
+            .any(|line| line.starts_with('\t') || line.trim().is_empty() && !line.is_empty())
 }
 
 fn write_literal(out: &mut String, text: &str, indent: usize) {
@@ -185,7 +200,8 @@ mod tests {
         leaf.prop_recursive(4, 32, 4, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::btree_map("[a-z:#\\- ]{1,6}|\\PC{1,3}", inner, 0..4).prop_map(|map| json!(map)),
+                prop::collection::btree_map("[a-z:#\\- ]{1,6}|\\PC{1,3}", inner, 0..4)
+                    .prop_map(|map| json!(map)),
             ]
         })
     }

@@ -92,8 +92,25 @@ mod tests {
                     123456789012345678901234567890, \"1\", 'true']";
         let tree = crate::yaml::parse("p", text).unwrap();
         let expected = json!([
-            1, -7, 1.5, true, null, null, "1.10", "1_000", "0o17", "12:30:45", ".inf", "on", "no",
-            "007", "+1", "1e3", "123456789012345678901234567890", "1", "true"
+            1,
+            -7,
+            1.5,
+            true,
+            null,
+            null,
+            "1.10",
+            "1_000",
+            "0o17",
+            "12:30:45",
+            ".inf",
+            "on",
+            "no",
+            "007",
+            "+1",
+            "1e3",
+            "123456789012345678901234567890",
+            "1",
+            "true"
         ]);
         assert_eq!(tree.root().to_json(), expected);
         let back = crate::Tree::from_json("p", &expected).root().to_json();

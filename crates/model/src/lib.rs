@@ -1,12 +1,26 @@
 //! Entities in Harness YAML: parsed with line and column, validated. Pure.
+//!
+//! [`entity::parse`] reads a text into a [`tree::Tree`] that knows the place of every key and value, checks it
+//! against the fields that Harness knows and answers with an [`entity::Parsed`] or with every
+//! [`Diagnostic`] at once. [`inputs`] fills in the runtime inputs of a pipeline. [`render`] shows
+//! diagnostics to people.
 
 pub mod diagnostic;
+pub mod duration;
 pub mod emit;
+pub mod entity;
+mod expression;
 pub mod id;
+pub mod inputs;
 mod json;
+pub mod names;
+pub mod render;
+pub mod schema;
+mod shape;
 pub mod status;
 pub mod tree;
 pub mod yaml;
 
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+pub use entity::{EntityHead, Kind, Parsed};
 pub use tree::{Ref, Tree};

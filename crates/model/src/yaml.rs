@@ -35,7 +35,11 @@ pub fn parse(file: &str, text: &str) -> Result<Tree, Diagnostic> {
         ));
     }
     trees.pop().ok_or_else(|| {
-        let start = Place { file: 0, line: 1, column: 1 };
+        let start = Place {
+            file: 0,
+            line: 1,
+            column: 1,
+        };
         Diagnostic::error(Code::Syntax, file, start, "the text holds no YAML document")
     })
 }
@@ -43,7 +47,11 @@ pub fn parse(file: &str, text: &str) -> Result<Tree, Diagnostic> {
 /// Reads every document of a text, those that hold nothing left out.
 pub fn parse_documents(file: &str, text: &str) -> Result<Vec<Tree>, Diagnostic> {
     if text.len() > MOST_BYTES {
-        let place = Place { file: 0, line: 1, column: 1 };
+        let place = Place {
+            file: 0,
+            line: 1,
+            column: 1,
+        };
         return Err(Diagnostic::error(
             Code::Limit,
             file,
@@ -230,7 +238,11 @@ impl Reader {
             open.key = Some((text, at));
             return Ok(());
         }
-        let size = Size { nodes: 1, bytes: text.len(), depth: 1 };
+        let size = Size {
+            nodes: 1,
+            bytes: text.len(),
+            depth: 1,
+        };
         let node = self.tree.push(at, Data::Scalar(text, style));
         self.anchor(anchor, node, size);
         self.attach(node, size);
@@ -254,8 +266,18 @@ impl Reader {
         }
         let is_map = matches!(data, Data::Map(_));
         let node = self.tree.push(at, data);
-        let size = Size { nodes: 1, bytes: 0, depth: 1 };
-        self.open.push(Open { node, anchor, size, key: None, is_map });
+        let size = Size {
+            nodes: 1,
+            bytes: 0,
+            depth: 1,
+        };
+        self.open.push(Open {
+            node,
+            anchor,
+            size,
+            key: None,
+            is_map,
+        });
         Ok(())
     }
 
@@ -305,7 +327,11 @@ impl Reader {
             Data::Map(entries) => {
                 if let Some((key, key_place)) = open.key.take() {
                     open.size.bytes += key.len();
-                    entries.push(Entry { key, key_place, value: node });
+                    entries.push(Entry {
+                        key,
+                        key_place,
+                        value: node,
+                    });
                 }
             }
             Data::Scalar(..) => {}

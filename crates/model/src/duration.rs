@@ -1,0 +1,102 @@
+//! Durations as Harness writes them: `30s`, `10m`, `1h 30m`, `2d`, `1w`.
+
+use std::time::Duration;
+
+/// Longest duration that is accepted, in seconds: a year, the longest life of a Step Functions execution.
+const LONGEST_SECONDS: u64 = 365 * 24 * 60 * 60;
+
+/// Why a text is no duration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DurationError {
+    /// It does not have the form.
+    #[error(
+        "`{0}` is no duration; write numbers with units w, d, h, m, s such as `30s`, `10m` or `1h 30m`"
+    )]
+    Form(String),
+    /// It is nothing, or longer than a year.
+    #[error("`{0}` is out of range; a duration is from 1 second to 365 days")]
+    Range(String),
+}
+
+/// Reads a duration. Units are `w`, `d`, `h`, `m` and `s`, in any order, with or without spaces between.
+///
+/// # Errors
+/// When the text has another form, or the duration is zero or longer than 365 days.
+pub fn parse(text: &str) -> Result<Duration, DurationError> {
+    let form = || DurationError::Form(crate::diagnostic::shown(text).into_owned());
+    let range = || DurationError::Range(crate::diagnostic::shown(text).into_owned());
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(form());
+    }
+    let mut seconds: u64 = 0;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, after) = rest.split_at(digits);
+        let mut after = after.chars();
+        let unit: u64 = match after.next() {
+            Some('s')
+                if !after
+                    .as_str()
+                    .starts_with(|c: char| c.is_ascii_alphabetic()) =>
+            {
+                1
+            }
+            Some('m') => 60,
+            Some('h') => 3_600,
+            Some('d') => 86_400,
+            Some('w') => 604_800,
+            _ => return Err(form()),
+        };
+        if number.is_empty() {
+            return Err(form());
+        }
+        let part = number.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
+        seconds = part
+            .and_then(|part| seconds.checked_add(part))
+            .filter(|total| *total <= LONGEST_SECONDS)
+            .ok_or_else(range)?;
+        rest = after.as_str().trim_start();
+    }
+    if seconds == 0 {
+        return Err(range());
+    }
+    Ok(Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        let good = [
+            ("10m", 600),
+            ("5s", 5),
+            ("1h 30m", 5_400),
+            ("1h30m", 5_400),
+            ("2d", 172_800),
+            ("1w", 604_800),
+            (" 90s ", 90),
+        ];
+        for (text, seconds) in good {
+            assert_eq!(parse(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in [
+            "",
+            "10",
+            "m",
+            "ten minutes",
+            "10ms",
+            "-1m",
+            "1.5h",
+            "NaN",
+            "10m,",
+        ] {
+            assert_eq!(parse(text), Err(DurationError::Form(text.to_owned())));
+        }
+        for text in ["0s", "400d", "2147483648w", "99999999999999999999s"] {
+            assert_eq!(parse(text), Err(DurationError::Range(text.to_owned())));
+        }
+    }
+}

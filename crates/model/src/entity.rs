@@ -1,0 +1,306 @@
+//! Entities: a YAML text read, checked field by field, with what lists and look-ups need of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
+use crate::id::{EntityId, OrgId, ProjectId};
+use crate::shape;
+use crate::tree::{Place, Ref, Tree};
+use crate::{names, schema, yaml};
+
+/// What an entity is; its name is the root key of its YAML.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    /// `pipeline`
+    Pipeline,
+    /// `service`
+    Service,
+    /// `environment`
+    Environment,
+    /// `infrastructureDefinition`
+    Infrastructure,
+    /// `connector`
+    Connector,
+    /// `secret`
+    Secret,
+    /// `organization`
+    Organization,
+    /// `project`
+    Project,
+    /// `template`: known, not taken by this version.
+    Template,
+    /// `inputSet`: known, not taken by this version.
+    InputSet,
+    /// `overlayInputSet`: known, not taken by this version.
+    OverlayInputSet,
+    /// `trigger`: known, not taken by this version.
+    Trigger,
+    /// `freeze`: known, not taken by this version.
+    Freeze,
+    /// `environmentGroup`: known, not taken by this version.
+    EnvironmentGroup,
+    /// `overrides`: known, not taken by this version.
+    Overrides,
+    /// `serviceOverrides`: known, not taken by this version.
+    ServiceOverrides,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 16] = [
+        Self::Pipeline,
+        Self::Service,
+        Self::Environment,
+        Self::Infrastructure,
+        Self::Connector,
+        Self::Secret,
+        Self::Organization,
+        Self::Project,
+        Self::Template,
+        Self::InputSet,
+        Self::OverlayInputSet,
+        Self::Trigger,
+        Self::Freeze,
+        Self::EnvironmentGroup,
+        Self::Overrides,
+        Self::ServiceOverrides,
+    ];
+
+    /// Root key of its YAML.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Pipeline => "pipeline",
+            Self::Service => "service",
+            Self::Environment => "environment",
+            Self::Infrastructure => "infrastructureDefinition",
+            Self::Connector => "connector",
+            Self::Secret => "secret",
+            Self::Organization => "organization",
+            Self::Project => "project",
+            Self::Template => "template",
+            Self::InputSet => "inputSet",
+            Self::OverlayInputSet => "overlayInputSet",
+            Self::Trigger => "trigger",
+            Self::Freeze => "freeze",
+            Self::EnvironmentGroup => "environmentGroup",
+            Self::Overrides => "overrides",
+            Self::ServiceOverrides => "serviceOverrides",
+        }
+    }
+
+    /// The kind with this root key.
+    pub fn from_key(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.key() == key)
+    }
+}
+
+/// What lists, look-ups and the REST API show of an entity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntityHead {
+    /// What it is.
+    pub kind: Kind,
+    /// `identifier`.
+    pub identifier: EntityId,
+    /// `name`.
+    pub name: String,
+    /// `description`, unless empty.
+    pub description: Option<String>,
+    /// `tags`, in order.
+    pub tags: Vec<(String, String)>,
+    /// `orgIdentifier`.
+    pub org: Option<OrgId>,
+    /// `projectIdentifier`.
+    pub project: Option<ProjectId>,
+    /// `environmentRef` of an infrastructure.
+    pub env_ref: Option<EntityId>,
+    /// `type`: of a connector (`Aws`), environment (`Production`), infrastructure (`ECS`), secret, or of a
+    /// service's definition (`ECS`).
+    pub entity_type: Option<String>,
+}
+
+/// An entity that was read and found well-formed.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// What it is and is called.
+    pub head: EntityHead,
+    /// The document, with the place of every key and value.
+    pub tree: Tree,
+    /// What its author should look at.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Parsed {
+    /// The value under the root key.
+    pub fn body(&self) -> Ref<'_> {
+        body(&self.tree, self.head.kind)
+    }
+
+    /// A value of the entity as JSON, with the types of its fields: what Harness reads as text is a JSON
+    /// string even where it looks like a number.
+    pub fn to_json(&self) -> serde_json::Value {
+        let shape = schema::root(self.head.kind).unwrap_or(shape::Shape::Any);
+        shape::to_json(self.body(), shape)
+    }
+}
+
+fn body(tree: &Tree, kind: Kind) -> Ref<'_> {
+    tree.root().get(kind.key()).unwrap_or(tree.root())
+}
+
+/// Reads a text that holds one entity. `file` names the text in messages.
+///
+/// # Errors
+/// Every fault that was found, at most [`crate::diagnostic::MOST_DIAGNOSTICS`] and one.
+pub fn parse(file: &str, text: &str) -> Result<Parsed, Vec<Diagnostic>> {
+    from_tree(yaml::parse(file, text).map_err(|fault| vec![fault])?)
+}
+
+/// Reads a text that holds one or more entities, each a document of its own.
+///
+/// # Errors
+/// Every fault of every document.
+pub fn parse_documents(file: &str, text: &str) -> Result<Vec<Parsed>, Vec<Diagnostic>> {
+    let trees = yaml::parse_documents(file, text).map_err(|fault| vec![fault])?;
+    let mut faults = Diagnostics::default();
+    let mut entities = Vec::new();
+    if trees.is_empty() {
+        let start = Place {
+            file: 0,
+            line: 1,
+            column: 1,
+        };
+        let message = "the text holds no YAML document";
+        faults.push(Diagnostic::error(Code::Syntax, file, start, message));
+    }
+    for tree in trees {
+        match from_tree(tree) {
+            Ok(entity) => entities.push(entity),
+            Err(found) => faults.extend(found),
+        }
+    }
+    faults.finish(entities).map(|(entities, _)| entities)
+}
+
+/// Checks a document that was read before, or built.
+///
+/// # Errors
+/// Every fault that was found.
+pub fn from_tree(tree: Tree) -> Result<Parsed, Vec<Diagnostic>> {
+    let kind = kind_of(&tree).map_err(|fault| vec![fault])?;
+    let mut found = Diagnostics::default();
+    let Some(shape) = schema::root(kind) else {
+        return Err(vec![unsupported(&tree, kind)]);
+    };
+    let value = body(&tree, kind);
+    shape::check(value, shape, kind.key(), &mut found);
+    if kind == Kind::Pipeline {
+        names::check(value, &mut found);
+    }
+    let head = head_of(value, kind);
+    let (head, warnings) = found.finish(head)?;
+    Ok(Parsed {
+        head,
+        tree,
+        warnings,
+    })
+}
+
+fn kind_of(tree: &Tree) -> Result<Kind, Diagnostic> {
+    let root = tree.root();
+    let keys = || Kind::ALL.map(Kind::key);
+    let expected = format!("one root key of {}", keys().join(", "));
+    if !root.is_map() {
+        let message = format!("{} stands where an entity is expected", root.form());
+        return Err(Diagnostic::about(Code::UnknownKind, tree, message).expected(expected));
+    }
+    let mut entries = root.entries();
+    let Some((key, value)) = entries.next() else {
+        return Err(
+            Diagnostic::about(Code::UnknownKind, tree, "the document is empty").expected(expected),
+        );
+    };
+    let place = root.key_place(key).unwrap_or_default();
+    let Some(kind) = Kind::from_key(key) else {
+        let message = format!("`{}` is no kind of entity", shown(key));
+        let fault =
+            Diagnostic::error(Code::UnknownKind, root.file(), place, message).path(shown(key));
+        return Err(match nearest(key, keys()) {
+            Some(near) => fault.suggest(Some(near)),
+            None => fault.expected(expected),
+        });
+    };
+    if let Some((second, _)) = entries.next() {
+        let place = root.key_place(second).unwrap_or_default();
+        let message = format!(
+            "a second root key, `{}`, stands beside `{key}`",
+            shown(second)
+        );
+        return Err(
+            Diagnostic::error(Code::UnknownKind, root.file(), place, message)
+                .path(shown(second))
+                .expected("one entity per document; separate documents with `---`"),
+        );
+    }
+    if !value.is_map() {
+        let message = format!(
+            "{} stands where the fields of `{key}` are expected",
+            value.form()
+        );
+        return Err(Diagnostic::at(Code::BadValue, value, message));
+    }
+    Ok(kind)
+}
+
+fn unsupported(tree: &Tree, kind: Kind) -> Diagnostic {
+    let value = body(tree, kind);
+    let name = value.get_text("identifier").unwrap_or("without identifier");
+    let message = format!(
+        "`{}` ({}) is known but not supported by this version",
+        kind.key(),
+        shown(name)
+    );
+    Diagnostic::at(Code::NotSupported, value, message)
+}
+
+fn head_of(value: Ref<'_>, kind: Kind) -> EntityHead {
+    let text = |key: &str| {
+        value
+            .get_text(key)
+            .filter(|text| !text.trim().is_empty())
+            .map(str::to_owned)
+    };
+    let identifier = text("identifier").unwrap_or_default();
+    let entity_type = match kind {
+        Kind::Service => value
+            .get("serviceDefinition")
+            .and_then(|definition| definition.get_text("type"))
+            .map(str::to_owned),
+        Kind::Pipeline => None,
+        _ => text("type"),
+    };
+    EntityHead {
+        kind,
+        name: text("name").unwrap_or_else(|| identifier.clone()),
+        identifier: EntityId::new(identifier),
+        description: text("description"),
+        tags: tags(value),
+        org: text("orgIdentifier").map(OrgId::new),
+        project: text("projectIdentifier").map(ProjectId::new),
+        env_ref: text("environmentRef").map(EntityId::new),
+        entity_type,
+    }
+}
+
+/// `tags` of an element.
+pub fn tags(value: Ref<'_>) -> Vec<(String, String)> {
+    let Some(tags) = value.get("tags") else {
+        return Vec::new();
+    };
+    tags.entries()
+        .map(|(key, value)| (key.to_owned(), value.text().unwrap_or_default().to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "entity_tests.rs"]
+mod tests;

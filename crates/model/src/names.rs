@@ -1,0 +1,95 @@
+//! Identifiers inside a pipeline: each must name one thing.
+
+use std::collections::HashMap;
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, shown};
+use crate::tree::Ref;
+
+/// Most stages of a pipeline.
+pub const MOST_STAGES: usize = 256;
+/// Most steps of a pipeline.
+pub const MOST_STEPS: usize = 5_000;
+
+/// Notes identifiers that stand twice where they must be unique (stages in the pipeline; steps and step
+/// groups in the list they are in, branches of `parallel` included), and too many stages or steps.
+pub(crate) fn check(pipeline: Ref<'_>, out: &mut Diagnostics) {
+    let mut names = Names { out, steps: 0 };
+    let mut stages = Vec::new();
+    flatten(pipeline.get("stages"), &mut stages);
+    if stages.len() > MOST_STAGES {
+        let message = format!(
+            "{} stages; a pipeline has at most {MOST_STAGES}",
+            stages.len()
+        );
+        return names
+            .out
+            .push(Diagnostic::at(Code::Limit, pipeline, message).path("pipeline.stages"));
+    }
+    names.unique(&stages, "stage");
+    for stage in stages {
+        if let Some(execution) = stage.at(&["spec", "execution"]) {
+            names.list(execution.get("steps"));
+            names.list(execution.get("rollbackSteps"));
+        }
+    }
+    if names.steps > MOST_STEPS {
+        let message = format!("{} steps; a pipeline has at most {MOST_STEPS}", names.steps);
+        names
+            .out
+            .push(Diagnostic::at(Code::Limit, pipeline, message).path("pipeline.stages"));
+    }
+}
+
+/// Stages, steps and step groups of a list, those in `parallel` included, in order.
+fn flatten<'a>(list: Option<Ref<'a>>, out: &mut Vec<Ref<'a>>) {
+    for item in list.into_iter().flat_map(Ref::items) {
+        for key in ["stage", "step", "stepGroup"] {
+            out.extend(item.get(key).filter(|element| element.is_map()));
+        }
+        flatten(item.get("parallel"), out);
+    }
+}
+
+struct Names<'a> {
+    out: &'a mut Diagnostics,
+    steps: usize,
+}
+
+impl Names<'_> {
+    fn list(&mut self, list: Option<Ref<'_>>) {
+        let mut elements = Vec::new();
+        flatten(list, &mut elements);
+        self.steps += elements.len();
+        self.unique(&elements, "step");
+        for element in elements {
+            self.list(element.get("steps"));
+            self.list(element.get("rollbackSteps"));
+        }
+    }
+
+    fn unique(&mut self, elements: &[Ref<'_>], what: &str) {
+        let mut seen: HashMap<String, Ref<'_>> = HashMap::new();
+        for element in elements {
+            let Some(identifier) = element.get("identifier") else {
+                continue;
+            };
+            let Some(text) = identifier.text().filter(|text| !text.contains("<+")) else {
+                continue;
+            };
+            // Names of executions and log files that differ only in case get mixed up.
+            if let Some(first) = seen.insert(text.to_lowercase(), identifier) {
+                let same = first.text() == Some(text);
+                let place = first.place();
+                let message = format!(
+                    "the {what} `{}` has the same identifier{} as the one at line {}, column {}",
+                    shown(text),
+                    if same { "" } else { ", but for its case," },
+                    place.line,
+                    place.column
+                );
+                self.out
+                    .push(Diagnostic::at(Code::Duplicate, identifier, message));
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Stages and what they run.
+
+use super::{
+    ANY, BOOL, DEPLOYMENT_TYPES, DURATION, FILLED, IDENTIFIER, MARKS, NAME, NOTHING, Object,
+    REFERENCE, Shape, TAGS, TEMPLATE, TEMPLATE_LINK, TEXT, TEXT_OR_TEXTS, TEXTS, TYPE, VARIABLES,
+    flow, infrastructure, object, service, step, typed,
+};
+use crate::shape::Field;
+
+pub(super) const STAGES: Shape = Shape::List(&Shape::Object(&WRAPPER));
+
+object!(WRAPPER, "an item of `stages`", [
+    may "stage": Shape::Object(&STAGE),
+    may "parallel": Shape::List(&Shape::Object(&WRAPPER)),
+    may "insert": ANY,
+], one_of: &["stage", "parallel", "insert"], also: &[&MARKS]);
+
+object!(STAGE, "a stage", [
+    must "identifier": IDENTIFIER,
+    must "name": NAME,
+    may "type": TYPE,
+    may "template": TEMPLATE,
+    may "tags": TAGS,
+    may "variables": VARIABLES,
+    may "when": Shape::Object(&flow::STAGE_WHEN),
+    may "timeout": DURATION,
+    may "skipInstances": BOOL,
+    may "runMode": ANY,
+], one_of: &["type", "template"], also: &[&flow::FLOW, &MARKS], typed: typed(&[
+    ("Deployment", Shape::Object(&DEPLOYMENT)),
+    ("Custom", Shape::Object(&CUSTOM)),
+    ("Approval", Shape::Object(&CUSTOM)),
+    ("Pipeline", Shape::Object(&CHAINED)),
+], &[
+    "CI", "Dynamic", "SecurityTests", "Security", "FeatureFlag", "IACM", "IDP", "DRTest", "CompositeLoadTest",
+]));
+
+object!(CUSTOM, "the spec of a stage", [
+    must "execution": Shape::Object(&step::EXECUTION),
+    may "serviceDependencies": ANY,
+    may "environment": Shape::Object(&ENVIRONMENT),
+], also: &[&MARKS]);
+
+object!(CHAINED, "the spec of a pipeline stage", [
+    must "org": TEXT,
+    must "project": TEXT,
+    must "pipeline": FILLED,
+    may "inputs": ANY,
+    may "pipelineInputs": ANY,
+    may "inputSetReferences": TEXTS,
+    may "outputs": ANY,
+    may "gitBranch": TEXT,
+], also: &[&MARKS]);
+
+object!(DEPLOYMENT, "the spec of a deployment stage", [
+    may "deploymentType": Shape::OneOf(DEPLOYMENT_TYPES),
+    must "execution": Shape::Object(&step::EXECUTION),
+    may "service": Shape::Object(&SERVICE),
+    may "services": Shape::Object(&SERVICES),
+    may "environment": Shape::Object(&ENVIRONMENT),
+    may "environments": Shape::Object(&ENVIRONMENTS),
+    may "environmentGroup": Shape::Object(&ENVIRONMENT_GROUP),
+    may "serviceConfig": Shape::Object(&service::SERVICE_CONFIG),
+    may "infrastructure": Shape::Object(&infrastructure::INLINE),
+    may "customDeploymentRef": Shape::Object(&TEMPLATE_LINK),
+    may "gitOpsEnabled": BOOL,
+    may "serviceDependencies": ANY,
+    may "deploymentMetadata": ANY,
+    may "multiDeploymentConfig": ANY,
+    may "tags": TAGS,
+], also: &[&MARKS]);
+
+object!(SERVICE, "a stage's service", [
+    may "serviceRef": TEXT,
+    may "serviceInputs": ANY,
+    may "gitBranch": TEXT,
+    may "useFromStage": Shape::Object(&FROM_STAGE),
+    may "disableArtifactValidation": BOOL,
+    may "failureStrategies": flow::FAILURE_STRATEGIES,
+], also: &[&MARKS]);
+object!(FROM_STAGE, "`useFromStage`", [must "stage": IDENTIFIER, may "overrides": ANY], also: &[&MARKS]);
+object!(SERVICES, "a stage's services", [
+    may "values": Shape::Or(&Shape::List(&Shape::Object(&SERVICE)), &TEXT),
+    may "useFromStage": Shape::Object(&FROM_STAGE),
+    may "disableArtifactValidation": BOOL,
+    may "failureStrategies": flow::FAILURE_STRATEGIES,
+], also: &[&MARKS]);
+
+object!(ENVIRONMENT, "a stage's environment", [
+    may "environmentRef": TEXT,
+    may "environmentInputs": ANY,
+    may "deployToAll": BOOL,
+    may "gitBranch": TEXT,
+    may "useFromStage": Shape::Object(&FROM_STAGE),
+    may "filters": Shape::Or(&Shape::List(&Shape::Object(&FILTER)), &TEXT),
+    may "gitOpsClusters": ANY,
+    may "infrastructureDefinition": Shape::Or(&Shape::Object(&INFRASTRUCTURE), &TEXT),
+    may "infrastructureDefinitions": Shape::Or(&Shape::List(&Shape::Object(&INFRASTRUCTURE)), &TEXT),
+    may "provisioner": Shape::Object(&step::EXECUTION),
+    may "serviceOverrideInputs": ANY,
+    may "servicesOverrides": ANY,
+    may "failureStrategies": flow::FAILURE_STRATEGIES,
+], also: &[&MARKS]);
+object!(INFRASTRUCTURE, "an infrastructure reference", [must "identifier": REFERENCE, may "inputs": ANY], also: &[&MARKS]);
+object!(FILTER, "a filter", [
+    must "identifier": TEXT,
+    must "type": TYPE,
+    must "entities": TEXTS,
+], also: &[&MARKS], typed: typed(&[
+    ("all", Shape::Object(&NOTHING)),
+    ("tags", Shape::Object(&TAG_FILTER)),
+], &[]));
+object!(TAG_FILTER, "a tag filter", [
+    may "matchType": Shape::OneOf(&["any", "all"]),
+    may "tags": Shape::Or(&TAGS, &TEXT_OR_TEXTS),
+], also: &[&MARKS]);
+object!(ENVIRONMENTS, "a stage's environments", [
+    may "values": Shape::Or(&Shape::List(&Shape::Object(&ENVIRONMENT)), &TEXT),
+    may "filters": Shape::Or(&Shape::List(&Shape::Object(&FILTER)), &TEXT),
+    may "failureStrategies": flow::FAILURE_STRATEGIES,
+], also: &[&MARKS]);
+object!(ENVIRONMENT_GROUP, "a stage's environment group", [
+    must "envGroupRef": REFERENCE,
+    may "deployToAll": BOOL,
+    may "environments": Shape::Or(&Shape::List(&Shape::Object(&ENVIRONMENT)), &TEXT),
+    may "filters": Shape::Or(&Shape::List(&Shape::Object(&FILTER)), &TEXT),
+    may "gitBranch": TEXT,
+    may "failureStrategies": flow::FAILURE_STRATEGIES,
+], also: &[&MARKS]);
