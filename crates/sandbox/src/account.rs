@@ -1,0 +1,274 @@
+//! The account: all of its state, and its advance through time.
+//!
+//! Time-driven changes are discrete events at exact instants that follow from stored state alone, and ids
+//! are drawn from a stored counter. So an account that was killed and opened again goes through the same
+//! changes with the same ids as if nothing had happened, and reading at 10:00 shows the same whether or
+//! not anybody looked at 9:59.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::ecs::cluster::Cluster;
+use crate::ecs::service::Service;
+use crate::ecs::task::Task;
+use crate::ecs::task_definition::TaskDefinition;
+use crate::ecs::{cluster, scheduler, task};
+use crate::error::StoreError;
+use crate::image::ImageRule;
+use crate::pace::Pace;
+use crate::scaling::{Policy, ScalableTarget};
+use crate::sts::{Role, Session};
+use crate::table::{Change, Table};
+
+/// Events that one advance works through before the account gives up catching up with a long absence and
+/// lets what is still due happen now: a service that crashes every second must not make opening take
+/// minutes after a month.
+const CATCH_UP_EVENTS: u32 = 100_000;
+/// Stopped tasks kept at most, whatever their age.
+const STOPPED_TASKS: usize = 2_000;
+
+/// Something that will happen by itself. Ordered, so that events of one instant come in one order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Wake {
+    Task(String),
+    Service(String),
+    Cluster(String),
+}
+
+/// Facts about the account as a whole.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Ledger {
+    /// Ids drawn so far.
+    drawn: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) id: String,
+    pub(crate) pace: Pace,
+    /// The instant that is being lived through: of the event, or of the request.
+    pub(crate) now: Timestamp,
+    pub(crate) clusters: Table<Cluster>,
+    pub(crate) task_definitions: Table<TaskDefinition>,
+    pub(crate) services: Table<Service>,
+    pub(crate) tasks: Table<Task>,
+    pub(crate) scalable_targets: Table<ScalableTarget>,
+    pub(crate) scaling_policies: Table<Policy>,
+    pub(crate) sessions: Table<Session>,
+    pub(crate) roles: Table<Role>,
+    pub(crate) images: Table<ImageRule>,
+    ledger: Table<Ledger>,
+    agenda: BTreeSet<(Timestamp, Wake)>,
+    /// Stopped tasks by the time they stopped, to forget the oldest first.
+    stopped: BTreeSet<(Timestamp, String)>,
+}
+
+impl Account {
+    pub(crate) fn new(id: String, pace: Pace, now: Timestamp) -> Self {
+        Self {
+            id,
+            pace,
+            now,
+            clusters: Table::new("cluster"),
+            task_definitions: Table::new("task-definition"),
+            services: Table::new("service"),
+            tasks: Table::new("task"),
+            scalable_targets: Table::new("scalable-target"),
+            scaling_policies: Table::new("scaling-policy"),
+            sessions: Table::new("session"),
+            roles: Table::new("role"),
+            images: Table::new("image"),
+            ledger: Table::new("ledger"),
+            agenda: BTreeSet::new(),
+            stopped: BTreeSet::new(),
+        }
+    }
+
+    /// Takes in one stored entity. Entities of kinds that this version does not know are left alone.
+    pub(crate) fn load(&mut self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        let _known = self.clusters.load(key, value)?
+            || self.task_definitions.load(key, value)?
+            || self.services.load(key, value)?
+            || self.tasks.load(key, value)?
+            || self.scalable_targets.load(key, value)?
+            || self.scaling_policies.load(key, value)?
+            || self.sessions.load(key, value)?
+            || self.roles.load(key, value)?
+            || self.images.load(key, value)?
+            || self.ledger.load(key, value)?;
+        Ok(())
+    }
+
+    /// Rebuilds what is derived from stored entities. To be called once after the last [`Self::load`].
+    pub(crate) fn loaded(&mut self) {
+        for (key, row) in self.tasks.iter() {
+            if let Some(due) = row.due {
+                self.agenda.insert((due, Wake::Task(key.clone())));
+            }
+            if let Some(at) = row.stopped_at {
+                self.stopped.insert((at, key.clone()));
+            }
+        }
+        for (key, row) in self.services.iter() {
+            if let Some(due) = row.due {
+                self.agenda.insert((due, Wake::Service(key.clone())));
+            }
+        }
+        for (key, row) in self.clusters.iter() {
+            if let Some(due) = row.due {
+                self.agenda.insert((due, Wake::Cluster(key.clone())));
+            }
+        }
+    }
+
+    /// What changed since the last call.
+    pub(crate) fn changes(&mut self) -> Result<Vec<Change>, StoreError> {
+        let mut changes = Vec::new();
+        self.clusters.changes(&mut changes)?;
+        self.task_definitions.changes(&mut changes)?;
+        self.services.changes(&mut changes)?;
+        self.tasks.changes(&mut changes)?;
+        self.scalable_targets.changes(&mut changes)?;
+        self.scaling_policies.changes(&mut changes)?;
+        self.sessions.changes(&mut changes)?;
+        self.roles.changes(&mut changes)?;
+        self.images.changes(&mut changes)?;
+        self.ledger.changes(&mut changes)?;
+        Ok(changes)
+    }
+
+    /// Lets go of what changed, for an account that lives in memory only.
+    pub(crate) fn forget_changes(&mut self) {
+        self.clusters.forget_changes();
+        self.task_definitions.forget_changes();
+        self.services.forget_changes();
+        self.tasks.forget_changes();
+        self.scalable_targets.forget_changes();
+        self.scaling_policies.forget_changes();
+        self.sessions.forget_changes();
+        self.roles.forget_changes();
+        self.images.forget_changes();
+        self.ledger.forget_changes();
+    }
+
+    /// Rows that changed since the last commit, roughly.
+    pub(crate) fn pending(&self) -> usize {
+        self.tasks.pending() + self.services.pending() + self.sessions.pending()
+    }
+
+    /// When the next event is due.
+    pub(crate) fn next_event(&self) -> Option<Timestamp> {
+        self.agenda.first().map(|(at, _)| *at)
+    }
+
+    /// Lives through everything that is due up to `to`.
+    pub(crate) fn advance(&mut self, to: Timestamp) {
+        let mut left = CATCH_UP_EVENTS;
+        while self.next_event().is_some_and(|at| at <= to) {
+            let Some((at, wake)) = self.agenda.pop_first() else {
+                break;
+            };
+            let on_time = left > 0;
+            left = left.saturating_sub(1);
+            self.now = self.now.max(if on_time { at } else { to });
+            match wake {
+                Wake::Task(key) => {
+                    if self.tasks.get(&key).is_some_and(|row| row.due == Some(at)) {
+                        task::advance(self, &key);
+                    }
+                }
+                Wake::Service(key) => {
+                    if self
+                        .services
+                        .get(&key)
+                        .is_some_and(|row| row.due == Some(at))
+                    {
+                        scheduler::tick(self, &key);
+                    }
+                }
+                Wake::Cluster(key) => cluster::forget(self, &key, at),
+            }
+        }
+        self.now = self.now.max(to);
+    }
+
+    /// The instant `after` from now; never now itself, so that no chain of events can stand still.
+    pub(crate) fn later(&self, after: Duration) -> Timestamp {
+        let after = SignedDuration::try_from(after.max(Duration::from_millis(1)))
+            .unwrap_or(SignedDuration::MAX);
+        self.now.checked_add(after).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Notes when a task, service or cluster wants to be looked at; the entity's own `due` decides.
+    pub(crate) fn schedule(&mut self, at: Timestamp, wake: Wake) {
+        self.agenda.insert((at, wake));
+    }
+
+    /// Notes that a task has stopped, and forgets the oldest when there are too many.
+    pub(crate) fn task_stopped(&mut self, key: &str) {
+        self.stopped.insert((self.now, key.to_owned()));
+        while self.stopped.len() > STOPPED_TASKS {
+            if let Some((_, oldest)) = self.stopped.pop_first() {
+                self.tasks.take(&oldest);
+            }
+        }
+    }
+
+    /// Forgets a stopped task.
+    pub(crate) fn forget_task(&mut self, key: &str) {
+        if let Some(task) = self.tasks.take(key)
+            && let Some(at) = task.stopped_at
+        {
+            self.stopped.remove(&(at, key.to_owned()));
+        }
+    }
+
+    /// Draws a number. The same account draws the same numbers in the same order, so whole runs repeat.
+    fn draw(&mut self) -> [u8; 32] {
+        let mut ledger = self.ledger.take("account").unwrap_or_default();
+        ledger.drawn += 1;
+        let digest = Sha256::digest(format!("{}/{}", self.id, ledger.drawn));
+        self.ledger.put("account".to_owned(), ledger);
+        digest.into()
+    }
+
+    /// Lower-case hexadecimal digits, at most 64.
+    pub(crate) fn draw_hex(&mut self, digits: usize) -> String {
+        use std::fmt::Write;
+        let mut text = String::new();
+        for byte in self.draw() {
+            let _infallible = write!(text, "{byte:02x}");
+        }
+        text.truncate(digits);
+        text
+    }
+
+    pub(crate) fn draw_uuid(&mut self) -> String {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&self.draw()[..16]);
+        uuid::Builder::from_random_bytes(bytes)
+            .into_uuid()
+            .to_string()
+    }
+
+    /// A number of 19 digits, as deployment ids have.
+    pub(crate) fn draw_digits(&mut self) -> u64 {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.draw()[..8]);
+        1_000_000_000_000_000_000 + u64::from_be_bytes(bytes) % 8_000_000_000_000_000_000
+    }
+
+    /// Upper-case letters and digits, as access keys have.
+    pub(crate) fn draw_key(&mut self, length: usize) -> String {
+        const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+        let bytes = self.draw();
+        let letters = bytes.iter().cycle().zip(0..length);
+        letters
+            .map(|(byte, _)| char::from(LETTERS[usize::from(byte % 32)]))
+            .collect()
+    }
+}

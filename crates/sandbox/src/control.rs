@@ -1,0 +1,135 @@
+//! `/_sandbox/…`: the account's own controls on HTTP, for tests and demonstrations.
+//!
+//! | path | GET | PUT | DELETE |
+//! |---|---|---|---|
+//! | `/_sandbox/faults` | faults in force | add a [`Fault`] | `?id=` one, or all |
+//! | `/_sandbox/images` | rules | set an [`ImageRule`] | `?image=` one, or all |
+//! | `/_sandbox/roles` | roles with conditions | set a [`RoleRule`] | `?arn=` one, or all |
+//! | `/_sandbox/calls` | recent calls, `?service=&operation=` | | |
+
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::error::StoreError;
+use crate::fault::Fault;
+use crate::image::ImageRule;
+use crate::{ActiveFault, Call, Sandbox};
+
+/// A role with conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RoleRule {
+    /// ARN of the role.
+    pub arn: String,
+    /// The external id that `AssumeRole` must give.
+    #[serde(default)]
+    pub external_id: Option<String>,
+    /// Whether nobody may assume the role.
+    #[serde(default)]
+    pub denied: bool,
+}
+
+pub(crate) fn routes() -> Router<Sandbox> {
+    Router::new()
+        .route(
+            "/_sandbox/faults",
+            get(faults).put(add_fault).delete(remove_faults),
+        )
+        .route(
+            "/_sandbox/images",
+            get(images).put(set_image).delete(remove_images),
+        )
+        .route(
+            "/_sandbox/roles",
+            get(roles).put(set_role).delete(remove_roles),
+        )
+        .route("/_sandbox/calls", get(calls))
+}
+
+/// What a control request names; which member counts depends on the path.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Selection {
+    id: Option<u64>,
+    image: Option<String>,
+    arn: Option<String>,
+    service: Option<String>,
+    operation: Option<String>,
+}
+
+async fn faults(State(sandbox): State<Sandbox>) -> Json<Vec<ActiveFault>> {
+    Json(sandbox.faults().list())
+}
+
+async fn add_fault(State(sandbox): State<Sandbox>, Json(fault): Json<Fault>) -> Response {
+    let id = sandbox.faults().add(fault);
+    Json(json!({"id": id})).into_response()
+}
+
+async fn remove_faults(
+    State(sandbox): State<Sandbox>,
+    Query(selection): Query<Selection>,
+) -> StatusCode {
+    match selection.id {
+        None => sandbox.faults().clear(),
+        Some(id) if !sandbox.faults().remove(id) => return StatusCode::NOT_FOUND,
+        Some(_) => {}
+    }
+    StatusCode::NO_CONTENT
+}
+
+async fn images(State(sandbox): State<Sandbox>) -> Json<Vec<ImageRule>> {
+    Json(sandbox.images())
+}
+
+async fn set_image(State(sandbox): State<Sandbox>, Json(rule): Json<ImageRule>) -> Response {
+    done(sandbox.set_image(rule))
+}
+
+async fn remove_images(
+    State(sandbox): State<Sandbox>,
+    Query(selection): Query<Selection>,
+) -> Response {
+    done(sandbox.remove_images(selection.image.as_deref()))
+}
+
+async fn roles(State(sandbox): State<Sandbox>) -> Json<Vec<RoleRule>> {
+    Json(sandbox.roles())
+}
+
+async fn set_role(State(sandbox): State<Sandbox>, Json(rule): Json<RoleRule>) -> Response {
+    done(sandbox.set_role(rule))
+}
+
+async fn remove_roles(
+    State(sandbox): State<Sandbox>,
+    Query(selection): Query<Selection>,
+) -> Response {
+    done(sandbox.remove_roles(selection.arn.as_deref()))
+}
+
+async fn calls(
+    State(sandbox): State<Sandbox>,
+    Query(selection): Query<Selection>,
+) -> Json<Vec<Call>> {
+    let mut calls = sandbox.calls();
+    calls.retain(|call| {
+        let same = |wanted: &Option<String>, found: &str| {
+            wanted.as_deref().is_none_or(|wanted| wanted == found)
+        };
+        same(&selection.service, call.service) && same(&selection.operation, &call.operation)
+    });
+    Json(calls)
+}
+
+fn done(result: Result<(), StoreError>) -> Response {
+    match result {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}

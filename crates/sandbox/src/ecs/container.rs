@@ -1,0 +1,97 @@
+//! Containers of a task, and what their images make of the task.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::task_definition::ContainerSpec;
+use crate::account::Account;
+use crate::image::{self, ImageBehaviour};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Container {
+    pub(crate) spec: ContainerSpec,
+    pub(crate) arn: String,
+    pub(crate) digest: String,
+    /// Set once the container has been started.
+    pub(crate) runtime_id: Option<String>,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) reason: Option<String>,
+}
+
+/// What will become of a task, decided when its images are pulled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+pub(crate) enum Fate {
+    #[default]
+    Runs,
+    PullFails {
+        container: usize,
+    },
+    Exits {
+        container: usize,
+        code: i32,
+    },
+    ExitsLater {
+        container: usize,
+        code: i32,
+    },
+    Unhealthy,
+}
+
+/// The fate of a task with these containers: the worst of any. A container that is not essential does not
+/// end its task by ending.
+pub(crate) fn fate(account: &Account, containers: &[Container]) -> Fate {
+    let fates = containers.iter().enumerate().map(|(container, one)| {
+        let rules = account.images.iter().map(|(_, rule)| rule);
+        let (behaviour, code) = image::behaviour(rules, &one.spec.image);
+        match behaviour {
+            ImageBehaviour::PullFails => (4, Fate::PullFails { container }),
+            ImageBehaviour::Exits if one.spec.essential => (3, Fate::Exits { container, code }),
+            ImageBehaviour::Unhealthy if one.spec.essential => (2, Fate::Unhealthy),
+            ImageBehaviour::ExitsLater if one.spec.essential => {
+                (1, Fate::ExitsLater { container, code })
+            }
+            _ => (0, Fate::Runs),
+        }
+    });
+    fates
+        .max_by_key(|(weight, _)| *weight)
+        .map_or(Fate::Runs, |(_, fate)| fate)
+}
+
+/// What AWS says when the image of `container` does not exist (Fargate platform 1.4).
+pub(crate) fn pull_error(container: &Container) -> String {
+    let reference = image::reference(&container.spec.image);
+    format!(
+        "CannotPullContainerError: pull image manifest has been retried 1 time(s): \
+         failed to resolve ref {reference}: {reference}: not found"
+    )
+}
+
+impl Container {
+    /// As `DescribeTasks` shows it.
+    pub(crate) fn view(&self, task_arn: &str, status: &str, health: &str, net: Value) -> Value {
+        let mut view = json!({
+            "containerArn": self.arn,
+            "taskArn": task_arn,
+            "name": self.spec.name,
+            "image": self.spec.image,
+            "lastStatus": status,
+            "networkBindings": [],
+            "networkInterfaces": net,
+            "healthStatus": if self.spec.has_health_check { health } else { "UNKNOWN" },
+            "cpu": "0",
+        });
+        if let Some(id) = &self.runtime_id {
+            view["runtimeId"] = json!(id);
+            view["imageDigest"] = json!(self.digest);
+        }
+        if let Some(code) = self.exit_code {
+            view["exitCode"] = json!(code);
+        }
+        if let Some(reason) = &self.reason {
+            view["reason"] = json!(reason);
+        }
+        view
+    }
+}

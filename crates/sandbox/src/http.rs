@@ -1,0 +1,261 @@
+//! AWS's protocols on HTTP: JSON 1.1 for ECS and Application Auto Scaling, Query for STS.
+//!
+//! The signature of a request says who calls and in which region; it is **not verified**, so the port
+//! belongs on a loopback address.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde_json::Value;
+
+use crate::Sandbox;
+use crate::account::Account;
+use crate::call::Call;
+use crate::caller::{Caller, credential};
+use crate::error::ApiError;
+use crate::fault::FaultEffect;
+use crate::fields::{Document, Fields};
+use crate::sts::{self, Form};
+use crate::{control, ecs, scaling};
+
+/// Largest request, bytes. The largest that AWS takes here is a task definition of 64 KiB.
+const LARGEST: usize = 1 << 20;
+
+pub(crate) fn router(sandbox: Sandbox) -> Router {
+    Router::new()
+        .route("/", post(aws))
+        .merge(control::routes())
+        .layer(DefaultBodyLimit::max(LARGEST))
+        .with_state(sandbox)
+}
+
+/// One request, told apart by its headers.
+enum Request {
+    Json {
+        service: &'static str,
+        operation: String,
+        body: Bytes,
+    },
+    Query(Form),
+}
+
+impl Request {
+    fn read(headers: &HeaderMap, body: Bytes) -> Result<Self, ApiError> {
+        let Some(target) = headers.get("x-amz-target") else {
+            return Ok(Self::Query(Form::parse(&body)));
+        };
+        let target = target.to_str().unwrap_or_default();
+        let (service, operation) = target.split_once('.').unwrap_or((target, ""));
+        let service = match service {
+            ecs::TARGET => "ecs",
+            scaling::TARGET => "application-autoscaling",
+            _ => return Err(ecs::unknown(target)),
+        };
+        Ok(Self::Json {
+            service,
+            operation: operation.to_owned(),
+            body,
+        })
+    }
+
+    fn service(&self) -> &'static str {
+        match self {
+            Self::Json { service, .. } => service,
+            Self::Query(_) => "sts",
+        }
+    }
+
+    fn operation(&self) -> &str {
+        match self {
+            Self::Json { operation, .. } => operation,
+            Self::Query(form) => form.get("Action").unwrap_or_default(),
+        }
+    }
+
+    /// Operations that only read have names that say so.
+    fn changes(&self) -> bool {
+        let reads = ["Describe", "List", "Get"];
+        !reads.iter().any(|verb| self.operation().starts_with(verb))
+    }
+
+    fn carry_out(&self, account: &mut Account, caller: &Caller) -> Result<String, ApiError> {
+        match self {
+            Self::Json {
+                service,
+                operation,
+                body,
+            } => {
+                let document = parse(body)?;
+                let fields = Fields(&document);
+                let answer = match *service {
+                    "ecs" => ecs::call(account, caller, operation, fields),
+                    _ => scaling::call(account, caller, operation, fields),
+                };
+                answer.map(|answer| answer.to_string())
+            }
+            Self::Query(form) => {
+                let result = sts::call(account, caller, form)?;
+                Ok(result.response(self.operation(), &request_id()))
+            }
+        }
+    }
+}
+
+fn parse(body: &[u8]) -> Result<Document, ApiError> {
+    if body.is_empty() {
+        return Ok(Document::new());
+    }
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(document)) => Ok(document),
+        Ok(_) => Err(ApiError::serialization("The request is not a structure.")),
+        Err(error) => Err(ApiError::serialization(format!(
+            "The request is not JSON: {error}"
+        ))),
+    }
+}
+
+fn request_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+async fn aws(
+    State(sandbox): State<Sandbox>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let Ok(body) = body else {
+        let message = format!("The request is larger than {LARGEST} bytes or was cut off.");
+        return json_error(&ApiError {
+            code: "RequestEntityTooLargeException",
+            status: 413,
+            message,
+        });
+    };
+    let request = match Request::read(&headers, body) {
+        Ok(request) => request,
+        Err(error) => return json_error(&error),
+    };
+    let is_query = matches!(request, Request::Query(_));
+    match answer(&sandbox, &headers, request).await {
+        Answer::Body(body) if is_query => respond(200, "text/xml", body),
+        Answer::Body(body) => respond(200, "application/x-amz-json-1.1", body),
+        Answer::Error(error) if is_query => {
+            let (status, body) = sts::error_xml(&error, &request_id());
+            respond(status, "text/xml", body)
+        }
+        Answer::Error(error) => json_error(&error),
+        Answer::Cut => cut(),
+    }
+}
+
+enum Answer {
+    Body(String),
+    Error(ApiError),
+    Cut,
+}
+
+async fn answer(sandbox: &Sandbox, headers: &HeaderMap, request: Request) -> Answer {
+    let (service, operation) = (request.service(), request.operation().to_owned());
+    let fault = sandbox.faults().hit(service, &operation);
+    if let Some(FaultEffect::Latency { millis }) = fault {
+        sandbox.clock().sleep(Duration::from_millis(millis)).await;
+    }
+    let mut call = Call {
+        service,
+        operation,
+        principal: String::new(),
+        at: sandbox.clock().now(),
+        error: None,
+    };
+    let done = serve(sandbox, headers, request, fault.as_ref(), &mut call).await;
+    call.error = done.as_ref().err().map(|error| error.code.to_owned());
+    let cut = matches!(fault, Some(FaultEffect::Cut { .. }));
+    if cut {
+        call.error = Some("connection cut".to_owned());
+    }
+    sandbox.log_call(call);
+    match done {
+        _ if cut => Answer::Cut,
+        Ok(body) => Answer::Body(body),
+        Err(error) => Answer::Error(error),
+    }
+}
+
+/// Identifies the caller, applies the fault, carries the request out.
+async fn serve(
+    sandbox: &Sandbox,
+    headers: &HeaderMap,
+    request: Request,
+    fault: Option<&FaultEffect>,
+    call: &mut Call,
+) -> Result<String, ApiError> {
+    let Some(mut credential) = credential(headers) else {
+        return Err(ApiError::client(
+            "MissingAuthenticationTokenException",
+            "Missing Authentication Token",
+        ));
+    };
+    if credential.region.is_empty() {
+        credential.region = sandbox.region();
+    }
+    let caller = sandbox.read(|account| sts::identify(account, credential))?;
+    call.principal.clone_from(&caller.arn);
+    let action = format!("{}:{}", call.service, call.operation);
+    match fault {
+        Some(FaultEffect::Throttle) => {
+            return Err(ApiError::client("ThrottlingException", "Rate exceeded"));
+        }
+        Some(FaultEffect::AccessDenied) => {
+            let message = format!(
+                "User: {} is not authorized to perform: {action} because no identity-based policy \
+                 allows the {action} action",
+                caller.arn
+            );
+            return Err(ApiError::client("AccessDeniedException", message));
+        }
+        Some(FaultEffect::ServerError) => {
+            return Err(ApiError::server(
+                "Service Unavailable. Please try again later.",
+            ));
+        }
+        Some(FaultEffect::ExpiredCredentials) => return Err(ApiError::expired()),
+        Some(FaultEffect::Cut { after: false }) => return Ok(String::new()),
+        Some(FaultEffect::Cut { after: true } | FaultEffect::Latency { .. }) | None => {}
+    }
+    let changes = request.changes();
+    sandbox
+        .serve(changes, move |account| request.carry_out(account, &caller))
+        .await
+}
+
+fn json_error(error: &ApiError) -> Response {
+    let body = serde_json::json!({"__type": error.code, "message": error.message});
+    let mut response = respond(error.status, "application/x-amz-json-1.1", body.to_string());
+    response
+        .headers_mut()
+        .insert("x-amzn-errortype", HeaderValue::from_static(error.code));
+    response
+}
+
+fn respond(status: u16, content_type: &'static str, body: String) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, [(header::CONTENT_TYPE, content_type)], body).into_response();
+    if let Ok(id) = HeaderValue::from_str(&request_id()) {
+        response.headers_mut().insert("x-amzn-requestid", id);
+    }
+    response
+}
+
+/// A response that breaks off: the server closes the connection when the body fails.
+fn cut() -> Response {
+    let broken = futures::stream::once(async {
+        Err::<Bytes, _>(std::io::Error::from(std::io::ErrorKind::ConnectionReset))
+    });
+    Response::new(Body::from_stream(broken))
+}
