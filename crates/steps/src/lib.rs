@@ -1,1 +1,24 @@
 //! The steps: one folder per swimlane, one registry.
+//!
+//! A step is a small state machine over what it saved ([`step::Step::advance`]); the lane loop of the
+//! functions calls it, waits where it says so, and calls it again. [`context::StepContext`] is all that a
+//! step can touch.
+
+pub mod aws;
+pub mod context;
+pub mod delegate;
+pub mod ecs;
+pub mod instances;
+pub mod http;
+mod log;
+mod names;
+pub mod registry;
+pub mod secrets;
+pub mod shell;
+pub mod step;
+mod variable;
+pub mod wait;
+
+pub use context::{Expressions, StepContext, StepInput, StepServices};
+pub use registry::{STEPS, Swimlane, find, runnable, swimlane};
+pub use step::{DelegateWork, Progress, Step, Undo};

@@ -20,6 +20,12 @@ pub trait Step: Send + Sync {
     /// Checks the shape of `spec` (expressions unresolved) before a run starts: a message per fault.
     fn check(&self, spec: &Value) -> Vec<String>;
 
+    /// Top-level fields of `spec` whose expressions the step resolves itself, because they read what it
+    /// only learns while it runs (`assertion`). The lane loop leaves them in `cx.spec()` as written.
+    fn own_expressions(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// What undoes it: the step type of its rollback step, or why nothing needs undoing.
     fn undo(&self) -> Undo;
 
@@ -38,7 +44,8 @@ pub trait Step: Send + Sync {
 /// How far a step came.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
-    /// Ended well; what expressions may read of it (`{"outputVariables": {…}}` under `output`, …).
+    /// Ended well; what expressions may read below the step's name: `{"output": {…}, …}`, stored as the
+    /// record's `outputs`.
     Done(Value),
     /// Call again after this time.
     Again(Duration),

@@ -1,0 +1,149 @@
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn names_in_both_cases_and_nulls_and_types_become_what_aws_wants() {
+    let text = r"
+Family: web
+cpu: 256
+memory: '512'
+pidMode:
+requiresCompatibilities: [FARGATE]
+containerDefinitions:
+- name: nginx
+  image: nginx:1.27
+  essential: 'true'
+  cpu: '0'
+  portMappings:
+  - ContainerPort: 80
+  environment:
+  - {name: RETRIES, value: 3}
+  dockerLabels: {stage: null, team: 7}
+  command:
+tags: []
+";
+    let given = read("task.yaml", text).expect("YAML");
+    let Conformed { document, notes } = conform("RegisterTaskDefinition", given).expect("it fits");
+    assert_eq!(
+        document,
+        json!({
+            "family": "web",
+            "cpu": "256",
+            "memory": "512",
+            "requiresCompatibilities": ["FARGATE"],
+            "containerDefinitions": [{
+                "name": "nginx",
+                "image": "nginx:1.27",
+                "essential": true,
+                "cpu": 0,
+                "portMappings": [{"containerPort": 80}],
+                "environment": [{"name": "RETRIES", "value": "3"}],
+                "dockerLabels": {"team": "7"},
+            }],
+            "tags": [],
+        })
+    );
+    assert_eq!(notes, Vec::<String>::new());
+}
+
+#[test]
+fn a_typo_is_refused_with_the_nearest_name_and_a_new_field_is_sent() {
+    let given = json!({
+        "family": "web",
+        "containerDefinition": [],
+        "quantumMode": {"entangled": true, "phase": null},
+        "memory": [512],
+        "volumes": [{"name": "v", "host": {"sourcepath": "/x"}}],
+    });
+    let faults = conform("RegisterTaskDefinition", given).expect_err("two typos, one wrong type");
+    insta::assert_snapshot!(faults.join("\n"), @r"
+    `containerDefinition` is not a field of RegisterTaskDefinition; did you mean `containerDefinitions`?
+    `memory` is a list; a text is expected
+    `volumes[0].host.sourcepath` is not a field of HostVolumeProperties; did you mean `sourcePath`?
+    ");
+
+    let newer = json!({"family": "web", "quantumMode": {"entangled": true, "phase": null}});
+    let Conformed { document, notes } = conform("RegisterTaskDefinition", newer).expect("sent");
+    assert_eq!(document["quantumMode"], json!({"entangled": true}));
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].contains("quantumMode"), "{}", notes[0]);
+}
+
+#[test]
+fn plain_scalars_are_typed_and_quoted_ones_are_texts() {
+    let table = [
+        ("a: 12", json!(12)),
+        ("a: '12'", json!("12")),
+        ("a: 012345678901", json!("012345678901")),
+        ("a: 1.5", json!(1.5)),
+        ("a: -3", json!(-3)),
+        ("a: yes", json!("yes")),
+        ("a: true", json!(true)),
+        ("a: ~", json!(null)),
+        ("a: 12:30:45", json!("12:30:45")),
+        ("a: <+x.y>", json!("<+x.y>")),
+        ("{\"a\": \"1\"}", json!("1")),
+        ("a: .inf", json!(".inf")),
+        ("a: 1e999", json!("1e999")),
+    ];
+    for (text, expected) in table {
+        assert_eq!(read("t.yaml", text).expect(text)["a"], expected, "{text}");
+    }
+    assert!(
+        read("t.yaml", "a: [")
+            .expect_err("not YAML")
+            .contains("t.yaml")
+    );
+}
+
+#[test]
+fn every_shape_that_is_named_is_listed() {
+    for (shape, fields) in shapes() {
+        assert!(!fields.is_empty(), "{shape}");
+        for (field, kind) in fields {
+            let mut kind = kind;
+            while let Kind::List(inner) | Kind::Map(inner) = kind {
+                kind = inner;
+            }
+            if let Kind::Shape(target) = kind {
+                assert!(shapes().contains_key(target), "{shape}.{field}: {target}");
+            }
+        }
+    }
+}
+
+/// The SDK carries the names of its own requests: an update of it that brings new fields must bring them
+/// here too.
+#[test]
+fn the_list_has_every_field_of_the_sdk() {
+    use aws_sdk_ecs::operation as ecs;
+    let requests = [
+        (
+            "RegisterTaskDefinition",
+            ecs::register_task_definition::RegisterTaskDefinitionInput::SCHEMA,
+        ),
+        (
+            "CreateService",
+            ecs::create_service::CreateServiceInput::SCHEMA,
+        ),
+        (
+            "UpdateService",
+            ecs::update_service::UpdateServiceInput::SCHEMA,
+        ),
+        (
+            "ContainerDefinition",
+            aws_sdk_ecs::types::ContainerDefinition::SCHEMA,
+        ),
+    ];
+    for (shape, schema) in requests {
+        let ours: Vec<&str> = fields(shape).collect();
+        for member in schema.members() {
+            let name = member.member_name().expect("a member has a name");
+            assert!(
+                ours.contains(&name),
+                "{shape} lacks {name}: add it to shapes.txt"
+            );
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! AWS's errors as failures of a step: what was being done, why it failed, what to do.
+
+use std::error::Error;
+use std::fmt;
+
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use slipway_model::status::{ErrorType, Failure};
+
+/// What a call was for, in words that follow "Cannot".
+pub struct Doing<'a>(&'a dyn fmt::Display);
+
+impl<'a> Doing<'a> {
+    /// `doing` completes the sentence "Cannot …".
+    pub fn with(doing: &'a dyn fmt::Display) -> Self {
+        Self(doing)
+    }
+}
+
+/// Codes that mean that nobody knows who is calling.
+const AUTHENTICATION: &[&str] = &[
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "IncompleteSignature",
+    "InvalidClientTokenId",
+    "InvalidSignatureException",
+    "MissingAuthenticationToken",
+    "MissingAuthenticationTokenException",
+    "RequestExpired",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+];
+
+/// Codes that mean that the caller is known and may not.
+const AUTHORIZATION: &[&str] = &[
+    "AccessDenied",
+    "AccessDeniedException",
+    "NotAuthorized",
+    "OptInRequired",
+    "UnauthorizedOperation",
+];
+
+/// Codes that mean too many calls.
+const THROTTLED: &[&str] = &[
+    "LimitExceeded",
+    "RequestLimitExceeded",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequestsException",
+];
+
+/// The AWS error code of `error`, if AWS answered with one.
+pub fn code<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Option<&str> {
+    error.as_service_error().and_then(|error| error.code())
+}
+
+/// `error` as the failure of a step.
+pub fn failure<E>(doing: Doing<'_>, error: SdkError<E, HttpResponse>) -> Failure
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let doing = doing.0;
+    let Some(service) = error.as_service_error() else {
+        return unanswered(doing, &error);
+    };
+    let code = service.code().unwrap_or("no code").to_owned();
+    let message = service
+        .message()
+        .unwrap_or("AWS gave no message")
+        .to_owned();
+    let (kind, advice) = advice(&code);
+    Failure {
+        error: kind,
+        message: format!("Cannot {doing}: {message} ({code}).{advice}"),
+        left_behind: None,
+    }
+}
+
+fn advice(code: &str) -> (ErrorType, &'static str) {
+    if AUTHENTICATION.contains(&code) {
+        return (
+            ErrorType::Authentication,
+            " AWS does not accept the credentials of the infrastructure's connector: check its keys, \
+             or renew them when they have expired.",
+        );
+    }
+    if AUTHORIZATION.contains(&code) {
+        return (
+            ErrorType::Authorization,
+            " Allow the action in the policies of the connector's role or user, service control \
+             policies included.",
+        );
+    }
+    if THROTTLED.contains(&code) {
+        return (
+            ErrorType::Unknown,
+            " AWS still refused after all retries because of too many calls in this account and \
+             region: run fewer deployments at once, or set a longer backoff in the connector.",
+        );
+    }
+    let advice = match code {
+        "ClusterNotFoundException" => {
+            " Create the cluster, or correct `cluster` and `region` of the infrastructure definition."
+        }
+        "ServerException" | "InternalFailure" | "ServiceUnavailable" => {
+            " AWS had an error of its own, also after all retries: try again."
+        }
+        _ => "",
+    };
+    (ErrorType::Unknown, advice)
+}
+
+/// No answer that could be read: not sent, not reached, timed out, cut off.
+fn unanswered<E: Error + Send + Sync + 'static>(
+    doing: &dyn fmt::Display,
+    error: &SdkError<E, HttpResponse>,
+) -> Failure {
+    let (kind, what, advice) = match error {
+        SdkError::TimeoutError(_) => (
+            ErrorType::Connectivity,
+            "AWS did not answer in time",
+            " Check the network and that the region is right.",
+        ),
+        SdkError::DispatchFailure(failure) if failure.is_user() || failure.is_other() => (
+            ErrorType::Authentication,
+            "the request could not be prepared",
+            " Check the credentials of the infrastructure's connector.",
+        ),
+        SdkError::DispatchFailure(_) => (
+            ErrorType::Connectivity,
+            "AWS cannot be reached",
+            " Check the network, the region and the endpoint.",
+        ),
+        SdkError::ResponseError(_) => (
+            ErrorType::Connectivity,
+            "the answer cannot be read",
+            " Whether AWS did what was asked is not known; a retry looks first.",
+        ),
+        _ => (
+            ErrorType::Authentication,
+            "the request could not be prepared",
+            "",
+        ),
+    };
+    Failure {
+        error: kind,
+        message: format!("Cannot {doing}: {what}: {}.{advice}", causes(error)),
+        left_behind: None,
+    }
+}
+
+/// The chain of causes below `error`, which itself says only "dispatch failure" or the like.
+fn causes(error: &dyn Error) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if texts.last() != Some(&text) {
+            texts.push(text);
+        }
+        next = cause.source();
+    }
+    if texts.is_empty() {
+        return error.to_string();
+    }
+    texts.join(": ")
+}

@@ -1,0 +1,312 @@
+//! Accounts that are deployed to: clients with the credentials of the infrastructure's connector, never
+//! with the function's own.
+
+mod credentials;
+pub mod document;
+pub mod error;
+mod runtime;
+pub mod wire;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use aws_credential_types::Credentials;
+use aws_sdk_ecs::config::{
+    BehaviorVersion, Region, SharedCredentialsProvider, SharedHttpClient,
+    StalledStreamProtectionConfig,
+};
+use jiff::{SignedDuration, Timestamp};
+use secrecy::ExposeSecret;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use slipway_clock::Clock;
+use slipway_model::id::Scope;
+use slipway_model::status::Failure;
+use slipway_plan::ConnectorPlan;
+use tokio::sync::Mutex;
+
+use crate::secrets::Secrets;
+use credentials::{Base, ConnectorCredentials, refused};
+pub use runtime::Backoff;
+use runtime::{ClockSleep, ClockTime, timeouts};
+
+/// Assumed-role credentials that end sooner than this are renewed before use.
+const RENEW_BEFORE: SignedDuration = SignedDuration::from_mins(5);
+
+/// Number of clients that are kept; more connectors than that are made anew each time.
+const MOST_CACHED: usize = 256;
+
+/// What `InheritFromDelegate` inherits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ambient {
+    /// The credentials of this machine, found as every AWS tool finds them.
+    Host,
+    /// The same, but only to assume the connector's role: a Lambda function must never deploy with a role
+    /// of its own.
+    HostToAssumeRoles,
+    /// Fixed ones that mean nothing: the target is the sandbox, and no real credential may reach it.
+    Sandbox,
+}
+
+/// Where target accounts are.
+#[derive(Clone, Debug)]
+pub struct TargetConfig {
+    /// Endpoint of all target services instead of AWS's own; the sandbox in local mode.
+    pub endpoint_url: Option<String>,
+    /// HTTP client instead of the SDK's; the in-process sandbox in local mode.
+    pub http_client: Option<SharedHttpClient>,
+    /// What `InheritFromDelegate` inherits.
+    pub ambient: Ambient,
+}
+
+impl TargetConfig {
+    /// From the environment of a function: `SLIPWAY_TARGET_ENDPOINT` moves the target services, and
+    /// inside Lambda (`AWS_LAMBDA_FUNCTION_NAME`) the ambient role only assumes other roles.
+    pub fn from_env() -> Self {
+        let endpoint_url = std::env::var("SLIPWAY_TARGET_ENDPOINT")
+            .ok()
+            .filter(|url| !url.is_empty());
+        let ambient = if endpoint_url.is_some() {
+            Ambient::Sandbox
+        } else if std::env::var_os("AWS_LAMBDA_FUNCTION_NAME").is_some() {
+            Ambient::HostToAssumeRoles
+        } else {
+            Ambient::Host
+        };
+        Self {
+            endpoint_url,
+            http_client: None,
+            ambient,
+        }
+    }
+}
+
+/// Clients of one account and region.
+#[derive(Clone, Debug)]
+pub struct AwsTarget {
+    /// Amazon ECS.
+    pub ecs: aws_sdk_ecs::Client,
+    /// Application Auto Scaling.
+    pub scaling: aws_sdk_applicationautoscaling::Client,
+    /// The region.
+    pub region: String,
+}
+
+/// Makes and keeps clients of target accounts, one per connector, credential and region.
+#[derive(Clone)]
+pub struct AwsTargets(Arc<Inner>);
+
+struct Inner {
+    config: TargetConfig,
+    clock: Clock,
+    cache: Mutex<HashMap<String, Cached>>,
+}
+
+struct Cached {
+    target: AwsTarget,
+    ends: Option<Timestamp>,
+}
+
+impl AwsTargets {
+    /// Targets at the places that `config` names.
+    pub fn new(config: TargetConfig, clock: Clock) -> Self {
+        Self(Arc::new(Inner {
+            config,
+            clock,
+            cache: Mutex::new(HashMap::new()),
+        }))
+    }
+
+    /// Clients for `connector`, whose spec with expressions resolved is `spec`, in `region`.
+    ///
+    /// `scope` is where the connector's reference was written. Fails with `Authentication` when the
+    /// credentials cannot be had, and says which connector and why.
+    pub async fn target(
+        &self,
+        connector: &ConnectorPlan,
+        spec: &Value,
+        scope: &Scope,
+        region: &str,
+        secrets: &mut Secrets<'_>,
+    ) -> Result<AwsTarget, Failure> {
+        if region.trim().is_empty() {
+            return Err(refused(connector, "the infrastructure names no region"));
+        }
+        let (connector_scope, _) = scope.resolve(&connector.reference);
+        let wanted = ConnectorCredentials::read(connector, spec, &connector_scope, secrets).await?;
+        let key = self.key(connector, &connector_scope, spec, &wanted, region);
+        let mut cache = self.0.cache.lock().await;
+        let now = self.0.clock.now();
+        if let Some(known) = cache.get(&key) {
+            let fresh = known
+                .ends
+                .is_none_or(|ends| ends.duration_since(now) > RENEW_BEFORE);
+            if fresh {
+                return Ok(known.target.clone());
+            }
+        }
+        let (provider, ends) = self.provider(connector, &wanted, region).await?;
+        let target = self.clients(&provider, region, &wanted.backoff);
+        if cache.len() >= MOST_CACHED {
+            cache.clear();
+        }
+        let cached = Cached {
+            target: target.clone(),
+            ends,
+        };
+        cache.insert(key, cached);
+        Ok(target)
+    }
+
+    /// A digest, so that no secret stays in memory as a key.
+    fn key(
+        &self,
+        connector: &ConnectorPlan,
+        scope: &Scope,
+        spec: &Value,
+        wanted: &ConnectorCredentials,
+        region: &str,
+    ) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |part: &str| {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        };
+        add(&connector.reference);
+        add(&format!("{scope:?}"));
+        add(&spec.to_string());
+        add(region);
+        if let Base::Keys {
+            access_key,
+            secret_key,
+            session_token,
+        } = &wanted.base
+        {
+            add(access_key.expose_secret());
+            add(secret_key.expose_secret());
+            add(session_token
+                .as_ref()
+                .map_or("", |token| token.expose_secret()));
+        }
+        hash.finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+
+    async fn provider(
+        &self,
+        connector: &ConnectorPlan,
+        wanted: &ConnectorCredentials,
+        region: &str,
+    ) -> Result<(SharedCredentialsProvider, Option<Timestamp>), Failure> {
+        let base = self.base(connector, wanted, region).await?;
+        let Some(role) = &wanted.role else {
+            return Ok((base, None));
+        };
+        let sts = aws_sdk_sts::Client::from_conf(configure!(
+            aws_sdk_sts::Config::builder(),
+            self,
+            base,
+            region,
+            wanted.backoff
+        ));
+        let assumed = role.assume(&sts, connector, region).await?;
+        let ends = assumed
+            .expiry()
+            .and_then(|ends| Timestamp::try_from(ends).ok());
+        Ok((SharedCredentialsProvider::new(assumed), ends))
+    }
+
+    async fn base(
+        &self,
+        connector: &ConnectorPlan,
+        wanted: &ConnectorCredentials,
+        region: &str,
+    ) -> Result<SharedCredentialsProvider, Failure> {
+        match (&wanted.base, self.0.config.ambient) {
+            (
+                Base::Keys {
+                    access_key,
+                    secret_key,
+                    session_token,
+                },
+                _,
+            ) => Ok(SharedCredentialsProvider::new(Credentials::new(
+                access_key.expose_secret(),
+                secret_key.expose_secret(),
+                session_token
+                    .as_ref()
+                    .map(|token| token.expose_secret().to_owned()),
+                None,
+                "slipway-connector",
+            ))),
+            (Base::Ambient, Ambient::Sandbox) => Ok(SharedCredentialsProvider::new(
+                Credentials::new("AKIASLIPWAYSANDBOX00", "sandbox", None, None, "sandbox"),
+            )),
+            (Base::Ambient, Ambient::HostToAssumeRoles) if wanted.role.is_none() => Err(refused(
+                connector,
+                "it inherits the credentials of the delegate, and a Lambda function deploys with a \
+                 role of the target account only: give the connector a crossAccountAccess role",
+            )),
+            (Base::Ambient, Ambient::Host | Ambient::HostToAssumeRoles) => {
+                let chain =
+                    aws_config::default_provider::credentials::DefaultCredentialsChain::builder()
+                        .region(Region::new(region.to_owned()))
+                        .build()
+                        .await;
+                Ok(SharedCredentialsProvider::new(chain))
+            }
+        }
+    }
+
+    fn clients(
+        &self,
+        provider: &SharedCredentialsProvider,
+        region: &str,
+        backoff: &Backoff,
+    ) -> AwsTarget {
+        let ecs = configure!(
+            aws_sdk_ecs::Config::builder(),
+            self,
+            provider.clone(),
+            region,
+            backoff
+        );
+        let scaling = configure!(
+            aws_sdk_applicationautoscaling::Config::builder(),
+            self,
+            provider.clone(),
+            region,
+            backoff
+        );
+        AwsTarget {
+            ecs: aws_sdk_ecs::Client::from_conf(ecs),
+            scaling: aws_sdk_applicationautoscaling::Client::from_conf(scaling),
+            region: region.to_owned(),
+        }
+    }
+}
+
+/// Each SDK crate has a builder type of its own with the same methods.
+macro_rules! configure {
+    ($builder:expr, $targets:expr, $provider:expr, $region:expr, $backoff:expr) => {{
+        let mut builder = $builder
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new($region.to_owned()))
+            .credentials_provider($provider)
+            .retry_config($backoff.retry_config())
+            .timeout_config(timeouts())
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .sleep_impl(ClockSleep($targets.0.clock.clone()))
+            .time_source(ClockTime($targets.0.clock.clone()));
+        if let Some(url) = &$targets.0.config.endpoint_url {
+            builder = builder.endpoint_url(url);
+        }
+        if let Some(http) = &$targets.0.config.http_client {
+            builder = builder.http_client(http.clone());
+        }
+        builder.build()
+    }};
+}
+use configure;

@@ -1,0 +1,407 @@
+//! All that a step can touch while it runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use slipway_clock::Clock;
+use slipway_model::id::{NodeId, RunId};
+use slipway_model::status::{ErrorType, Failure};
+use slipway_plan::{Plan, StagePlan, StepPlan};
+use slipway_store::record::{DeployedRecord, InstanceRecord, NodeRecord, UnitRecord};
+use slipway_store::{Store, StoreError};
+
+use crate::aws::{AwsTarget, AwsTargets};
+use crate::log::LogBuffer;
+use crate::names::Names;
+use crate::secrets::{SecretSource, Secrets};
+
+/// What lives as long as the function and serves every step.
+#[derive(Clone)]
+pub struct StepServices {
+    /// Facts of runs.
+    pub store: Store,
+    /// Time.
+    pub clock: Clock,
+    /// Accounts that are deployed to.
+    pub aws: AwsTargets,
+    /// Values of secrets.
+    pub secrets: Arc<dyn SecretSource>,
+}
+
+/// Expressions of a node, evaluated against the plan and the facts of its run.
+pub trait Expressions: Send + Sync {
+    /// `value` with every `<+…>` in its texts replaced; secrets become the holes of
+    /// [`slipway_expr::secret`]. Fails naming the expression that cannot be resolved.
+    fn evaluate(&self, value: &Value) -> Result<Value, Failure>;
+
+    /// What the expressions of the node can read, for steps that add names of their own to it.
+    fn context(&self) -> &dyn slipway_expr::Context;
+}
+
+/// What the lane loop knows of the step that it is about to call.
+pub struct StepInput<'a> {
+    /// The run.
+    pub run: &'a RunId,
+    /// Its plan.
+    pub plan: &'a Plan,
+    /// The stage.
+    pub stage: &'a StagePlan,
+    /// The step.
+    pub step: &'a StepPlan,
+    /// 0 for the first attempt.
+    pub attempt: u32,
+    /// `spec` of the step with its expressions resolved; secrets are holes.
+    pub spec: &'a Value,
+    /// `progress` of the node's record, as stored.
+    pub progress: Value,
+    /// When the step began, epoch milliseconds.
+    pub started_ms: i64,
+    /// The nodes of the stage that were started so far, oldest first, with earlier attempts of this step:
+    /// a rollback step finds there what to undo, and a repeated step what was there before it.
+    pub earlier: &'a [NodeRecord],
+    /// Result of the delegate's work that the step asked for, if it did.
+    pub delegate_result: Option<Value>,
+    /// Evaluates expressions in documents that the step reads itself (manifests).
+    pub expressions: &'a dyn Expressions,
+}
+
+/// What the lane loop records after a call of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepTrace {
+    /// For the node's record, as [`StepInput::progress`] wants it back.
+    pub progress: Value,
+    /// Command units so far.
+    pub units: Vec<UnitRecord>,
+}
+
+/// Progress as it is stored: what the step saved, and its units, so that a wait does not lose them.
+#[derive(Default, Serialize, Deserialize)]
+struct Saved {
+    #[serde(default)]
+    state: Value,
+    #[serde(default)]
+    units: Vec<UnitRecord>,
+}
+
+/// A step's view of its run. Made by the lane loop for one call of `advance` or `stop`.
+pub struct StepContext<'a> {
+    services: &'a StepServices,
+    input: StepInput<'a>,
+    secrets: Secrets<'a>,
+    state: Value,
+    units: Vec<UnitRecord>,
+    log: LogBuffer,
+}
+
+impl<'a> StepContext<'a> {
+    /// A context for one call.
+    pub fn new(services: &'a StepServices, mut input: StepInput<'a>) -> Self {
+        let saved: Saved = serde_json::from_value(input.progress.take()).unwrap_or_default();
+        Self {
+            services,
+            secrets: Secrets::new(&*services.secrets, &input.plan.scope),
+            input,
+            state: saved.state,
+            units: saved.units,
+            log: LogBuffer::default(),
+        }
+    }
+
+    /// The run.
+    pub fn run(&self) -> &'a RunId {
+        self.input.run
+    }
+
+    /// The plan of the run.
+    pub fn plan(&self) -> &'a Plan {
+        self.input.plan
+    }
+
+    /// The stage that the step belongs to.
+    pub fn stage(&self) -> &'a StagePlan {
+        self.input.stage
+    }
+
+    /// The step as planned.
+    pub fn step(&self) -> &'a StepPlan {
+        self.input.step
+    }
+
+    /// The step's node.
+    pub fn node(&self) -> &'a NodeId {
+        &self.input.step.id
+    }
+
+    /// 0 for the first attempt.
+    pub fn attempt(&self) -> u32 {
+        self.input.attempt
+    }
+
+    /// The step's spec with its expressions resolved; secrets are holes for [`Secrets::reveal`].
+    pub fn spec(&self) -> &'a Value {
+        self.input.spec
+    }
+
+    /// Time and waits shorter than a second. Longer waits are [`crate::Progress::Again`].
+    pub fn clock(&self) -> &'a Clock {
+        &self.services.clock
+    }
+
+    /// The store, for facts that are not the step's own.
+    pub fn store(&self) -> &'a Store {
+        &self.services.store
+    }
+
+    /// When the step's time is up. The lane loop ends it then; a step asks only to shorten a wait.
+    pub fn deadline(&self) -> Timestamp {
+        let limit = jiff::SignedDuration::try_from(self.input.step.timeout)
+            .unwrap_or(jiff::SignedDuration::MAX);
+        Timestamp::from_millisecond(self.input.started_ms)
+            .and_then(|started| started.checked_add(limit))
+            .unwrap_or(Timestamp::MAX)
+    }
+
+    /// What is left until [`StepContext::deadline`].
+    pub fn time_left(&self) -> Duration {
+        Duration::try_from(self.deadline().duration_since(self.clock().now())).unwrap_or_default()
+    }
+
+    /// Result of the delegate's work, once there is one.
+    pub fn delegate_result(&self) -> Option<&Value> {
+        self.input.delegate_result.as_ref()
+    }
+
+    /// Secrets; everything filled in is masked in this step's log.
+    pub fn secrets(&mut self) -> &mut Secrets<'a> {
+        &mut self.secrets
+    }
+
+    /// `value` with its expressions resolved against the run.
+    pub fn evaluate(&self, value: &Value) -> Result<Value, Failure> {
+        self.input.expressions.evaluate(value)
+    }
+
+    /// The expressions of the run with names of the step's own added (`httpResponseCode`, …), for the
+    /// fields that the step resolves itself, see [`crate::Step::own_expressions`].
+    pub fn expressions_with<'n>(
+        &'n self,
+        names: &'n [(&'n str, slipway_expr::Value)],
+    ) -> Names<'n> {
+        Names::new(self.input.expressions.context(), names)
+    }
+
+    /// What was saved last, or the default when nothing was.
+    pub fn saved<T: DeserializeOwned + Default>(&self) -> Result<T, Failure> {
+        if self.state.is_null() {
+            return Ok(T::default());
+        }
+        read_state(&self.state, "this step")
+    }
+
+    /// What the newest attempt of a step of type `step_type` in this stage saved, and its node; `None`
+    /// when no such step has saved anything. With several the last one counts.
+    pub fn saved_by<T: DeserializeOwned>(
+        &self,
+        step_type: &str,
+    ) -> Result<Option<(&'a NodeRecord, T)>, Failure> {
+        let earlier = self.input.earlier;
+        let Some(node) = earlier.iter().rev().find(|node| {
+            node.node_type == step_type && node.progress.get("state").is_some_and(|s| !s.is_null())
+        }) else {
+            return Ok(None);
+        };
+        read_state(&node.progress["state"], node.id.as_str()).map(|state| Some((node, state)))
+    }
+
+    /// What the first earlier attempt of this step saved, if there was one.
+    pub fn saved_by_first_attempt<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
+        let earlier = self.input.earlier.iter().filter(|node| {
+            node.id == *self.node()
+                && node.attempt < self.attempt()
+                && node
+                    .progress
+                    .get("state")
+                    .is_some_and(|state| !state.is_null())
+        });
+        let first = earlier.min_by_key(|node| node.attempt);
+        first
+            .map(|node| read_state(&node.progress["state"], node.id.as_str()))
+            .transpose()
+    }
+
+    /// Makes `state` durable, the log before it included. Called before each effect that the state guards.
+    pub async fn save<T: Serialize>(&mut self, state: &T) -> Result<(), Failure> {
+        self.state = serde_json::to_value(state).map_err(|error| Failure {
+            error: ErrorType::Unknown,
+            message: format!(
+                "Cannot write down the progress of {}: {error}.",
+                self.node()
+            ),
+            left_behind: None,
+        })?;
+        self.flush().await?;
+        let progress = self.progress();
+        self.services
+            .store
+            .save_progress(self.run(), self.node(), self.attempt(), &progress)
+            .await
+            .map_err(|error| store_failure("save the progress of the step", &error))
+    }
+
+    /// Begins a command unit, unless it has begun.
+    pub fn unit_started(&mut self, name: &'static str) {
+        if self.units.iter().any(|unit| unit.name == name) {
+            return;
+        }
+        self.units.push(UnitRecord {
+            name: name.to_owned(),
+            status: "RUNNING".to_owned(),
+            started_ms: self.clock().now_ms(),
+            ended_ms: None,
+        });
+    }
+
+    /// Ends a command unit, well or not.
+    pub fn unit_ended(&mut self, name: &'static str, good: bool) {
+        let now = self.clock().now_ms();
+        let open = |unit: &&mut UnitRecord| unit.name == name && unit.ended_ms.is_none();
+        if let Some(unit) = self.units.iter_mut().find(open) {
+            unit.status = if good { "SUCCESS" } else { "FAILURE" }.to_owned();
+            unit.ended_ms = Some(now);
+        }
+    }
+
+    /// Whether a command unit has begun and not ended.
+    pub fn unit_is_open(&self, name: &str) -> bool {
+        self.units
+            .iter()
+            .any(|unit| unit.name == name && unit.ended_ms.is_none())
+    }
+
+    /// Adds a line to the log of a unit, secrets masked.
+    pub fn info(&mut self, unit: &'static str, text: impl AsRef<str>) {
+        self.line(unit, "INFO", text.as_ref());
+    }
+
+    /// Adds a warning to the log of a unit, secrets masked.
+    pub fn warn(&mut self, unit: &'static str, text: impl AsRef<str>) {
+        self.line(unit, "WARN", text.as_ref());
+    }
+
+    /// Adds an error to the log of a unit, secrets masked.
+    pub fn error(&mut self, unit: &'static str, text: impl AsRef<str>) {
+        self.line(unit, "ERROR", text.as_ref());
+    }
+
+    fn line(&mut self, unit: &'static str, level: &str, text: &str) {
+        let text = self.secrets.mask(text);
+        self.log.push(&self.services.clock, unit, level, &text);
+    }
+
+    /// Writes what is in the log so far.
+    pub async fn flush(&mut self) -> Result<(), Failure> {
+        for (unit, lines) in self.log.take() {
+            self.services
+                .store
+                .append_log(self.run(), self.node(), unit, &lines)
+                .await
+                .map_err(|error| store_failure("write the log of the step", &error))?;
+        }
+        Ok(())
+    }
+
+    /// Clients of the account and region that the stage's infrastructure names.
+    pub async fn aws(&mut self, region: &str) -> Result<AwsTarget, Failure> {
+        let stage = self.stage();
+        let connector = stage
+            .infrastructure
+            .as_ref()
+            .and_then(|infrastructure| infrastructure.connector.as_ref())
+            .ok_or_else(|| Failure {
+                error: ErrorType::Unknown,
+                message: format!(
+                    "Stage {} has no infrastructure with an AWS connector, and step {} needs one.",
+                    stage.identifier,
+                    self.step().identifier
+                ),
+                left_behind: None,
+            })?;
+        let evaluated = self.evaluate(&connector.spec)?;
+        let scope = &self.input.plan.scope;
+        self.services
+            .aws
+            .target(connector, &evaluated, scope, region, &mut self.secrets)
+            .await
+    }
+
+    /// Notes what was deployed and what runs of it now, so that the sweep counts it from now on.
+    pub async fn deployed(
+        &self,
+        deployed: &DeployedRecord,
+        instances: &[InstanceRecord],
+    ) -> Result<(), Failure> {
+        let store = &self.services.store;
+        store
+            .put_deployed(deployed)
+            .await
+            .map_err(|error| store_failure("note what was deployed", &error))?;
+        store
+            .put_instances(deployed, instances)
+            .await
+            .map_err(|error| store_failure("store the instances", &error))
+    }
+
+    /// Ends the call: writes the log and answers with what belongs into the node's record. A unit that
+    /// is still open is closed when the step has ended (`ended` tells how).
+    pub async fn finish(mut self, ended: Option<bool>) -> Result<StepTrace, Failure> {
+        if let Some(good) = ended {
+            let now = self.clock().now_ms();
+            for unit in self.units.iter_mut().filter(|unit| unit.ended_ms.is_none()) {
+                unit.status = if good { "SUCCESS" } else { "FAILURE" }.to_owned();
+                unit.ended_ms = Some(now);
+            }
+        }
+        self.flush().await?;
+        Ok(StepTrace {
+            progress: self.progress(),
+            units: self.units,
+        })
+    }
+
+    fn progress(&self) -> Value {
+        if self.state.is_null() && self.units.is_empty() {
+            return Value::Null;
+        }
+        serde_json::json!({"state": self.state, "units": self.units})
+    }
+}
+
+fn read_state<T: DeserializeOwned>(state: &Value, whose: &str) -> Result<T, Failure> {
+    T::deserialize(state).map_err(|error| Failure {
+        error: ErrorType::Unknown,
+        message: format!(
+            "The progress that {whose} saved cannot be read ({error}): it was written by another \
+             version of Slipway. Finish the run with that version or start it again."
+        ),
+        left_behind: None,
+    })
+}
+
+/// A store's error as the failure of a step.
+pub(crate) fn store_failure(doing: &str, error: &StoreError) -> Failure {
+    let mut message = format!("Cannot {doing}: {error}");
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        message.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    Failure {
+        error: ErrorType::Unknown,
+        message,
+        left_behind: None,
+    }
+}

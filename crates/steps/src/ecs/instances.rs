@@ -1,0 +1,218 @@
+//! Service instances of ECS: one per running task, those included that scaling or people started.
+
+use aws_sdk_ecs::types::{DesiredStatus, Task};
+use serde_json::{Value, json};
+use slipway_model::status::{ErrorType, Failure};
+use slipway_plan::ConnectorPlan;
+use slipway_store::record::{DeployedRecord, InstanceRecord};
+
+use super::site::Site;
+use super::task_definition::revision;
+use crate::aws::error::{Doing, failure};
+use crate::context::{StepContext, StepServices};
+use crate::secrets::Secrets;
+
+/// Most tasks that one `DescribeTasks` takes.
+const DESCRIBED_AT_ONCE: usize = 100;
+
+/// Running tasks of a service.
+pub(super) async fn running(site: &Site, service: &str) -> Result<Vec<Task>, Failure> {
+    let doing = format!("count the tasks of service `{service}` in {site}");
+    let (mut arns, mut next) = (Vec::new(), None);
+    loop {
+        let page = site
+            .aws
+            .ecs
+            .list_tasks()
+            .cluster(&site.cluster)
+            .service_name(service)
+            .desired_status(DesiredStatus::Running)
+            .set_next_token(next)
+            .send()
+            .await;
+        let page = match page {
+            Ok(page) => page,
+            // A deleted service runs nothing.
+            Err(error) if crate::aws::error::code(&error) == Some("ServiceNotFoundException") => {
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(failure(Doing::with(&doing), error)),
+        };
+        arns.extend(page.task_arns.unwrap_or_default());
+        next = page.next_token;
+        if next.is_none() {
+            break;
+        }
+    }
+    let mut tasks = Vec::new();
+    for arns in arns.chunks(DESCRIBED_AT_ONCE) {
+        let described = site
+            .aws
+            .ecs
+            .describe_tasks()
+            .cluster(&site.cluster)
+            .set_tasks(Some(arns.to_vec()))
+            .send()
+            .await
+            .map_err(|error| failure(Doing::with(&doing), error))?;
+        tasks.extend(described.tasks.unwrap_or_default());
+    }
+    tasks.retain(|task| task.last_status() == Some("RUNNING"));
+    Ok(tasks)
+}
+
+/// What expressions see of an instance (`deploymentInfoOutcome.serverInstanceInfoList[i]`).
+pub(super) fn info(site: &Site, service: &str, task: &Task) -> Value {
+    let containers: Vec<Value> = task
+        .containers()
+        .iter()
+        .map(|container| {
+            json!({
+                "name": container.name(),
+                "image": container.image(),
+                "runtimeId": container.runtime_id(),
+                "containerArn": container.container_arn(),
+            })
+        })
+        .collect();
+    let definition = task.task_definition_arn();
+    json!({
+        "type": "EcsServerInstanceInfo",
+        "region": site.aws.region,
+        "clusterArn": task.cluster_arn(),
+        "cluster": site.cluster,
+        "serviceName": service,
+        "taskArn": task.task_arn(),
+        "taskDefinitionArn": definition,
+        "version": definition.map(revision),
+        "launchType": task.launch_type().map(|kind| kind.as_str()),
+        "startedAt": task.started_at().and_then(|at| at.to_millis().ok()),
+        "startedBy": task.started_by(),
+        "containers": containers,
+    })
+}
+
+/// The instances that `tasks` are.
+fn records(
+    site: &Site,
+    service: &str,
+    deployed: &DeployedRecord,
+    tasks: &[Task],
+    now_ms: i64,
+) -> Vec<InstanceRecord> {
+    let ours = deployed.target["taskDefinitionArn"].as_str();
+    let record = |task: &Task| InstanceRecord {
+        scope: deployed.scope.clone(),
+        service: deployed.service.clone(),
+        environment: deployed.environment.clone(),
+        infrastructure: deployed.infrastructure.clone(),
+        key: task.task_arn().unwrap_or_default().to_owned(),
+        info: info(site, service, task),
+        artifact: task
+            .containers()
+            .first()
+            .and_then(|container| container.image())
+            .map(str::to_owned),
+        run: (task.task_definition_arn() == ours && ours.is_some()).then(|| deployed.run.clone()),
+        seen_ms: now_ms,
+    };
+    tasks.iter().map(record).collect()
+}
+
+/// Notes that this run deployed `service` and what runs of it. Answers with what expressions see.
+pub(super) async fn note(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    service: &str,
+    task_definition: &str,
+) -> Result<Vec<Value>, Failure> {
+    let tasks = running(site, service).await?;
+    let stage = cx.stage();
+    let (Some(of), Some(environment), Some(infrastructure)) =
+        (&stage.service, &stage.environment, &stage.infrastructure)
+    else {
+        return Ok(tasks.iter().map(|task| info(site, service, task)).collect());
+    };
+    let connector = match &infrastructure.connector {
+        Some(connector) => ConnectorPlan {
+            spec: cx.evaluate(&connector.spec)?,
+            ..connector.clone()
+        },
+        None => return Err(no_connector(infrastructure.identifier.as_str())),
+    };
+    let artifact = match of
+        .artifact
+        .as_ref()
+        .and_then(|artifact| artifact.image.as_ref())
+    {
+        Some(image) => cx.evaluate(&json!(image))?.as_str().map(str::to_owned),
+        None => None,
+    };
+    let now = cx.clock().now_ms();
+    let deployed = DeployedRecord {
+        scope: cx.plan().scope.clone(),
+        service: of.identifier.clone(),
+        environment: environment.identifier.clone(),
+        infrastructure: infrastructure.identifier.clone(),
+        deployment_type: "ECS".to_owned(),
+        target: json!({
+            "region": site.aws.region,
+            "cluster": site.cluster,
+            "serviceName": service,
+            "taskDefinitionArn": task_definition,
+            "connector": connector,
+        }),
+        run: cx.run().clone(),
+        artifact,
+        counted: u32::try_from(tasks.len()).ok().map(|count| (count, now)),
+    };
+    let instances = records(site, service, &deployed, &tasks, now);
+    cx.deployed(&deployed, &instances).await?;
+    Ok(tasks.iter().map(|task| info(site, service, task)).collect())
+}
+
+/// Counts what runs of `deployed` now, with the credentials of its connector.
+pub(crate) async fn count(
+    services: &StepServices,
+    deployed: &DeployedRecord,
+) -> Result<Vec<InstanceRecord>, Failure> {
+    let target = &deployed.target;
+    let connector: ConnectorPlan = serde_json::from_value(target["connector"].clone())
+        .map_err(|_| no_connector(deployed.infrastructure.as_str()))?;
+    let field = |name: &str| target[name].as_str().unwrap_or_default().to_owned();
+    let (region, service) = (field("region"), field("serviceName"));
+    let mut secrets = Secrets::new(&*services.secrets, &deployed.scope);
+    let aws = services
+        .aws
+        .target(
+            &connector,
+            &connector.spec,
+            &deployed.scope,
+            &region,
+            &mut secrets,
+        )
+        .await?;
+    let site = Site {
+        aws,
+        cluster: field("cluster"),
+        infrastructure: deployed.infrastructure.to_string(),
+    };
+    let tasks = running(&site, &service).await?;
+    Ok(records(
+        &site,
+        &service,
+        deployed,
+        &tasks,
+        services.clock.now_ms(),
+    ))
+}
+
+fn no_connector(infrastructure: &str) -> Failure {
+    Failure {
+        error: ErrorType::Unknown,
+        message: format!(
+            "Infrastructure {infrastructure} has no AWS connector to count instances with."
+        ),
+        left_behind: None,
+    }
+}

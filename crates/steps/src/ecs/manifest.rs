@@ -1,0 +1,214 @@
+//! The manifests of an ECS service, read, resolved and checked.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use slipway_model::status::{ErrorType, Failure};
+use slipway_plan::ManifestPlan;
+
+use super::FETCH;
+use crate::aws::document::{Conformed, conform, read};
+use crate::context::{StepContext, store_failure};
+
+/// What a rolling deployment needs of the manifests. Secrets are holes: it is stored as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Documents {
+    /// To register, or the ARN that the service names (`ecsTaskDefinitionArn`).
+    pub(super) task_definition: TaskDefinition,
+    /// `CreateService`, without what the deployment decides (`cluster`, `taskDefinition`).
+    pub(super) service: Value,
+    /// `RegisterScalableTarget`, each without `ResourceId`.
+    pub(super) scalable_targets: Vec<Value>,
+    /// `PutScalingPolicy`, each without `ResourceId`.
+    pub(super) scaling_policies: Vec<Value>,
+}
+
+/// Where the task definition comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum TaskDefinition {
+    Document(Value),
+    Arn(String),
+}
+
+impl Documents {
+    /// Reads them all, logging each.
+    pub(super) fn fetch(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
+        let stage = cx.stage();
+        let Some(service) = &stage.service else {
+            return Err(invalid(format!(
+                "Stage {} has no service, and step {} deploys one.",
+                stage.identifier,
+                cx.step().identifier
+            )));
+        };
+        if service.manifests.is_empty() {
+            return Err(invalid(format!(
+                "No manifests found in stage {}. {} step requires a manifest defined in stage service \
+                 definition",
+                stage.identifier,
+                cx.step().step_type
+            )));
+        }
+        let arn = match cx.evaluate(&service.spec["ecsTaskDefinitionArn"])? {
+            Value::String(arn) if !arn.trim().is_empty() => Some(arn.trim().to_owned()),
+            _ => None,
+        };
+        let mut reader = Reader {
+            cx,
+            manifests: &service.manifests,
+        };
+        let task_definition = match arn {
+            Some(arn) => TaskDefinition::Arn(arn),
+            None => {
+                TaskDefinition::Document(reader.one("EcsTaskDefinition", "RegisterTaskDefinition")?)
+            }
+        };
+        let mut definition = reader.one("EcsServiceDefinition", "CreateService")?;
+        reader.take_out(
+            &mut definition,
+            &["taskDefinition", "cluster", "clientToken"],
+        );
+        let mut scalable_targets =
+            reader.all("EcsScalableTargetDefinition", "RegisterScalableTarget")?;
+        let mut scaling_policies = reader.all("EcsScalingPolicyDefinition", "PutScalingPolicy")?;
+        for document in scalable_targets.iter_mut().chain(&mut scaling_policies) {
+            reader.take_out(document, &["ResourceId"]);
+        }
+        Ok(Self {
+            task_definition,
+            service: definition,
+            scalable_targets,
+            scaling_policies,
+        })
+    }
+
+    /// Puts them into the store; the key finds them again.
+    pub(super) async fn keep(&self, cx: &StepContext<'_>) -> Result<String, Failure> {
+        let bytes = serde_json::to_vec(self)
+            .map_err(|error| invalid(format!("The manifests cannot be stored: {error}.")))?;
+        let put = cx.store().put_blob(&bytes).await;
+        put.map_err(|error| store_failure("store the manifests", &error))
+    }
+
+    /// Gets back what [`Documents::keep`] stored.
+    pub(super) async fn kept(cx: &StepContext<'_>, key: &str) -> Result<Self, Failure> {
+        let bytes = cx.store().get_blob(key).await;
+        let bytes = bytes.map_err(|error| store_failure("read the stored manifests", &error))?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| invalid(format!("The stored manifests cannot be read: {error}.")))
+    }
+
+    /// `serviceName` of the service definition.
+    pub(super) fn service_name(&self) -> Result<&str, Failure> {
+        match self.service["serviceName"].as_str() {
+            Some(name) if !name.is_empty() => Ok(name),
+            _ => Err(invalid(
+                "The EcsServiceDefinition manifest has no `serviceName`.".to_owned(),
+            )),
+        }
+    }
+}
+
+struct Reader<'c, 'a> {
+    cx: &'c mut StepContext<'a>,
+    manifests: &'a [ManifestPlan],
+}
+
+impl Reader<'_, '_> {
+    /// The only manifest of a kind.
+    fn one(&mut self, kind: &str, shape: &str) -> Result<Value, Failure> {
+        let mut found = self.all(kind, shape)?;
+        match (found.pop(), found.len()) {
+            (Some(document), 0) => Ok(document),
+            (rest, others) => Err(invalid(format!(
+                "Stage {} needs exactly one {kind} manifest in its service, and there are {}.",
+                self.cx.stage().identifier,
+                others + usize::from(rest.is_some())
+            ))),
+        }
+    }
+
+    /// Every manifest of a kind, in order.
+    fn all(&mut self, kind: &str, shape: &str) -> Result<Vec<Value>, Failure> {
+        let mut documents = Vec::new();
+        for manifest in self
+            .manifests
+            .iter()
+            .filter(|manifest| manifest.kind == kind)
+        {
+            if manifest.files.is_empty() {
+                let store = manifest.store["type"].as_str().unwrap_or("without a type");
+                return Err(invalid(format!(
+                    "The content of manifest {} ({kind}) is in a store of type {store}, which this \
+                     version cannot read: use Inline or Harness.",
+                    manifest.identifier
+                )));
+            }
+            for (path, text) in &manifest.files {
+                documents.push(self.document(manifest, path, text, shape)?);
+            }
+        }
+        Ok(documents)
+    }
+
+    fn document(
+        &mut self,
+        manifest: &ManifestPlan,
+        path: &str,
+        text: &str,
+        shape: &str,
+    ) -> Result<Value, Failure> {
+        let name = format!("manifest {} ({path})", manifest.identifier);
+        self.cx
+            .info(FETCH, format!("Reading {name} of type {}", manifest.kind));
+        let written = read(path, text)
+            .map_err(|why| invalid(format!("The {name} cannot be read: {why}.")))?;
+        wrapped(&written).map_err(|why| invalid(format!("The {name} {why}.")))?;
+        let resolved = self.cx.evaluate(&written)?;
+        let Conformed { document, notes } = conform(shape, resolved).map_err(|faults| {
+            invalid(format!(
+                "The {name} does not fit {shape}: {}.",
+                faults.join("; ")
+            ))
+        })?;
+        for note in notes {
+            self.cx.warn(FETCH, format!("{name}: {note}"));
+        }
+        Ok(document)
+    }
+
+    /// Takes out fields that the deployment decides, and says so.
+    fn take_out(&mut self, document: &mut Value, names: &[&str]) {
+        let Some(fields) = document.as_object_mut() else {
+            return;
+        };
+        for name in names {
+            if fields.shift_remove(*name).is_some() {
+                self.cx.info(
+                    FETCH,
+                    format!("`{name}` of the manifest is ignored: the deployment sets it"),
+                );
+            }
+        }
+    }
+}
+
+/// Documents copied from answers of AWS have a wrapper that requests do not have.
+fn wrapped(document: &Value) -> Result<(), String> {
+    let Some(fields) = document.as_object() else {
+        return Err("is not a mapping".to_owned());
+    };
+    match fields.keys().next().map(String::as_str) {
+        Some(wrapper @ ("services" | "service" | "taskDefinition")) if fields.len() == 1 => Err(
+            format!("is an answer of AWS and not a request: take out the wrapper `{wrapper}`"),
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn invalid(message: String) -> Failure {
+    Failure {
+        error: ErrorType::Unknown,
+        message: format!("Invalid request: {message}"),
+        left_behind: None,
+    }
+}

@@ -1,0 +1,577 @@
+//! `EcsRollingDeploy`: a new task definition for a service, its old tasks replaced by AWS within the
+//! service's healthy percentages.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use slipway_model::status::{ErrorType, Failure};
+
+use super::manifest::{Documents, TaskDefinition};
+use super::rollback::{Before, RollbackData, keepable};
+use super::scaling::{Scaling, detach};
+use super::service::{
+    Described, Standing, create, create_document, describe, primary, update, update_document,
+};
+use super::site::Site;
+use super::task_definition::{Intent, Registered, adopt, intend, register};
+use super::watch::{Goal, Seen, Watch};
+use super::{DEPLOY, FETCH, PREPARE, instances};
+use crate::context::StepContext;
+use crate::step::{Progress, Step, Undo};
+
+/// Time between two looks at a service that is being deleted.
+const DRAIN_PAUSE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// The step.
+pub struct RollingDeploy;
+
+/// `spec` of the step.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Spec {
+    same_as_running: bool,
+    force: bool,
+    skip_scaling: bool,
+}
+
+const FLAGS: [&str; 3] = [
+    "sameAsAlreadyRunningInstances",
+    "forceNewDeployment",
+    "skipApplicationScaling",
+];
+
+impl Spec {
+    fn read(spec: &Value) -> Result<Self, Failure> {
+        let flag = |name: &str| match &spec[name] {
+            Value::Null => Ok(false),
+            Value::Bool(flag) => Ok(*flag),
+            Value::String(text) if text.trim().is_empty() => Ok(false),
+            Value::String(text) if text.trim().eq_ignore_ascii_case("true") => Ok(true),
+            Value::String(text) if text.trim().eq_ignore_ascii_case("false") => Ok(false),
+            _ => Err(Failure {
+                error: ErrorType::Unknown,
+                message: format!(
+                    "Invalid request: `{name}` of EcsRollingDeploy must be true or false."
+                ),
+                left_behind: None,
+            }),
+        };
+        Ok(Self {
+            same_as_running: flag(FLAGS[0])?,
+            force: flag(FLAGS[1])?,
+            skip_scaling: flag(FLAGS[2])?,
+        })
+    }
+}
+
+/// What the step does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) enum Phase {
+    /// Read manifests and write down how to undo.
+    #[default]
+    Prepare,
+    /// Register the task definition.
+    Register,
+    /// Create or update the service.
+    Change,
+    /// Wait until it is steady.
+    Wait,
+    /// Put scaling on.
+    Scale,
+    /// Note what runs.
+    Note,
+}
+
+/// Progress of the step; the rollback step reads it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct State {
+    pub(super) phase: Phase,
+    /// Key of the stored [`Documents`].
+    documents: Option<String>,
+    pub(super) rollback: Option<RollbackData>,
+    intent: Option<Intent>,
+    /// Id of the primary deployment when this attempt began.
+    primary_before: Option<String>,
+    pub(super) task_definition: Option<Registered>,
+    /// Fields that the update set.
+    pub(super) sent: Vec<String>,
+    deployment: Option<String>,
+    watch: Watch,
+}
+
+#[async_trait]
+impl Step for RollingDeploy {
+    fn step_type(&self) -> &'static str {
+        "EcsRollingDeploy"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[FETCH, PREPARE, DEPLOY]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        check_flags(spec, &FLAGS)
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Step("EcsRollingRollback")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let result = Deployment::resume(cx).await?.go_on(cx).await;
+        if let Err(failure) = &result {
+            let unit = open_unit(cx);
+            cx.error(unit, &failure.message);
+        }
+        result
+    }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let state: State = cx.saved()?;
+        let unit = open_unit(cx);
+        if let Some(reasons) = state.watch.evidence() {
+            cx.warn(unit, format!("Tasks stopped because: {reasons}"));
+        }
+        if state.phase >= Phase::Change {
+            cx.warn(
+                unit,
+                "The deployment goes on in ECS until a rollback step or another deployment ends it",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The unit that a failure belongs to.
+fn open_unit(cx: &StepContext<'_>) -> &'static str {
+    let open = |name: &&&str| cx.unit_is_open(name);
+    [FETCH, PREPARE, DEPLOY]
+        .iter()
+        .find(open)
+        .copied()
+        .unwrap_or(DEPLOY)
+}
+
+/// Faults of a spec whose fields are all booleans or texts for them.
+pub(super) fn check_flags(spec: &Value, known: &[&str]) -> Vec<String> {
+    let fields = spec.as_object().into_iter().flatten();
+    fields
+        .filter_map(|(name, value)| {
+            if !known.contains(&name.as_str()) {
+                let near = known.iter().find(|k| strsim::jaro_winkler(k, name) > 0.85);
+                let hint = near
+                    .map(|near| format!("; did you mean `{near}`?"))
+                    .unwrap_or_default();
+                return Some(format!("`{name}` is not a field of this step{hint}"));
+            }
+            let fits = match value {
+                Value::Null | Value::Bool(_) => true,
+                Value::String(text) => {
+                    let text = text.trim();
+                    text.is_empty() || text.contains("<+") || text.parse::<bool>().is_ok()
+                }
+                _ => false,
+            };
+            (!fits).then(|| format!("`{name}` must be true or false"))
+        })
+        .collect()
+}
+
+/// One call's worth of the deployment.
+struct Deployment {
+    site: Site,
+    spec: Spec,
+    state: State,
+    documents: Documents,
+    /// Whether the phase was begun by an earlier call, which may have been cut off after its effect.
+    resumed: bool,
+}
+
+impl Deployment {
+    async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
+        let spec = Spec::read(cx.spec())?;
+        let mut state: State = cx.saved()?;
+        cx.unit_started(FETCH);
+        let documents = match &state.documents {
+            Some(key) => Documents::kept(cx, key).await?,
+            None => {
+                let documents = Documents::fetch(cx)?;
+                state.documents = Some(documents.keep(cx).await?);
+                cx.info(FETCH, "Fetched all manifests");
+                documents
+            }
+        };
+        cx.unit_ended(FETCH, true);
+        let site = Site::of_stage(cx).await?;
+        let resumed = state.phase != Phase::Prepare;
+        Ok(Self {
+            site,
+            spec,
+            state,
+            documents,
+            resumed,
+        })
+    }
+
+    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        loop {
+            let pause = match self.state.phase {
+                Phase::Prepare => self.prepare(cx).await?,
+                Phase::Register => self.register(cx).await?,
+                Phase::Change => self.change(cx).await?,
+                Phase::Wait => self.wait(cx).await?,
+                Phase::Scale => self.scale(cx).await?,
+                Phase::Note => return self.note(cx).await.map(Progress::Done),
+            };
+            cx.save(&self.state).await?;
+            self.resumed = false;
+            if let Some(pause) = pause {
+                return Ok(Progress::Again(pause));
+            }
+        }
+    }
+
+    fn name(&self) -> Result<String, Failure> {
+        self.documents.service_name().map(str::to_owned)
+    }
+
+    /// Writes down how the service is now, and what the newest task definition is.
+    async fn prepare(
+        &mut self,
+        cx: &mut StepContext<'_>,
+    ) -> Result<Option<std::time::Duration>, Failure> {
+        cx.unit_started(PREPARE);
+        let name = self.name()?;
+        let before = match describe(&self.site, &name).await? {
+            Standing::Active(described) => {
+                self.state.watch = Watch::after(&described.service);
+                self.state.primary_before = primary(&described.service)
+                    .and_then(|d| d.id())
+                    .map(str::to_owned);
+                Some(self.before(cx, *described, &name).await?)
+            }
+            Standing::Absent | Standing::Draining => {
+                cx.info(
+                    PREPARE,
+                    format!("Service {name} does not exist: this is its first deployment"),
+                );
+                None
+            }
+        };
+        let earlier: Option<State> = cx.saved_by_first_attempt()?;
+        // What an earlier attempt of this step found is what was there before this run changed anything.
+        let rollback = earlier
+            .and_then(|state| state.rollback)
+            .unwrap_or(RollbackData {
+                service: name,
+                before,
+            });
+        self.state.rollback = Some(rollback);
+        match &self.documents.task_definition {
+            TaskDefinition::Arn(arn) => {
+                self.state.task_definition = Some(Registered { arn: arn.clone() });
+                self.state.phase = Phase::Change;
+            }
+            TaskDefinition::Document(document) => {
+                let document = cx.secrets().reveal(document.clone()).await?;
+                self.state.intent = Some(intend(&self.site, &document).await?);
+                self.state.phase = Phase::Register;
+            }
+        }
+        cx.info(PREPARE, "Prepared rollback data");
+        cx.unit_ended(PREPARE, true);
+        Ok(None)
+    }
+
+    async fn before(
+        &self,
+        cx: &mut StepContext<'_>,
+        described: Described,
+        name: &str,
+    ) -> Result<Before, Failure> {
+        let Described { service, json } = described;
+        cx.info(
+            PREPARE,
+            format!(
+                "Service {name} runs {} with {}/{} tasks",
+                super::task_definition::short(service.task_definition().unwrap_or_default()),
+                service.running_count(),
+                service.desired_count()
+            ),
+        );
+        let scaling = match self.spec.skip_scaling {
+            true => None,
+            false => Some(Scaling::describe(&self.site, name).await?),
+        };
+        Ok(Before {
+            running: service.running_count(),
+            service: keepable(json),
+            scaling,
+        })
+    }
+
+    async fn register(
+        &mut self,
+        cx: &mut StepContext<'_>,
+    ) -> Result<Option<std::time::Duration>, Failure> {
+        cx.unit_started(DEPLOY);
+        let TaskDefinition::Document(document) = &self.documents.task_definition else {
+            self.state.phase = Phase::Change;
+            return Ok(None);
+        };
+        let document = cx.secrets().reveal(document.clone()).await?;
+        let found = match (&self.state.intent, self.resumed) {
+            (Some(intent), true) => adopt(&self.site, intent, &document).await?,
+            _ => None,
+        };
+        let registered = match found {
+            Some(registered) => registered,
+            None => register(&self.site, &document).await?,
+        };
+        let (name, arn) = (registered.name(), &registered.arn);
+        cx.info(
+            DEPLOY,
+            format!("Created Task Definition {name} with Arn {arn}.."),
+        );
+        self.state.task_definition = Some(registered);
+        self.state.phase = Phase::Change;
+        Ok(None)
+    }
+
+    fn task_definition(&self) -> &str {
+        self.state
+            .task_definition
+            .as_ref()
+            .map_or("", |registered| &registered.arn)
+    }
+
+    fn first(&self) -> bool {
+        self.state
+            .rollback
+            .as_ref()
+            .is_none_or(|data| data.before.is_none())
+    }
+
+    async fn change(
+        &mut self,
+        cx: &mut StepContext<'_>,
+    ) -> Result<Option<std::time::Duration>, Failure> {
+        cx.unit_started(DEPLOY);
+        let name = self.name()?;
+        let standing = describe(&self.site, &name).await?;
+        let service = match standing {
+            Standing::Draining if self.first() => {
+                cx.info(
+                    DEPLOY,
+                    format!("Waiting for existing Service {name} to reach inactive state"),
+                );
+                return Ok(Some(DRAIN_PAUSE));
+            }
+            Standing::Absent if self.first() => self.create(cx, &name).await?,
+            Standing::Active(described) => match self.made_by_us(&described) {
+                true => described.service,
+                false if self.created_by_another(cx) => {
+                    return Err(self.drifted(&name, "was created"));
+                }
+                false => self.update(cx, &name).await?,
+            },
+            Standing::Absent | Standing::Draining => return Err(self.drifted(&name, "was deleted")),
+        };
+        self.state.deployment = primary(&service).and_then(|d| d.id()).map(str::to_owned);
+        self.state.phase = Phase::Wait;
+        Ok(None)
+    }
+
+    /// A service that appeared since the look, and that this step did not create.
+    fn created_by_another(&self, cx: &StepContext<'_>) -> bool {
+        self.first() && cx.attempt() == 0
+    }
+
+    /// Whether an interrupted call already brought the service to the new task definition.
+    fn made_by_us(&self, described: &Described) -> bool {
+        let Some(primary) = primary(&described.service) else {
+            return false;
+        };
+        self.resumed
+            && primary.task_definition() == Some(self.task_definition())
+            && primary.id() != self.state.primary_before.as_deref()
+    }
+
+    async fn create(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        name: &str,
+    ) -> Result<aws_sdk_ecs::types::Service, Failure> {
+        let definition = cx.secrets().reveal(self.documents.service.clone()).await?;
+        let token = token(cx);
+        let document = create_document(&self.site, &definition, self.task_definition(), &token);
+        cx.info(
+            DEPLOY,
+            format!(
+                "Creating Service {name} with task definition {}",
+                self.task_definition()
+            ),
+        );
+        let service = create(&self.site, &document).await?;
+        cx.info(
+            DEPLOY,
+            format!(
+                "Created Service {name} with Arn {}",
+                service.service_arn().unwrap_or_default()
+            ),
+        );
+        Ok(service)
+    }
+
+    async fn update(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        name: &str,
+    ) -> Result<aws_sdk_ecs::types::Service, Failure> {
+        if !self.spec.skip_scaling {
+            detach(cx, &self.site, name, DEPLOY).await?;
+        }
+        let definition = cx.secrets().reveal(self.documents.service.clone()).await?;
+        let (mut document, kept) = update_document(&self.site, &definition, self.task_definition());
+        if !kept.is_empty() {
+            let kept = kept.join("`, `");
+            cx.info(
+                DEPLOY,
+                format!("`{kept}` stay as the service was created: ECS cannot update them"),
+            );
+        }
+        if self.spec.same_as_running {
+            let before = self
+                .state
+                .rollback
+                .as_ref()
+                .and_then(|data| data.before.as_ref());
+            let running = before.map_or(0, |before| before.running);
+            cx.info(
+                DEPLOY,
+                format!("Keeping the {running} tasks that run now as desired count"),
+            );
+            document["desiredCount"] = json!(running);
+        }
+        let by_arn = matches!(self.documents.task_definition, TaskDefinition::Arn(_));
+        if self.spec.force || by_arn {
+            document["forceNewDeployment"] = json!(true);
+        }
+        self.state.sent = document
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(k, _)| k.clone())
+            .collect();
+        // The rollback must know what was set even when this call is cut off.
+        cx.save(&self.state).await?;
+        cx.info(
+            DEPLOY,
+            format!(
+                "Updating Service {name} with task definition {}",
+                self.task_definition()
+            ),
+        );
+        let service = update(&self.site, &document).await?;
+        cx.info(
+            DEPLOY,
+            format!(
+                "Updated Service {name} with Arn {}",
+                service.service_arn().unwrap_or_default()
+            ),
+        );
+        Ok(service)
+    }
+
+    async fn wait(
+        &mut self,
+        cx: &mut StepContext<'_>,
+    ) -> Result<Option<std::time::Duration>, Failure> {
+        let name = self.name()?;
+        let arn = self.task_definition().to_owned();
+        let deployment = self.state.deployment.clone();
+        let goal = Goal {
+            service: &name,
+            task_definition: &arn,
+            deployment: deployment.as_deref(),
+            unit: DEPLOY,
+        };
+        Ok(match self.state.watch.look(cx, &self.site, &goal).await? {
+            Seen::Moving => Some(self.state.watch.pause()),
+            Seen::Steady => {
+                self.state.phase = Phase::Scale;
+                None
+            }
+        })
+    }
+
+    async fn scale(
+        &mut self,
+        cx: &mut StepContext<'_>,
+    ) -> Result<Option<std::time::Duration>, Failure> {
+        let scaling = Scaling::of_manifests(&self.site, &self.name()?, &self.documents);
+        if self.spec.skip_scaling && !scaling.is_empty() {
+            cx.info(
+                DEPLOY,
+                "Skipped application scaling: `skipApplicationScaling` is true",
+            );
+        } else {
+            scaling.attach(cx, &self.site, DEPLOY).await?;
+        }
+        self.state.phase = Phase::Note;
+        Ok(None)
+    }
+
+    async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
+        let name = self.name()?;
+        let instances = instances::note(cx, &self.site, &name, self.task_definition()).await?;
+        let revision = self
+            .state
+            .task_definition
+            .as_ref()
+            .map_or("", Registered::revision);
+        cx.info(
+            DEPLOY,
+            format!(
+                "Service {name} runs {} instances of revision {revision}",
+                instances.len()
+            ),
+        );
+        cx.unit_ended(DEPLOY, true);
+        let outcome = json!({"serverInstanceInfoList": instances});
+        Ok(json!({
+            "output": {"serviceName": name, "deploymentInfoOutcome": outcome},
+            "deploymentInfoOutcome": outcome,
+        }))
+    }
+
+    fn drifted(&self, name: &str, what: &str) -> Failure {
+        Failure {
+            error: ErrorType::Unknown,
+            message: format!(
+                "Service {name} in {} {what} by somebody or something else while this step was deploying \
+                 it. Run the pipeline again.",
+                self.site
+            ),
+            left_behind: None,
+        }
+    }
+}
+
+/// The same for every repetition of one attempt: at most 36 characters (`CreateService`, `clientToken`).
+fn token(cx: &StepContext<'_>) -> String {
+    let mut hash = Sha256::new();
+    for part in [
+        cx.run().as_str(),
+        cx.node().as_str(),
+        &cx.attempt().to_string(),
+    ] {
+        hash.update(part);
+        hash.update([0]);
+    }
+    hash.finalize()
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

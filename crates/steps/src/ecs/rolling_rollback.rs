@@ -1,0 +1,304 @@
+//! `EcsRollingRollback`: brings a service back to how `EcsRollingDeploy` found it.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_model::status::{ErrorType, Failure};
+
+use super::rollback::{Before, RollbackData};
+use super::rolling_deploy::{Phase as Deployed, State as DeployState, check_flags};
+use super::scaling::detach;
+use super::service::{Standing, delete, describe, primary, update};
+use super::site::Site;
+use super::task_definition::short;
+use super::watch::{Goal, Seen, Watch};
+use super::{ROLLBACK, instances};
+use crate::context::StepContext;
+use crate::step::{Progress, Step, Undo};
+
+/// Time between two looks at a service that is being deleted.
+const DRAIN_PAUSE: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// The step.
+pub struct RollingRollback;
+
+/// What the step does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Phase {
+    #[default]
+    Change,
+    Wait,
+    Scale,
+    Note,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct State {
+    phase: Phase,
+    deployment: Option<String>,
+    watch: Watch,
+    told: bool,
+}
+
+#[async_trait]
+impl Step for RollingRollback {
+    fn step_type(&self) -> &'static str {
+        "EcsRollingRollback"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[ROLLBACK]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        check_flags(spec, &[])
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Nothing("it is itself the undoing of EcsRollingDeploy")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        cx.unit_started(ROLLBACK);
+        let deployed = cx.saved_by::<DeployState>("EcsRollingDeploy")?;
+        let Some((data, deployed)) = deployed.and_then(|(_, state)| changed(state)) else {
+            cx.info(
+                ROLLBACK,
+                "Nothing to roll back: the deployment ended before its first change",
+            );
+            return Ok(Progress::Done(json!({})));
+        };
+        let site = Site::of_stage(cx)
+            .await
+            .map_err(|failure| left(failure, &data, "its stage"))?;
+        let place = site.to_string();
+        let undoing = Undoing {
+            site,
+            deployed,
+            state: cx.saved()?,
+        };
+        let result = match &data.before {
+            None => undoing.remove(cx, &data.service).await,
+            Some(before) => undoing.restore(cx, &data.service, before).await,
+        };
+        result.map_err(|failure| {
+            let failure = left(failure, &data, &place);
+            cx.error(ROLLBACK, &failure.message);
+            failure
+        })
+    }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let state: State = cx.saved()?;
+        if let Some(reasons) = state.watch.evidence() {
+            cx.warn(ROLLBACK, format!("Tasks stopped because: {reasons}"));
+        }
+        cx.error(
+            ROLLBACK,
+            "The rollback did not end: look at the service and its tasks",
+        );
+        Ok(())
+    }
+}
+
+/// The rollback data of a deployment that may have changed its service.
+fn changed(state: DeployState) -> Option<(RollbackData, DeployState)> {
+    if state.phase < Deployed::Change {
+        return None;
+    }
+    let data = state.rollback.clone()?;
+    Some((data, state))
+}
+
+/// A failed rollback says what a person must look at.
+fn left(failure: Failure, data: &RollbackData, place: &str) -> Failure {
+    let service = &data.service;
+    let left_behind = match &data.before {
+        None => format!("service {service} in {place}, created by this run, may still exist"),
+        Some(before) => format!(
+            "service {service} in {place} may not be back on {} with {} tasks",
+            short(before.task_definition()),
+            before.desired()
+        ),
+    };
+    Failure {
+        left_behind: Some(left_behind),
+        ..failure
+    }
+}
+
+struct Undoing {
+    site: Site,
+    deployed: DeployState,
+    state: State,
+}
+
+impl Undoing {
+    /// First deployment: what was created goes.
+    async fn remove(mut self, cx: &mut StepContext<'_>, name: &str) -> Result<Progress, Failure> {
+        match describe(&self.site, name).await? {
+            Standing::Absent => {
+                instances::note(cx, &self.site, name, "").await?;
+                cx.info(
+                    ROLLBACK,
+                    format!("Service {name} deleted: rolled back cleanly"),
+                );
+                cx.unit_ended(ROLLBACK, true);
+                return Ok(Progress::Done(json!({"output": {"serviceName": name}})));
+            }
+            Standing::Draining => self.tell_draining(cx, name),
+            Standing::Active(described) => {
+                let ours = self
+                    .deployed
+                    .task_definition
+                    .as_ref()
+                    .map(|r| r.arn.as_str());
+                if ours.is_none() || described.service.task_definition() != ours {
+                    return Err(another(
+                        &self.site,
+                        name,
+                        described.service.task_definition(),
+                    ));
+                }
+                cx.info(ROLLBACK, format!("Deleting service {name}.."));
+                detach(cx, &self.site, name, ROLLBACK).await?;
+                if described.service.desired_count() > 0 {
+                    let to_none = json!({
+                        "cluster": self.site.cluster, "service": name, "desiredCount": 0,
+                    });
+                    update(&self.site, &to_none).await?;
+                }
+                delete(&self.site, name).await?;
+                self.tell_draining(cx, name);
+            }
+        }
+        cx.save(&self.state).await?;
+        Ok(Progress::Again(DRAIN_PAUSE))
+    }
+
+    fn tell_draining(&mut self, cx: &mut StepContext<'_>, name: &str) {
+        if !self.state.told {
+            self.state.told = true;
+            cx.info(
+                ROLLBACK,
+                format!("Waiting for existing Service {name} to reach inactive state"),
+            );
+        }
+    }
+
+    /// Later deployment: the service goes back to what was written down.
+    async fn restore(
+        mut self,
+        cx: &mut StepContext<'_>,
+        name: &str,
+        before: &Before,
+    ) -> Result<Progress, Failure> {
+        loop {
+            let pause = match self.state.phase {
+                Phase::Change => self.change(cx, name, before).await?,
+                Phase::Wait => self.wait(cx, name, before).await?,
+                Phase::Scale => self.scale(cx, before).await?,
+                Phase::Note => {
+                    instances::note(cx, &self.site, name, before.task_definition()).await?;
+                    let definition = short(before.task_definition());
+                    cx.info(
+                        ROLLBACK,
+                        format!("Service {name} is back on {definition}: rolled back cleanly"),
+                    );
+                    cx.unit_ended(ROLLBACK, true);
+                    return Ok(Progress::Done(json!({"output": {"serviceName": name}})));
+                }
+            };
+            cx.save(&self.state).await?;
+            if let Some(pause) = pause {
+                return Ok(Progress::Again(pause));
+            }
+        }
+    }
+
+    /// Repeating it changes nothing: without `forceNewDeployment` the same settings start no deployment.
+    async fn change(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        name: &str,
+        before: &Before,
+    ) -> Result<Option<std::time::Duration>, Failure> {
+        let Standing::Active(described) = describe(&self.site, name).await? else {
+            return Err(gone(&self.site, name));
+        };
+        self.state.watch = Watch::after(&described.service);
+        if before.scaling.is_some() {
+            detach(cx, &self.site, name, ROLLBACK).await?;
+        }
+        let document = before.restore_document(&self.site, name, &self.deployed.sent);
+        cx.info(
+            ROLLBACK,
+            format!(
+                "Updating Service {name} back to task definition {} with {} tasks",
+                before.task_definition(),
+                before.desired()
+            ),
+        );
+        let service = update(&self.site, &document).await?;
+        self.state.deployment = primary(&service).and_then(|d| d.id()).map(str::to_owned);
+        self.state.phase = Phase::Wait;
+        Ok(None)
+    }
+
+    async fn wait(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        name: &str,
+        before: &Before,
+    ) -> Result<Option<std::time::Duration>, Failure> {
+        let deployment = self.state.deployment.clone();
+        let goal = Goal {
+            service: name,
+            task_definition: before.task_definition(),
+            deployment: deployment.as_deref(),
+            unit: ROLLBACK,
+        };
+        Ok(match self.state.watch.look(cx, &self.site, &goal).await? {
+            Seen::Moving => Some(self.state.watch.pause()),
+            Seen::Steady => {
+                self.state.phase = Phase::Scale;
+                None
+            }
+        })
+    }
+
+    /// Scaling comes back last, so that it does not work against the rollback.
+    async fn scale(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        before: &Before,
+    ) -> Result<Option<std::time::Duration>, Failure> {
+        if let Some(scaling) = &before.scaling {
+            scaling.attach(cx, &self.site, ROLLBACK).await?;
+        }
+        self.state.phase = Phase::Note;
+        Ok(None)
+    }
+}
+
+fn gone(site: &Site, name: &str) -> Failure {
+    Failure {
+        error: ErrorType::Unknown,
+        message: format!(
+            "Service {name} in {site} cannot be rolled back: it no longer exists, somebody or something \
+             else deleted it."
+        ),
+        left_behind: None,
+    }
+}
+
+fn another(site: &Site, name: &str, runs: Option<&str>) -> Failure {
+    Failure {
+        error: ErrorType::Unknown,
+        message: format!(
+            "Service {name} in {site} is not deleted: it runs {}, which this run did not deploy.",
+            short(runs.unwrap_or("an unknown task definition"))
+        ),
+        left_behind: None,
+    }
+}

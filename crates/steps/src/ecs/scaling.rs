@@ -1,0 +1,232 @@
+//! Application Auto Scaling of a service: read, taken off, put on.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use slipway_model::status::Failure;
+
+use super::manifest::Documents;
+use super::site::Site;
+use crate::aws::document::fields;
+use crate::aws::error::{Doing, code, failure};
+use crate::aws::wire::{Answer, whole};
+use crate::context::StepContext;
+
+const NAMESPACE: &str = "ecs";
+const DIMENSION: &str = "ecs:service:DesiredCount";
+
+/// Scalable targets and policies of one service, as requests that would make them again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Scaling {
+    pub(super) targets: Vec<Value>,
+    pub(super) policies: Vec<Value>,
+}
+
+impl Scaling {
+    /// What the manifests ask for.
+    pub(super) fn of_manifests(site: &Site, service: &str, documents: &Documents) -> Self {
+        let resource = resource(site, service);
+        let fit = |document: &Value| {
+            let mut document = document.clone();
+            document["ResourceId"] = json!(resource);
+            for (name, default) in [
+                ("ServiceNamespace", NAMESPACE),
+                ("ScalableDimension", DIMENSION),
+            ] {
+                if document[name].is_null() {
+                    document[name] = json!(default);
+                }
+            }
+            document
+        };
+        Self {
+            targets: documents.scalable_targets.iter().map(fit).collect(),
+            policies: documents.scaling_policies.iter().map(fit).collect(),
+        }
+    }
+
+    /// Whether there is nothing to put on.
+    pub(super) fn is_empty(&self) -> bool {
+        self.targets.is_empty() && self.policies.is_empty()
+    }
+
+    /// What the service has now.
+    pub(super) async fn describe(site: &Site, service: &str) -> Result<Self, Failure> {
+        let targets = describe_targets(site, service).await?;
+        let policies = describe_policies(site, service).await?;
+        Ok(Self {
+            targets: targets
+                .iter()
+                .map(|target| request("RegisterScalableTarget", target))
+                .collect(),
+            policies: policies
+                .iter()
+                .map(|policy| request("PutScalingPolicy", policy))
+                .collect(),
+        })
+    }
+
+    /// Puts all of it on. Both calls replace what has the same name, so a repetition changes nothing.
+    pub(super) async fn attach(
+        &self,
+        cx: &mut StepContext<'_>,
+        site: &Site,
+        unit: &'static str,
+    ) -> Result<(), Failure> {
+        for target in &self.targets {
+            let target = cx.secrets().reveal(target.clone()).await?;
+            let of = target["ResourceId"].as_str().unwrap_or_default();
+            let doing = format!("register the scalable target {of} in {site}");
+            let call = site.aws.scaling.register_scalable_target().customize();
+            call.mutate_request(whole(&target))
+                .send()
+                .await
+                .map_err(|error| failure(Doing::with(&doing), error))?;
+            cx.info(unit, format!("Registered scalable target {of}"));
+        }
+        for policy in &self.policies {
+            let policy = cx.secrets().reveal(policy.clone()).await?;
+            let name = policy["PolicyName"].as_str().unwrap_or_default();
+            let doing = format!("put the scaling policy `{name}` in {site}");
+            let call = site.aws.scaling.put_scaling_policy().customize();
+            call.mutate_request(whole(&policy))
+                .send()
+                .await
+                .map_err(|error| failure(Doing::with(&doing), error))?;
+            cx.info(unit, format!("Attached scaling policy {name}"));
+        }
+        Ok(())
+    }
+}
+
+/// Takes every policy and target off a service, as it is now; what is gone already is fine.
+pub(super) async fn detach(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    service: &str,
+    unit: &'static str,
+) -> Result<(), Failure> {
+    let now = Scaling::describe(site, service).await?;
+    for policy in &now.policies {
+        let name = policy["PolicyName"].as_str().unwrap_or_default();
+        let doing = format!("delete the scaling policy `{name}` in {site}");
+        let deleted = site
+            .aws
+            .scaling
+            .delete_scaling_policy()
+            .policy_name(name)
+            .service_namespace(NAMESPACE.into())
+            .resource_id(resource(site, service))
+            .scalable_dimension(DIMENSION.into())
+            .send()
+            .await;
+        match deleted {
+            Err(error) if code(&error) != Some("ObjectNotFoundException") => {
+                return Err(failure(Doing::with(&doing), error));
+            }
+            _ => cx.info(unit, format!("Deleted scaling policy {name}")),
+        }
+    }
+    if now.targets.is_empty() {
+        return Ok(());
+    }
+    let doing = format!("deregister the scalable target of service `{service}` in {site}");
+    let gone = site
+        .aws
+        .scaling
+        .deregister_scalable_target()
+        .service_namespace(NAMESPACE.into())
+        .resource_id(resource(site, service))
+        .scalable_dimension(DIMENSION.into())
+        .send()
+        .await;
+    match gone {
+        Err(error) if code(&error) != Some("ObjectNotFoundException") => {
+            return Err(failure(Doing::with(&doing), error));
+        }
+        _ => cx.info(
+            unit,
+            format!("Deregistered scalable target of service {service}"),
+        ),
+    }
+    Ok(())
+}
+
+fn resource(site: &Site, service: &str) -> String {
+    format!("service/{}/{service}", site.cluster_name())
+}
+
+async fn describe_targets(site: &Site, service: &str) -> Result<Vec<Value>, Failure> {
+    let doing = format!("look at the scalable targets of service `{service}` in {site}");
+    let (mut found, mut next) = (Vec::new(), None);
+    loop {
+        let answer = Answer::default();
+        let page = site
+            .aws
+            .scaling
+            .describe_scalable_targets()
+            .service_namespace(NAMESPACE.into())
+            .resource_ids(resource(site, service))
+            .scalable_dimension(DIMENSION.into())
+            .set_next_token(next)
+            .customize()
+            .interceptor(answer.clone())
+            .send()
+            .await
+            .map_err(|error| failure(Doing::with(&doing), error))?;
+        found.extend(list(answer.take()["ScalableTargets"].take()));
+        next = page.next_token;
+        if next.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+async fn describe_policies(site: &Site, service: &str) -> Result<Vec<Value>, Failure> {
+    let doing = format!("look at the scaling policies of service `{service}` in {site}");
+    let (mut found, mut next) = (Vec::new(), None);
+    loop {
+        let answer = Answer::default();
+        let page = site
+            .aws
+            .scaling
+            .describe_scaling_policies()
+            .service_namespace(NAMESPACE.into())
+            .resource_id(resource(site, service))
+            .scalable_dimension(DIMENSION.into())
+            .set_next_token(next)
+            .customize()
+            .interceptor(answer.clone())
+            .send()
+            .await
+            .map_err(|error| failure(Doing::with(&doing), error))?;
+        found.extend(list(answer.take()["ScalingPolicies"].take()));
+        next = page.next_token;
+        if next.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+fn list(value: Value) -> Vec<Value> {
+    match value {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    }
+}
+
+/// The part of a description that a request can carry. The service-linked role is AWS's own and is
+/// never passed.
+fn request(shape: &str, described: &Value) -> Value {
+    let linked = |name: &str, value: &Value| {
+        name == "RoleARN"
+            && value
+                .as_str()
+                .is_some_and(|arn| arn.contains(":role/aws-service-role/"))
+    };
+    let fields: Map<String, Value> = fields(shape)
+        .filter_map(|name| described.get(name).map(|value| (name, value)))
+        .filter(|(name, value)| !value.is_null() && !linked(name, value))
+        .map(|(name, value)| (name.to_owned(), value.clone()))
+        .collect();
+    Value::Object(fields)
+}

@@ -1,0 +1,70 @@
+//! The one list of steps that this version runs.
+
+use crate::step::Step;
+use crate::{ecs, http, shell, wait};
+
+/// Which function walks the lanes of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Swimlane {
+    /// `lane-common`: steps that need no swimlane of their own.
+    Common,
+    /// `lane-ecs`: deployment type ECS.
+    Ecs,
+}
+
+/// Every step type that runs, in alphabetical order.
+pub static STEPS: &[(&str, &dyn Step)] = &[
+    ("EcsRollingDeploy", &ecs::RollingDeploy),
+    ("EcsRollingRollback", &ecs::RollingRollback),
+    ("Http", &http::Http),
+    ("ShellScript", &shell::ShellScript),
+    ("Wait", &wait::Wait),
+];
+
+/// The step of this type, if it runs in this version.
+pub fn find(step_type: &str) -> Option<&'static dyn Step> {
+    let place = STEPS
+        .binary_search_by(|(name, _)| (*name).cmp(step_type))
+        .ok()?;
+    STEPS.get(place).map(|(_, step)| *step)
+}
+
+/// Whether this version runs steps of this type.
+pub fn runnable(step_type: &str) -> bool {
+    find(step_type).is_some()
+}
+
+/// The deployment types whose stages may hold this step; empty when every stage may.
+pub fn deployment_types(step_type: &str) -> &'static [&'static str] {
+    if step_type.starts_with("Ecs") {
+        &["ECS"]
+    } else {
+        &[]
+    }
+}
+
+/// The swimlane of a stage with this `deploymentType` (`None` for stages that deploy nothing).
+pub fn swimlane(deployment_type: Option<&str>) -> Swimlane {
+    match deployment_type {
+        Some("ECS") => Swimlane::Ecs,
+        _ => Swimlane::Common,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted_and_tells_the_truth() {
+        assert!(STEPS.is_sorted_by_key(|(name, _)| *name));
+        for (name, step) in STEPS {
+            assert_eq!(*name, step.step_type());
+            assert!(runnable(name), "{name}");
+            if let crate::step::Undo::Step(undo) = step.undo() {
+                assert!(runnable(undo), "{name} is undone by {undo}");
+            }
+        }
+        assert!(!runnable("EcsRollingDeplo"));
+    }
+}
