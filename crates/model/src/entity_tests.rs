@@ -151,7 +151,7 @@ fn every_fault_is_reported_at_once() {
     insta::assert_snapshot!(faults(text), @r"
     f.yaml:2:15: environment.identifier: `1a` is not accepted here; expected an identifier: a letter or `_`, then letters, digits and `_`, at most 128 in all
     f.yaml:3:3: environment.nam: `nam` is no field of an environment; did you mean `name`?
-    f.yaml:4:9: environment.type: `Prod` is not accepted here; expected one of Production, PreProduction
+    f.yaml:4:9: environment.type: `Prod` is not accepted here; expected one of Production, PreProduction; did you mean `Production`?
     f.yaml:5:14: environment.variables: a text stands where a list is expected; expected a list
     f.yaml:2:3: environment: `name` is missing from an environment
     ");

@@ -1,0 +1,291 @@
+//! Puts given inputs in the place of `<+input>`.
+
+use super::{RuntimeInput, flat, identity};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, shown};
+use crate::entity::{self, Parsed};
+use crate::tree::{Data, Entry, Ref, Style, Tree};
+
+/// Fields that Harness lets a run leave empty: what is not given is as if it were not written.
+const OPTIONAL: &[&str] = &[
+    "serviceInputs",
+    "environmentInputs",
+    "inputs",
+    "serviceOverrideInputs",
+    "when",
+    "strategy",
+    "failureStrategies",
+    "delegateSelectors",
+    "timeout",
+    "gitBranch",
+    "filters",
+];
+
+/// The pipeline with the inputs of one or more documents filled in; the later document wins. Each has the
+/// root `pipeline` and mirrors the pipeline.
+///
+/// # Errors
+/// Every missing input, every one that is not allowed or not asked for, and everything that the pipeline
+/// is not well-formed for with its inputs.
+pub fn merge(pipeline: &Parsed, inputs: &[&Tree]) -> Result<Parsed, Vec<Diagnostic>> {
+    let key = pipeline.head.kind.key();
+    let mut given = Vec::new();
+    for tree in inputs {
+        let root = tree.root();
+        let Some(body) = root.get(key).filter(|_| root.entries().len() == 1) else {
+            let message = "inputs are a document that mirrors the pipeline";
+            return Err(vec![
+                Diagnostic::about(Code::BadInput, tree, message)
+                    .expected(format!("the root key `{key}` alone")),
+            ]);
+        };
+        given.push(body);
+    }
+    merge_entity(pipeline, &given)
+}
+
+/// An entity with inputs filled in that mirror what stands under its root key (`serviceInputs`,
+/// `environmentInputs`, `inputs` of an infrastructure).
+///
+/// # Errors
+/// As [`merge`].
+pub fn merge_entity(entity: &Parsed, given: &[Ref<'_>]) -> Result<Parsed, Vec<Diagnostic>> {
+    let base = entity.body();
+    let mut tree = Tree::empty(entity.tree.files.clone());
+    let given: Vec<Given<'_>> = given
+        .iter()
+        .map(|value| Given {
+            value: *value,
+            offset: tree.adopt_files(value.tree),
+        })
+        .collect();
+    let mut faults = Diagnostics::default();
+    let key = entity.head.kind.key();
+    let mut merger = Merger {
+        tree: &mut tree,
+        faults: &mut faults,
+    };
+    let value = merger.value(base, &given, key, Missing::Fault(None));
+    let key_place = entity.tree.root().key_place(key).unwrap_or_default();
+    let entry = Entry {
+        key: key.into(),
+        key_place,
+        value,
+    };
+    tree.root = tree.push(entity.tree.root().place(), Data::Map(vec![entry]));
+    let (tree, _) = faults.finish(tree)?;
+    entity::from_tree(tree)
+}
+
+/// A value of an inputs document.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    value: Ref<'a>,
+    /// Where the files of its document begin in those of the merged tree.
+    offset: u16,
+}
+
+/// What an input becomes for which nothing is given.
+#[derive(Clone, Copy)]
+enum Missing<'a> {
+    /// A fault; with the name of the variable that it is the value of.
+    Fault(Option<&'a str>),
+    Nothing,
+    Empty,
+    Default(&'a str),
+}
+
+struct Merger<'a> {
+    tree: &'a mut Tree,
+    faults: &'a mut Diagnostics,
+}
+
+impl Merger<'_> {
+    fn value(
+        &mut self,
+        base: Ref<'_>,
+        given: &[Given<'_>],
+        path: &str,
+        missing: Missing<'_>,
+    ) -> u32 {
+        if let Some(request) = RuntimeInput::of(base) {
+            return self.input(base, &request, given, path, missing);
+        }
+        if base.is_map() && given.iter().all(|given| given.value.is_map()) {
+            return self.map(base, given, path);
+        }
+        if base.is_list() && given.iter().all(|given| given.value.is_list()) {
+            return self.list(base, given, path);
+        }
+        for given in given {
+            let same = given.value.is_null()
+                || given.value.scalar().is_some() && given.value.scalar() == base.scalar()
+                || RuntimeInput::of(given.value).is_some();
+            if !same {
+                self.unasked(*given, path);
+            }
+        }
+        self.tree.copy(base, 0)
+    }
+
+    fn unasked(&mut self, given: Given<'_>, path: &str) {
+        let message = format!(
+            "`{path}` is no runtime input: the pipeline fixes its value or does not have it"
+        );
+        self.faults
+            .push(Diagnostic::at(Code::BadInput, given.value, message).path(path));
+    }
+
+    fn input(
+        &mut self,
+        base: Ref<'_>,
+        request: &RuntimeInput,
+        given: &[Given<'_>],
+        path: &str,
+        missing: Missing<'_>,
+    ) -> u32 {
+        let unfilled = |value: Ref<'_>| value.is_null() || RuntimeInput::of(value).is_some();
+        if let Some(given) = given.iter().rev().find(|given| !unfilled(given.value)) {
+            let text = given.value.text().filter(|text| !text.contains("<+"));
+            if let Some(Err(expected)) = text.map(|text| request.check(text)) {
+                let message = format!("`{}` is not allowed here", shown(text.unwrap_or_default()));
+                let fault = Diagnostic::at(Code::BadInput, given.value, message);
+                self.faults.push(fault.path(path).expected(expected));
+            }
+            return self.tree.copy(given.value, given.offset);
+        }
+        match (&request.default, missing) {
+            (Some(default), _) => self.tree.push_text(base.place(), default, Style::Plain),
+            (None, Missing::Default(default)) => {
+                self.tree.push_text(base.place(), default, Style::Plain)
+            }
+            (None, _) if request.execution => self.tree.copy(base, 0),
+            (None, Missing::Empty) => self.tree.push_text(base.place(), "", Style::Quoted),
+            (None, Missing::Nothing) => self.tree.push_text(base.place(), "", Style::Plain),
+            (None, Missing::Fault(variable)) => {
+                let name = variable.unwrap_or(path);
+                let message = format!("the runtime input `{name}` has no value");
+                let mut fault = Diagnostic::at(Code::MissingInput, base, message).path(path);
+                if !request.allowed.is_empty() {
+                    fault = fault.expected(format!("one of {}", request.allowed.join(", ")));
+                }
+                self.faults.push(fault);
+                self.tree.copy(base, 0)
+            }
+        }
+    }
+
+    fn map(&mut self, base: Ref<'_>, given: &[Given<'_>], path: &str) -> u32 {
+        let mut entries = Vec::new();
+        for (key, value) in base.entries() {
+            let below: Vec<_> = given
+                .iter()
+                .filter_map(|given| {
+                    let value = given.value.get(key)?;
+                    Some(Given { value, ..*given })
+                })
+                .collect();
+            let missing = match key {
+                "value" => missing_variable(base),
+                _ if OPTIONAL.contains(&key) => Missing::Nothing,
+                _ => Missing::Fault(None),
+            };
+            let path = format!("{path}{}", crate::tree::join(key));
+            let value = self.value(value, &below, &path, missing);
+            let key_place = base.key_place(key).unwrap_or_default();
+            entries.push(Entry {
+                key: key.into(),
+                key_place,
+                value,
+            });
+        }
+        for given in given {
+            for (key, value) in given.value.entries() {
+                let known = base.entries().any(|(name, _)| name == key);
+                if !known && !value.is_null() {
+                    let path = format!("{path}{}", crate::tree::join(key));
+                    self.unasked(Given { value, ..*given }, &path);
+                }
+            }
+        }
+        self.tree.push(base.place(), Data::Map(entries))
+    }
+
+    fn list(&mut self, base: Ref<'_>, given: &[Given<'_>], path: &str) -> u32 {
+        let mut items = Vec::new();
+        for each in given {
+            let mut flattened = Vec::new();
+            flat(each.value, &mut flattened);
+            items.extend(flattened.into_iter().map(|value| Given { value, ..*each }));
+        }
+        let mut known = Vec::new();
+        flat(base, &mut known);
+        for item in &items {
+            let here = |base: &Ref<'_>| identity(*base) == identity(item.value);
+            let open = known.iter().any(|base| identity(*base).is_none());
+            if identity(item.value).is_some() && !open && !known.iter().any(here) {
+                let name = shown(identity(item.value).unwrap_or_default());
+                self.unasked(*item, &format!("{path}.{name}"));
+            }
+        }
+        self.items(base, &items, path)
+    }
+
+    fn items(&mut self, base: Ref<'_>, given: &[Given<'_>], path: &str) -> u32 {
+        let mut merged = Vec::new();
+        for (index, item) in base.items().enumerate() {
+            let path = format!("{path}[{index}]");
+            merged.push(match item.get("parallel").filter(|inner| inner.is_list()) {
+                Some(_) => self.parallel(item, given, &path),
+                None => self.value(
+                    item,
+                    &alike(item, index, given),
+                    &path,
+                    Missing::Fault(None),
+                ),
+            });
+        }
+        self.tree.push(base.place(), Data::List(merged))
+    }
+
+    /// An item `parallel: […]`: its elements are matched with all that is given for the list around it.
+    fn parallel(&mut self, item: Ref<'_>, given: &[Given<'_>], path: &str) -> u32 {
+        let mut entries = Vec::new();
+        for (key, value) in item.entries() {
+            let value = match key {
+                "parallel" if value.is_list() => {
+                    self.items(value, given, &format!("{path}.parallel"))
+                }
+                _ => self.tree.copy(value, 0),
+            };
+            let key_place = item.key_place(key).unwrap_or_default();
+            entries.push(Entry {
+                key: key.into(),
+                key_place,
+                value,
+            });
+        }
+        self.tree.push(item.place(), Data::Map(entries))
+    }
+}
+
+/// What is given for an item: what has the same identity, or stands at the same position where the item
+/// has none.
+fn alike<'a>(item: Ref<'_>, index: usize, given: &[Given<'a>]) -> Vec<Given<'a>> {
+    match identity(item) {
+        Some(name) => given
+            .iter()
+            .filter(|given| identity(given.value) == Some(name))
+            .copied()
+            .collect(),
+        None => given.get(index).copied().into_iter().collect(),
+    }
+}
+
+/// A variable may say itself what it is when it is not given.
+fn missing_variable<'a>(variable: Ref<'a>) -> Missing<'a> {
+    match variable.get_text("default") {
+        Some(default) => Missing::Default(default),
+        None if variable.get_text("required") == Some("false") => Missing::Empty,
+        None => Missing::Fault(variable.get_text("name")),
+    }
+}
