@@ -131,3 +131,91 @@ pub(crate) fn plan(groups: Vec<Vec<StagePlan>>) -> Plan {
         groups,
     }
 }
+
+pub(crate) fn variable(name: &str, kind: &str, value: Value) -> slipway_plan::Variable {
+    slipway_plan::Variable {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        value,
+    }
+}
+
+pub(crate) fn deploys(mut stage: StagePlan) -> StagePlan {
+    stage.service = Some(slipway_plan::ServicePlan {
+        reference: "shop".to_owned(),
+        identifier: EntityId::new("shop"),
+        name: "Shop".to_owned(),
+        deployment_type: "ECS".to_owned(),
+        tags: IndexMap::from([("team".to_owned(), "checkout".to_owned())]),
+        variables: vec![variable("replicas", "Number", json!(3))],
+        manifests: Vec::new(),
+        artifact: Some(slipway_plan::ArtifactPlan {
+            identifier: "web".to_owned(),
+            kind: "DockerRegistry".to_owned(),
+            spec: json!({"imagePath": "acme/web", "tag": "<+pipeline.variables.tag>"}),
+            image: Some("acme/web:<+artifact.tag>".to_owned()),
+            tag: Some("<+pipeline.variables.tag>".to_owned()),
+        }),
+        spec: json!({}),
+    });
+    stage.environment = Some(slipway_plan::EnvironmentPlan {
+        identifier: EntityId::new("prod"),
+        name: "Prod".to_owned(),
+        kind: "Production".to_owned(),
+        tags: IndexMap::new(),
+        variables: vec![variable("region", "String", json!("eu-west-1"))],
+    });
+    stage.infrastructure = Some(slipway_plan::InfrastructurePlan {
+        identifier: EntityId::new("cluster"),
+        name: "Cluster".to_owned(),
+        kind: "ECS".to_owned(),
+        allow_simultaneous_deployments: false,
+        spec: json!({"region": "<+env.variables.region>", "cluster": "main"}),
+        connector: None,
+    });
+    stage
+}
+
+pub(crate) fn run(plan: &Plan) -> slipway_store::record::RunRecord {
+    slipway_store::record::RunRecord {
+        id: slipway_model::id::RunId::new("r1"),
+        scope: plan.scope.clone(),
+        pipeline: plan.pipeline.clone(),
+        name: plan.name.clone(),
+        sequence: 7,
+        status: slipway_model::status::Status::Running,
+        trigger_type: "MANUAL".to_owned(),
+        triggered_by: slipway_model::id::PrincipalId::new("alex"),
+        started_ms: 1_000,
+        ended_ms: None,
+        yaml: String::new(),
+        inputs: None,
+        plan: None,
+        failure: None,
+        abort: None,
+        tags: Vec::new(),
+        stages: Vec::new(),
+    }
+}
+
+pub(crate) fn record(id: &str, outputs: Value) -> slipway_store::record::NodeRecord {
+    slipway_store::record::NodeRecord {
+        run: slipway_model::id::RunId::new("r1"),
+        id: NodeId::new(id),
+        stage: StageId::new("build"),
+        lane: slipway_model::id::LaneId::new("build/steps"),
+        attempt: 1,
+        identifier: EntityId::new(id),
+        name: id.to_owned(),
+        node_type: "ShellScript".to_owned(),
+        status: slipway_model::status::Status::Success,
+        started_ms: 1_000,
+        ended_ms: Some(2_000),
+        failure: None,
+        spec: json!({"shell": "Bash"}),
+        outputs,
+        progress: Value::Null,
+        units: Vec::new(),
+        delegate: None,
+    }
+}

@@ -1,9 +1,11 @@
 //! Decides what a run does next, and the use cases around it.
 //!
-//! The deciding half ([`lane`], [`stage`], [`strategy`], [`check`], [`name`], [`error_name`]) is pure: no
+//! The deciding half ([`lane`], [`stage`], [`strategy`], [`context`], [`check`], [`name`],
+//! [`error_name`]) is pure: no
 //! clock, no I/O. The use cases take the store.
 
 pub mod check;
+pub mod context;
 pub mod directive;
 pub mod error_name;
 pub mod lane;

@@ -1,0 +1,199 @@
+//! What expressions can read of a run: its plan, and what its nodes wrote down. Pure.
+//!
+//! Paths are those of Harness's documentation (FEATURES 11). What is not known is undefined, which makes
+//! an expression an error and never an empty text. Texts of the plan are definitions: they may hold
+//! expressions. What a run brought forth (outputs) is data.
+
+mod entity;
+mod node;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+use slipway_expr::{Context, SecretRef, Segment, Value};
+use slipway_model::id::NodeId;
+use slipway_model::status::Status;
+use slipway_plan::{Plan, StagePlan, Variable};
+use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
+
+/// The names that an expression can use at one place of a run.
+#[derive(Clone, Copy)]
+pub struct RunContext<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The run.
+    pub run: &'a RunRecord,
+    /// Its stages, as far as they have begun.
+    pub stages: &'a [StageSummary],
+    /// Its nodes, as far as they were loaded and have begun.
+    pub nodes: &'a BTreeMap<NodeId, NodeRecord>,
+    /// The stage where the expression stands.
+    pub stage: Option<&'a StagePlan>,
+    /// The node where it stands.
+    pub node: Option<&'a NodeId>,
+}
+
+/// What a path leads to.
+enum Found {
+    /// A text of the plan, which may hold expressions.
+    Text(String),
+    /// Data.
+    Value(Value),
+}
+
+impl Context for RunContext<'_> {
+    fn lookup(&self, path: &[Segment]) -> Option<Value> {
+        match self.find(path)? {
+            Found::Text(text) => Some(Value::String(text)),
+            Found::Value(value) => Some(value),
+        }
+    }
+
+    fn definition(&self, path: &[Segment]) -> Option<String> {
+        match self.find(path)? {
+            Found::Text(text) => Some(text),
+            Found::Value(_) => None,
+        }
+    }
+}
+
+impl RunContext<'_> {
+    fn find(&self, path: &[Segment]) -> Option<Found> {
+        // Positions lead into values, which the evaluator follows by itself.
+        let keys: Vec<&str> = path.iter().map(Segment::key).collect::<Option<_>>()?;
+        let (first, rest) = keys.split_first()?;
+        match *first {
+            "account" => identifier(rest, Some(self.plan.scope.account.as_str())),
+            "org" => identifier(rest, self.plan.scope.org.as_ref().map(|id| id.as_str())),
+            "project" => identifier(rest, self.plan.scope.project.as_ref().map(|id| id.as_str())),
+            "pipeline" => self.pipeline(rest),
+            "stages" => self.stage_by_id(rest),
+            "stage" => self.in_stage(self.stage?, rest),
+            "execution" => self.execution(self.stage?, rest),
+            "steps" | "step" | "stepGroup" => self.nearby(first, rest),
+            _ => self.entity(self.stage?, first, rest),
+        }
+    }
+
+    fn pipeline(&self, path: &[&str]) -> Option<Found> {
+        let run = self.run;
+        match path {
+            ["identifier"] => text(self.plan.pipeline.as_str()),
+            ["name"] => text(&self.plan.name),
+            ["executionId"] => text(run.id.as_str()),
+            ["sequenceId"] => value(i64::try_from(run.sequence).ok()?),
+            ["startTs"] => value(run.started_ms),
+            ["triggerType"] => text(&run.trigger_type),
+            ["triggeredBy", "name" | "email" | "identifier"] => text(run.triggered_by.as_str()),
+            ["executionMode"] => text("NORMAL"),
+            ["status" | "currentStatus" | "liveStatus"] => text(status_name(run.status)),
+            ["tags", rest @ ..] => tags(&self.plan.tags, rest),
+            ["variables", name @ ..] => variable(&self.plan.variables, name),
+            ["stages", rest @ ..] => self.stage_by_id(rest),
+            _ => None,
+        }
+    }
+
+    fn stage_by_id(&self, path: &[&str]) -> Option<Found> {
+        let (id, rest) = path.split_first()?;
+        let mut stages = self.plan.groups.iter().flatten();
+        let stage = stages.find(|stage| stage.id.as_str() == *id)?;
+        self.in_stage(stage, rest)
+    }
+
+    fn in_stage(&self, stage: &StagePlan, path: &[&str]) -> Option<Found> {
+        match path {
+            ["identifier"] => text(stage.identifier.as_str()),
+            ["name"] => text(&stage.name),
+            ["type"] => text(&stage.stage_type),
+            ["status" | "currentStatus" | "liveStatus"] => {
+                let summary = self.stages.iter().find(|known| known.id == stage.id)?;
+                text(status_name(summary.status))
+            }
+            ["variables", name @ ..] => variable(&stage.variables, name),
+            ["delegateSelectors"] => {
+                value(Value::from_json(&stage.delegate_selectors.clone().into()))
+            }
+            ["execution" | "spec", "execution", rest @ ..] => self.execution(stage, rest),
+            ["spec", first, rest @ ..] => self.entity(stage, first, rest),
+            _ => None,
+        }
+    }
+}
+
+fn text(text: &str) -> Option<Found> {
+    Some(Found::Text(text.to_owned()))
+}
+
+fn value(value: impl Into<Value>) -> Option<Found> {
+    Some(Found::Value(value.into()))
+}
+
+fn identifier(path: &[&str], id: Option<&str>) -> Option<Found> {
+    match path {
+        ["identifier"] => value(id?),
+        _ => None,
+    }
+}
+
+fn tags(tags: &indexmap::IndexMap<String, String>, path: &[&str]) -> Option<Found> {
+    if path.is_empty() {
+        let map = tags
+            .iter()
+            .map(|(key, tag)| (key.clone(), tag.as_str().into()));
+        return value(Value::Map(map.collect()));
+    }
+    text(tags.get(&path.join("."))?)
+}
+
+/// A variable by its name, which may hold dots.
+fn variable(variables: &[Variable], name: &[&str]) -> Option<Found> {
+    let name = name.join(".");
+    let variable = variables.iter().find(|variable| variable.name == name)?;
+    match &variable.value {
+        Json::String(reference) if variable.kind == "Secret" && !reference.contains("<+") => {
+            value(SecretRef::new(reference.as_str()).ok()?)
+        }
+        other => json(other, &[]),
+    }
+}
+
+/// A place in a document of the plan; its texts are definitions.
+fn json(document: &Json, path: &[&str]) -> Option<Found> {
+    let found = path
+        .iter()
+        .try_fold(document, |value, key| value.get(key))?;
+    match found {
+        Json::String(definition) => text(definition),
+        other => value(Value::from_json(other)),
+    }
+}
+
+/// A status as expressions compare it (FEATURES 23).
+pub fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::NotStarted => "NOT_STARTED",
+        Status::Queued => "QUEUED",
+        Status::Running => "RUNNING",
+        Status::AsyncWaiting => "ASYNC_WAITING",
+        Status::TimedWaiting => "TIMED_WAITING",
+        Status::ResourceWaiting => "RESOURCE_WAITING",
+        Status::InterventionWaiting => "INTERVENTION_WAITING",
+        Status::ApprovalWaiting => "APPROVAL_WAITING",
+        Status::InputWaiting => "INPUT_WAITING",
+        Status::Paused => "PAUSED",
+        Status::Discontinuing => "DISCONTINUING",
+        Status::Success => "SUCCEEDED",
+        Status::IgnoreFailed => "IGNORE_FAILED",
+        Status::Skipped => "SKIPPED",
+        Status::Failed => "FAILED",
+        Status::Errored => "ERRORED",
+        Status::Aborted => "ABORTED",
+        Status::AbortedByFreeze => "ABORTED_BY_FREEZE",
+        Status::Expired => "EXPIRED",
+        Status::ApprovalRejected => "APPROVAL_REJECTED",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! Names of steps and step groups, absolute and as seen from a node.
+
+use serde_json::Value as Json;
+use slipway_expr::Value;
+use slipway_model::id::NodeId;
+use slipway_plan::{Node, StagePlan};
+
+use super::{Found, RunContext, json, status_name, text, value};
+use crate::lane::{children, node_id};
+
+impl RunContext<'_> {
+    pub(super) fn execution(&self, stage: &StagePlan, path: &[&str]) -> Option<Found> {
+        match path {
+            ["steps", id, rest @ ..] => self.in_node(find(&stage.steps, id)?, rest),
+            ["rollbackSteps", id, rest @ ..] => {
+                self.in_node(find(&stage.rollback_steps, id)?, rest)
+            }
+            _ => None,
+        }
+    }
+
+    /// `steps.X` finds the nearest step of that name from where the expression stands outwards;
+    /// `stepGroup` is the group around it and `step` itself.
+    pub(super) fn nearby(&self, first: &str, rest: &[&str]) -> Option<Found> {
+        let stage = self.stage?;
+        let around = self.around(stage);
+        match first {
+            "steps" => {
+                let (id, rest) = rest.split_first()?;
+                let mut lists: Vec<&[Node]> = vec![&stage.steps, &stage.rollback_steps];
+                lists.extend(around.iter().map(|node| children(node)));
+                let found = lists.iter().rev().find_map(|nodes| find(nodes, id))?;
+                self.in_node(found, rest)
+            }
+            "stepGroup" => {
+                let group = around
+                    .iter()
+                    .rev()
+                    .find(|node| matches!(node, Node::Group(_)))?;
+                self.in_node(group, rest)
+            }
+            _ => self.in_node(
+                around.last().filter(|node| matches!(node, Node::Step(_)))?,
+                rest,
+            ),
+        }
+    }
+
+    /// The nodes from the stage's own list down to the one where the expression stands.
+    fn around<'p>(&self, stage: &'p StagePlan) -> Vec<&'p Node> {
+        let mut way = Vec::new();
+        if let Some(id) = self.node {
+            let _ =
+                way_to(&stage.steps, id, &mut way) || way_to(&stage.rollback_steps, id, &mut way);
+        }
+        way
+    }
+
+    fn in_node(&self, node: &Node, path: &[&str]) -> Option<Found> {
+        let record = self.nodes.get(node_id(node));
+        match (node, path) {
+            (_, ["status" | "currentStatus" | "liveStatus"]) => text(status_name(record?.status)),
+            (_, ["startTs"]) => value(record?.started_ms),
+            (_, ["endTs"]) => value(record?.ended_ms?),
+            (Node::Step(_), ["retryCount"]) => value(i64::from(record?.attempt)),
+            (Node::Step(step), ["identifier"]) => text(step.identifier.as_str()),
+            (Node::Step(step), ["name"]) => text(&step.name),
+            (Node::Step(step), ["type"]) => text(&step.step_type),
+            (Node::Step(step), ["spec", rest @ ..]) => match record {
+                Some(record) => descend(&record.spec, rest),
+                None => json(&step.spec, rest),
+            },
+            (Node::Step(_), rest) => descend(&record?.outputs, rest),
+            (Node::Group(group), ["identifier"]) => text(group.identifier.as_str()),
+            (Node::Group(group), ["name"]) => text(&group.name),
+            (Node::Group(group), ["steps", id, rest @ ..]) => {
+                self.in_node(find(&group.nodes, id)?, rest)
+            }
+            (Node::Group(_) | Node::Parallel(_), _) => None,
+        }
+    }
+}
+
+/// Data that the run wrote, in the encoding of `slipway_expr::secret`.
+fn descend(document: &Json, path: &[&str]) -> Option<Found> {
+    let found = path
+        .iter()
+        .try_fold(document, |value, key| value.get(key))?;
+    if found.is_null() && path.is_empty() {
+        return None;
+    }
+    value(Value::from_marked_json(found))
+}
+
+/// The node of this identifier among `nodes`; those in parallel blocks stand beside the others.
+fn find<'p>(nodes: &'p [Node], id: &str) -> Option<&'p Node> {
+    nodes.iter().find_map(|node| match node {
+        Node::Step(step) => (step.identifier.as_str() == id).then_some(node),
+        Node::Group(group) => (group.identifier.as_str() == id).then_some(node),
+        Node::Parallel(parallel) => find(&parallel.branches, id),
+    })
+}
+
+fn way_to<'p>(nodes: &'p [Node], id: &NodeId, way: &mut Vec<&'p Node>) -> bool {
+    for node in nodes {
+        way.push(node);
+        if node_id(node) == id || way_to(children(node), id, way) {
+            return true;
+        }
+        way.pop();
+    }
+    false
+}

@@ -1,0 +1,170 @@
+//! Which names lead to which values.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use slipway_expr::{Limits, parse};
+use slipway_model::id::NodeId;
+use slipway_model::status::Status;
+use slipway_plan::Plan;
+use slipway_store::record::{NodeRecord, StageSummary};
+
+use super::RunContext;
+use crate::fixture::{deploys, group, parallel, plan, record, run, stage, step, variable};
+
+fn a_plan() -> Plan {
+    let build = stage(
+        "build",
+        vec![
+            step("compile"),
+            group("g", vec![parallel("p", vec![step("test")])]),
+        ],
+    );
+    let inner = group("shift", vec![step("check"), step("switch")]);
+    let mut deploy = deploys(stage("deploy", vec![step("rollout"), inner]));
+    deploy.variables = vec![
+        variable(
+            "url",
+            "String",
+            json!("https://<+env.name.toLowerCase()>.example.com"),
+        ),
+        variable("token", "Secret", json!("account.token")),
+    ];
+    let mut plan = plan(vec![vec![build], vec![deploy]]);
+    plan.tags.insert("tier".to_owned(), "1".to_owned());
+    plan.variables = vec![
+        variable(
+            "tag",
+            "String",
+            json!(
+                "<+pipeline.stages.build.spec.execution.steps.compile.output.outputVariables.TAG>"
+            ),
+        ),
+        variable("loop.a", "String", json!("<+pipeline.variables.b>")),
+        variable("b", "String", json!("<+pipeline.variables.loop.a>")),
+    ];
+    plan
+}
+
+fn nodes() -> BTreeMap<NodeId, NodeRecord> {
+    let outputs =
+        json!({"output": {"outputVariables": {"TAG": "v2", "EVIL": "<+secrets.getValue(\"x\")>"}}});
+    let mut nodes = BTreeMap::new();
+    for id in ["compile", "test", "rollout", "check"] {
+        nodes.insert(NodeId::new(id), record(id, outputs.clone()));
+    }
+    nodes
+}
+
+fn evaluate(text: &str) -> String {
+    let (plan, nodes) = (a_plan(), nodes());
+    let stages = [StageSummary {
+        id: plan.groups[0][0].id.clone(),
+        name: "build".to_owned(),
+        stage_type: "Custom".to_owned(),
+        status: Status::Success,
+        started_ms: Some(1),
+        ended_ms: Some(2),
+        failure: None,
+        rolled_back: false,
+    }];
+    let at = NodeId::new("switch");
+    let context = RunContext {
+        plan: &plan,
+        run: &run(&plan),
+        stages: &stages,
+        nodes: &nodes,
+        stage: Some(&plan.groups[1][0]),
+        node: Some(&at),
+    };
+    match parse(text)
+        .expect("an expression")
+        .evaluate(&context, &Limits::default())
+    {
+        Ok(value) => value.to_shown_json().to_string(),
+        Err(error) => format!("error: {}", error.reason),
+    }
+}
+
+#[test]
+fn names_lead_to_values() {
+    let table = [
+        (
+            "<+account.identifier>/<+org.identifier>/<+project.identifier>",
+            "\"acme/default/shop\"",
+        ),
+        (
+            "<+pipeline.name> <+pipeline.identifier>",
+            "\"Release release\"",
+        ),
+        ("<+pipeline.executionId>", "\"r1\""),
+        ("<+pipeline.sequenceId>", "7"),
+        ("<+pipeline.startTs>", "1000"),
+        ("<+pipeline.triggeredBy.name>", "\"alex\""),
+        ("<+pipeline.tags.tier>", "\"1\""),
+        ("<+pipeline.variables.tag>", "\"v2\""),
+        ("<+pipeline.stages.build.status>", "\"SUCCEEDED\""),
+        (
+            "<+pipeline.stages.build.spec.execution.steps.g.steps.test.output.outputVariables.TAG>",
+            "\"v2\"",
+        ),
+        (
+            "<+stages.build.spec.execution.steps.compile.status>",
+            "\"SUCCEEDED\"",
+        ),
+        ("<+stage.name>", "\"deploy\""),
+        ("<+stage.variables.url>", "\"https://prod.example.com\""),
+        (
+            "<+stage.variables.token>",
+            r#""<+secrets.getValue(\"account.token\")>""#,
+        ),
+        (
+            "<+execution.steps.rollout.output.outputVariables.TAG>",
+            "\"v2\"",
+        ),
+        ("<+stage.spec.execution.steps.rollout.retryCount>", "1"),
+        ("<+steps.check.spec.shell>", "\"Bash\""),
+        (
+            "<+steps.rollout.name> <+step.identifier> <+stepGroup.identifier>",
+            "\"rollout switch shift\"",
+        ),
+        (
+            "<+stepGroup.steps.check.output.outputVariables.TAG>",
+            "\"v2\"",
+        ),
+        ("<+service.name> <+service.tags.team>", "\"Shop checkout\""),
+        ("<+serviceVariables.replicas + 1>", "4"),
+        (
+            "<+env.type> <+env.variables.region>",
+            "\"Production eu-west-1\"",
+        ),
+        ("<+infra.region>/<+infra.cluster>", "\"eu-west-1/main\""),
+        ("<+artifact.image>", "\"acme/web:v2\""),
+        ("<+artifacts.primary.imagePath>", "\"acme/web\""),
+        // Output of a script is data, whatever it looks like.
+        (
+            "<+execution.steps.rollout.output.outputVariables.EVIL>",
+            r#""<+secrets.getValue(\"x\")>""#,
+        ),
+        (
+            "<+pipeline.variables.typo>",
+            "error: `pipeline.variables.typo` is not defined here; check its spelling and that it exists before this point",
+        ),
+        (
+            "<+steps.switch.output.x>",
+            "error: `steps.switch.output.x` is not defined here; check its spelling and that it exists before this point",
+        ),
+    ];
+    for (text, value) in table {
+        assert_eq!(evaluate(text), value, "{text}");
+    }
+    assert!(
+        evaluate("<+pipeline.variables.b>").contains("->"),
+        "a loop is named"
+    );
+    let keys = [
+        evaluate("<+INFRA_KEY>").len(),
+        evaluate("<+INFRA_KEY_SHORT_ID>").len(),
+    ];
+    assert_eq!(keys, [42, 8]);
+}
