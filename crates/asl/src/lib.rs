@@ -1,1 +1,45 @@
 //! An Amazon States Language engine: durable, served as Step Functions' own protocol.
+//!
+//! The engine runs state machines from one `redb` file. Every transition is committed before anybody
+//! can see its effect, so after `kill -9` each execution goes on exactly where it was. Clients speak
+//! Step Functions' own JSON protocol to [`Engine::router`]; Lambda functions are reached through
+//! [`Lambda`]. Time comes from [`slipway_clock::Clock`], so a test crosses a three-day timeout at once.
+//!
+//! How an execution moves:
+//!
+//! ```text
+//! http ──▶ engine ──▶ driver (one task per open execution) ──▶ run: decides, pure
+//!                        │  commit events + branches             │
+//!                        ▼                                       ▼
+//!                     journal (redb, group commit)            effects: invoke, offer, start a child
+//! ```
+//!
+//! - `definition`: the language, parsed and checked when a machine is created.
+//! - `run`: one execution's branches and the rules that move them; no I/O and no waiting.
+//! - `journal`: what is on disk, and the commits.
+//! - `driver`, `effect`: carry out what `run` decided, and bring back what happened.
+//! - `http`: the API's operations.
+
+mod activity;
+mod arn;
+mod definition;
+mod driver;
+mod effect;
+mod engine;
+mod error;
+mod history;
+mod http;
+mod journal;
+mod jsonata;
+mod record;
+mod run;
+mod sync;
+mod template;
+mod token;
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::effect::{Lambda, LambdaError};
+pub use crate::engine::{Counters, Engine, EngineConfig};
+pub use crate::error::OpenError;

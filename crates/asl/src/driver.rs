@@ -1,0 +1,371 @@
+//! One task per open execution: it waits, lets the run decide, commits, and carries out the effects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::activity::Offer;
+use crate::effect::LambdaError;
+use crate::engine::{Inner, Start};
+use crate::error::{ApiError, JournalError};
+use crate::history;
+use crate::record::{Execution, Parent, Status};
+use crate::run::{Answer, Effect, Run};
+use crate::token::Token;
+
+/// After a failed commit (a full disk) the execution is tried again from the journal this much later.
+const COMMIT_RETRY: Duration = Duration::from_secs(1);
+/// Signals taken into one commit.
+const SIGNALS_PER_STEP: usize = 64;
+
+pub(crate) type Reply = oneshot::Sender<Result<Value, ApiError>>;
+pub(crate) type Mailbox = mpsc::UnboundedReceiver<Signal>;
+
+/// Something that happened to an open execution.
+pub(crate) enum Signal {
+    Invoked {
+        branch: u32,
+        attempt: u64,
+        result: Result<Value, LambdaError>,
+    },
+    ChildStarted {
+        branch: u32,
+        attempt: u64,
+        result: Box<Result<(u64, Execution), ApiError>>,
+    },
+    ChildClosed {
+        branch: u32,
+        attempt: u64,
+        execution: Box<Execution>,
+    },
+    Complete {
+        token: Token,
+        answer: Answer,
+        reply: Reply,
+    },
+    Heartbeat {
+        token: Token,
+        reply: Reply,
+    },
+    PickUp {
+        branch: u32,
+        attempt: u64,
+        worker: Option<String>,
+        reply: Reply,
+    },
+    Stop {
+        error: Option<String>,
+        cause: Option<String>,
+        reply: Option<Reply>,
+    },
+}
+
+/// Why a driver stopped driving.
+enum End {
+    Closed,
+    ShutDown,
+}
+
+/// Drives `run` until it closes or the engine shuts down.
+pub(crate) async fn drive(engine: Arc<Inner>, mut run: Run, mut mailbox: Mailbox) {
+    let number = run.number;
+    loop {
+        match drive_until_closed(&engine, &mut run, &mut mailbox).await {
+            Ok(End::ShutDown) => return,
+            Ok(End::Closed) => {
+                engine.forget_driver(number);
+                break;
+            }
+            Err(error) => {
+                tracing::error!(
+                    execution = %run.execution.arn,
+                    error = %ApiError::internal(&error),
+                    "cannot commit; the execution is tried again from the journal"
+                );
+                tokio::select! {
+                    () = engine.stop.cancelled() => return,
+                    () = engine.clock.sleep(COMMIT_RETRY) => {}
+                }
+                match engine.load(number) {
+                    Ok(Some(loaded)) => run = loaded,
+                    Ok(None) => break,
+                    Err(_) => {}
+                }
+            }
+        }
+    }
+    if let Some(parent) = run.execution.parent
+        && parent.waits
+    {
+        engine.signal(
+            parent.execution,
+            Signal::ChildClosed {
+                branch: parent.branch,
+                attempt: parent.attempt,
+                execution: Box::new(run.execution.clone()),
+            },
+        );
+    }
+    mailbox.close();
+    while let Ok(signal) = mailbox.try_recv() {
+        refuse(signal, &run.execution);
+    }
+}
+
+async fn drive_until_closed(
+    engine: &Arc<Inner>,
+    run: &mut Run,
+    mailbox: &mut Mailbox,
+) -> Result<End, JournalError> {
+    loop {
+        run.advance(engine.clock.now(), engine.as_ref());
+        commit(engine, run, Vec::new()).await?;
+        if !run.is_open() {
+            return Ok(End::Closed);
+        }
+        if run.is_ready() {
+            tokio::task::yield_now().await;
+            continue;
+        }
+        let deadline = run.next_deadline();
+        let due = async {
+            match deadline {
+                Some(at) => engine.clock.sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = engine.stop.cancelled() => return Ok(End::ShutDown),
+            signal = mailbox.recv() => match signal {
+                Some(signal) => take_signals(engine, run, mailbox, signal).await?,
+                None => return Ok(End::ShutDown),
+            },
+            () = due => run.fire(engine.clock.now()),
+        }
+    }
+}
+
+/// Applies the signals that have come, moves on, and answers once all of it is durable.
+async fn take_signals(
+    engine: &Arc<Inner>,
+    run: &mut Run,
+    mailbox: &mut Mailbox,
+    first: Signal,
+) -> Result<(), JournalError> {
+    let mut replies = Vec::new();
+    apply(engine, run, first, &mut replies);
+    for _ in 1..SIGNALS_PER_STEP {
+        if !run.is_open() {
+            break;
+        }
+        match mailbox.try_recv() {
+            Ok(signal) => apply(engine, run, signal, &mut replies),
+            Err(_) => break,
+        }
+    }
+    run.advance(engine.clock.now(), engine.as_ref());
+    commit(engine, run, replies).await
+}
+
+type Answered = (Reply, Result<Value, ApiError>);
+
+fn apply(engine: &Inner, run: &mut Run, signal: Signal, replies: &mut Vec<Answered>) {
+    let now = engine.clock.now();
+    match signal {
+        Signal::Invoked {
+            branch,
+            attempt,
+            result,
+        } => run.invoked(now, branch, attempt, result),
+        Signal::ChildStarted {
+            branch,
+            attempt,
+            result,
+        } => run.child_started(now, branch, attempt, *result),
+        Signal::ChildClosed {
+            branch,
+            attempt,
+            execution,
+        } => run.child_closed(now, branch, attempt, &execution),
+        Signal::Complete {
+            token,
+            answer,
+            reply,
+        } => {
+            let done = run.complete(now, &token, answer);
+            replies.push((reply, done.map(|()| json!({}))));
+        }
+        Signal::Heartbeat { token, reply } => {
+            let done = run.heartbeat(now, &token);
+            replies.push((reply, done.map(|()| json!({}))));
+        }
+        Signal::PickUp {
+            branch,
+            attempt,
+            worker,
+            reply,
+        } => {
+            let task = match run.pick_up(now, branch, attempt, worker) {
+                Some((token, input)) => json!({"taskToken": token, "input": input}),
+                None => Value::Null,
+            };
+            replies.push((reply, Ok(task)));
+        }
+        Signal::Stop {
+            error,
+            cause,
+            reply,
+        } => {
+            run.stop(now, error, cause);
+            let stopped = json!({"stopDate": history::seconds(now.as_millisecond())});
+            replies.extend(reply.map(|reply| (reply, Ok(stopped))));
+        }
+    }
+}
+
+/// Makes the step durable, then lets its effects be seen.
+pub(crate) async fn commit(
+    engine: &Arc<Inner>,
+    run: &mut Run,
+    replies: Vec<Answered>,
+) -> Result<(), JournalError> {
+    if run.has_step() {
+        let (batch, step) = run.take_step()?;
+        if !batch.is_empty() {
+            engine.journal.commit(batch).await?;
+        }
+        engine.count(step.transitions, step.events.len() as u64);
+        for effect in step.effects {
+            perform(engine, run, effect);
+        }
+    }
+    for (reply, answer) in replies {
+        // A client that has gone away has no use for the answer.
+        let _ = reply.send(answer);
+    }
+    Ok(())
+}
+
+fn perform(engine: &Arc<Inner>, run: &Run, effect: Effect) {
+    let number = run.number;
+    match effect {
+        Effect::Invoke {
+            branch,
+            attempt,
+            name,
+            payload,
+        } => {
+            let inner = Arc::clone(engine);
+            engine.spawn(async move {
+                let result = inner.lambda.invoke(&name, payload).await;
+                inner.signal(
+                    number,
+                    Signal::Invoked {
+                        branch,
+                        attempt,
+                        result,
+                    },
+                );
+            });
+        }
+        Effect::Offer {
+            branch,
+            attempt,
+            activity,
+        } => engine.activities.offer(
+            &activity,
+            Offer {
+                execution: number,
+                branch,
+                attempt,
+            },
+        ),
+        Effect::StartChild {
+            branch,
+            attempt,
+            machine,
+            name,
+            input,
+            waits,
+        } => {
+            let parent = Parent {
+                execution: number,
+                branch,
+                attempt,
+                waits,
+            };
+            start_child(engine, parent, machine, name, input);
+        }
+        Effect::CheckChild {
+            branch,
+            attempt,
+            execution,
+        } => {
+            // A read that fails is met again when the child ends or the engine restarts.
+            if let Ok(Some(child)) = engine.journal.execution(execution)
+                && child.status != Status::Running
+            {
+                engine.signal(
+                    number,
+                    Signal::ChildClosed {
+                        branch,
+                        attempt,
+                        execution: Box::new(child),
+                    },
+                );
+            }
+        }
+        Effect::StopChild { execution } => engine.signal(
+            execution,
+            Signal::Stop {
+                error: None,
+                cause: None,
+                reply: None,
+            },
+        ),
+    }
+}
+
+fn start_child(engine: &Arc<Inner>, parent: Parent, machine: String, name: String, input: String) {
+    let inner = Arc::clone(engine);
+    engine.spawn(async move {
+        let request = Start {
+            machine,
+            name: Some(name),
+            input,
+            parent: Some(parent),
+            trace: None,
+        };
+        let result = inner.start(request).await;
+        inner.signal(
+            parent.execution,
+            Signal::ChildStarted {
+                branch: parent.branch,
+                attempt: parent.attempt,
+                result: Box::new(result),
+            },
+        );
+    });
+}
+
+/// Answers a signal that came too late.
+fn refuse(signal: Signal, execution: &Execution) {
+    match signal {
+        Signal::Complete { reply, .. } | Signal::Heartbeat { reply, .. } => {
+            let _ = reply.send(Err(crate::run::task_is_over()));
+        }
+        Signal::PickUp { reply, .. } => {
+            let _ = reply.send(Ok(Value::Null));
+        }
+        Signal::Stop {
+            reply: Some(reply), ..
+        } => {
+            let at = execution.stop_ms.unwrap_or(execution.start_ms);
+            let _ = reply.send(Ok(json!({"stopDate": history::seconds(at)})));
+        }
+        _ => {}
+    }
+}

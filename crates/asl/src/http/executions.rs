@@ -1,0 +1,180 @@
+//! Operations on executions.
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::request::Members;
+use super::{machines, page};
+use crate::arn;
+use crate::driver::Signal;
+use crate::engine::{Engine, Start};
+use crate::error::ApiError;
+use crate::history::seconds;
+use crate::record::{Execution, Status};
+
+/// Longest error and cause (API reference, `StopExecution`).
+pub(super) const LONGEST_ERROR: usize = 256;
+pub(super) const LONGEST_CAUSE: usize = 32_768;
+
+/// `StartExecution`.
+pub(super) async fn start(
+    engine: &Engine,
+    members: &Members,
+    trace: Option<String>,
+) -> Result<Value, ApiError> {
+    let request = Start {
+        machine: members.required("stateMachineArn")?.to_owned(),
+        name: members.text("name")?.map(str::to_owned),
+        input: members.text("input")?.unwrap_or("{}").to_owned(),
+        parent: None,
+        trace: members.text("traceHeader")?.map(str::to_owned).or(trace),
+    };
+    let (_, execution) = engine.0.start(request).await?;
+    Ok(json!({
+        "executionArn": execution.arn,
+        "startDate": seconds(execution.start_ms),
+    }))
+}
+
+/// `StopExecution`; of an execution that has ended, its end.
+pub(super) async fn stop(engine: &Engine, members: &Members) -> Result<Value, ApiError> {
+    let (number, _) = find(engine, members.required("executionArn")?)?;
+    let error = bounded(members, "error", LONGEST_ERROR)?;
+    let cause = bounded(members, "cause", LONGEST_CAUSE)?;
+    let (reply, answer) = oneshot::channel();
+    let signal = Signal::Stop {
+        error,
+        cause,
+        reply: Some(reply),
+    };
+    if engine.0.is_driven(number) {
+        engine.0.signal(number, signal);
+        if let Ok(answer) = answer.await {
+            return answer;
+        }
+    }
+    // It ended meanwhile, or before.
+    let (_, execution) = find(engine, members.required("executionArn")?)?;
+    match execution.stop_ms {
+        Some(stop_ms) => Ok(json!({"stopDate": seconds(stop_ms)})),
+        None => Err(super::tasks::not_answered()),
+    }
+}
+
+/// A text of at most `longest` characters.
+pub(super) fn bounded(
+    members: &Members,
+    name: &str,
+    longest: usize,
+) -> Result<Option<String>, ApiError> {
+    match members.text(name)? {
+        Some(text) if text.chars().count() > longest => Err(ApiError::validation(format!(
+            "1 validation error detected: Value at '{name}' failed to satisfy constraint: Member must have length less than or equal to {longest}"
+        ))),
+        text => Ok(text.map(str::to_owned)),
+    }
+}
+
+/// `DescribeExecution`.
+pub(super) fn describe(engine: &Engine, members: &Members) -> Result<Value, ApiError> {
+    let (_, execution) = find(engine, members.required("executionArn")?)?;
+    let data = members.text("includedData")? != Some("METADATA_ONLY");
+    let mut answer = json!({
+        "executionArn": execution.arn,
+        "stateMachineArn": execution.machine,
+        "name": execution.name,
+        "status": execution.status.name(),
+        "startDate": seconds(execution.start_ms),
+        "redriveCount": 0,
+        "redriveStatus": "NOT_REDRIVABLE",
+        "redriveStatusReason": not_redrivable(execution.status),
+    });
+    if data {
+        answer["input"] = execution.input.into();
+        answer["inputDetails"] = json!({"included": true});
+        if let Some(output) = execution.output {
+            answer["output"] = output.into();
+            answer["outputDetails"] = json!({"included": true});
+        }
+    }
+    let optional = [
+        ("stopDate", execution.stop_ms.map(seconds)),
+        ("error", execution.error.map(Value::from)),
+        ("cause", execution.cause.map(Value::from)),
+        ("traceHeader", execution.trace.map(Value::from)),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            answer[name] = value;
+        }
+    }
+    Ok(answer)
+}
+
+fn not_redrivable(status: Status) -> String {
+    match status {
+        Status::Running => "Execution is RUNNING and cannot be redriven".to_owned(),
+        Status::Succeeded => "Execution is SUCCEEDED and cannot be redriven".to_owned(),
+        _ => "Redriving is not supported by this engine".to_owned(),
+    }
+}
+
+/// `ListExecutions`, newest first.
+pub(super) fn list(engine: &Engine, members: &Members) -> Result<Value, ApiError> {
+    let machine = machines::find(engine, members.required("stateMachineArn")?)?;
+    let status = match members.text("statusFilter")? {
+        None => None,
+        Some(name) => Some(Status::from_name(name).ok_or_else(|| {
+            ApiError::validation(format!(
+                "1 validation error detected: Value '{name}' at 'statusFilter' failed to satisfy constraint: Member must satisfy enum value set: [SUCCEEDED, TIMED_OUT, PENDING_REDRIVE, ABORTED, FAILED, RUNNING]"
+            ))
+        })?),
+    };
+    let most = members.max_results(100)?;
+    let before = page::number(members)?.unwrap_or(u64::MAX);
+    let journal = &engine.0.journal;
+    let mut numbers = journal.list(&machine.arn, status, before, most + 1)?;
+    let has_more = numbers.len() > most;
+    numbers.truncate(most);
+    let mut shown = Vec::with_capacity(numbers.len());
+    for number in &numbers {
+        if let Some(execution) = journal.execution(*number)? {
+            shown.push(listed(&execution));
+        }
+    }
+    let mut answer = json!({"executions": shown});
+    if let (true, Some(last)) = (has_more, numbers.last()) {
+        answer["nextToken"] = page::token(&last.to_string()).into();
+    }
+    Ok(answer)
+}
+
+fn listed(execution: &Execution) -> Value {
+    let mut entry = json!({
+        "executionArn": execution.arn,
+        "stateMachineArn": execution.machine,
+        "name": execution.name,
+        "status": execution.status.name(),
+        "startDate": seconds(execution.start_ms),
+        "redriveCount": 0,
+    });
+    if let Some(stop_ms) = execution.stop_ms {
+        entry["stopDate"] = seconds(stop_ms);
+    }
+    entry
+}
+
+/// The execution with this ARN.
+pub(super) fn find(engine: &Engine, arn: &str) -> Result<(u64, Execution), ApiError> {
+    arn::check(arn, "execution")?;
+    let journal = &engine.0.journal;
+    if let Some(number) = journal.execution_number(arn)?
+        && let Some(execution) = journal.execution(number)?
+    {
+        return Ok((number, execution));
+    }
+    Err(ApiError::new(
+        "ExecutionDoesNotExist",
+        format!("Execution Does Not Exist: '{arn}'"),
+    ))
+}

@@ -1,0 +1,231 @@
+//! Reads of the journal. Each sees what has been committed, and nothing else.
+
+use std::sync::{Arc, PoisonError};
+
+use redb::ReadableDatabase as _;
+use serde::de::DeserializeOwned;
+
+use super::{Journal, Result, TABLE, key, number};
+use crate::error::JournalError;
+use crate::history::Event;
+use crate::record::{Activity, Branch, Execution, Machine, Revision, Status};
+
+fn decode<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|source| JournalError::Damaged {
+        what,
+        source: Arc::new(source),
+    })
+}
+
+/// The key after all keys that start with `prefix`.
+fn end(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            break;
+        }
+    }
+    end
+}
+
+impl Journal {
+    fn table(&self) -> Result<redb::ReadOnlyTable<&'static [u8], &'static [u8]>> {
+        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        let transaction = database.begin_read().map_err(JournalError::storage)?;
+        transaction.open_table(TABLE).map_err(JournalError::storage)
+    }
+
+    fn get<T: DeserializeOwned>(&self, what: &'static str, key: &[u8]) -> Result<Option<T>> {
+        let table = self.table()?;
+        let value = table.get(key).map_err(JournalError::storage)?;
+        value.map(|value| decode(what, value.value())).transpose()
+    }
+
+    /// Keys and values from `from` to before `to`, through `each` until it gives false.
+    fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        newest_first: bool,
+        mut each: impl FnMut(&[u8], &[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let table = self.table()?;
+        let mut range = table.range(from..to).map_err(JournalError::storage)?;
+        while let Some(entry) = if newest_first {
+            range.next_back()
+        } else {
+            range.next()
+        } {
+            let (key, value) = entry.map_err(JournalError::storage)?;
+            if !each(key.value(), value.value())? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn machine(&self, arn: &str) -> Result<Option<Machine>> {
+        self.get("a state machine", &key::machine(arn))
+    }
+
+    pub(crate) fn activity(&self, arn: &str) -> Result<Option<Activity>> {
+        self.get("an activity", &key::activity(arn))
+    }
+
+    pub(crate) fn revision(&self, id: &str) -> Result<Option<Revision>> {
+        self.get("a definition", &key::revision(id))
+    }
+
+    pub(crate) fn execution(&self, number: u64) -> Result<Option<Execution>> {
+        self.get("an execution", &key::execution(number))
+    }
+
+    /// The number of the execution with this ARN.
+    pub(crate) fn execution_number(&self, arn: &str) -> Result<Option<u64>> {
+        let table = self.table()?;
+        let value = table
+            .get(key::name(arn).as_slice())
+            .map_err(JournalError::storage)?;
+        Ok(value.map(|value| number(value.value())))
+    }
+
+    /// The highest number given to an execution; 0 if none.
+    pub(super) fn last_execution(&self) -> Result<u64> {
+        let mut last = 0;
+        self.scan(b"x", b"y", true, |key, _| {
+            last = number(key.get(1..).unwrap_or_default());
+            Ok(false)
+        })?;
+        Ok(last)
+    }
+
+    /// Numbers of the open executions, oldest first.
+    pub(crate) fn open_executions(&self) -> Result<Vec<u64>> {
+        let mut open = Vec::new();
+        self.scan(b"o", b"p", false, |key, _| {
+            open.push(number(key.get(1..).unwrap_or_default()));
+            Ok(true)
+        })?;
+        Ok(open)
+    }
+
+    pub(crate) fn branches(&self, execution: u64) -> Result<Vec<(u32, Branch)>> {
+        let prefix = key::branches(execution);
+        let mut branches = Vec::new();
+        self.scan(&prefix, &end(&prefix), false, |key, value| {
+            let id = number(key.get(prefix.len()..).unwrap_or_default());
+            let branch = decode("a branch", value)?;
+            branches.push((u32::try_from(id).unwrap_or(u32::MAX), branch));
+            Ok(true)
+        })?;
+        Ok(branches)
+    }
+
+    /// Id of the newest event of an execution; 0 if none.
+    pub(crate) fn last_event(&self, execution: u64) -> Result<u64> {
+        let mut last = 0;
+        self.scan(
+            &key::events(execution, 0),
+            &key::events(execution, u64::MAX),
+            true,
+            |_, value| {
+                let events: Vec<Event> = decode("history", value)?;
+                last = events.last().map_or(0, |event| event.0);
+                Ok(false)
+            },
+        )?;
+        Ok(last)
+    }
+
+    /// Up to `limit` events from `first` on, or from `first` backwards.
+    pub(crate) fn events(
+        &self,
+        execution: u64,
+        first: u64,
+        newest_first: bool,
+        limit: usize,
+    ) -> Result<Vec<Event>> {
+        // A chunk's key is its first event, so the chunk that holds `first` may lie before it.
+        let (from, to) = if newest_first {
+            (0, first.saturating_add(1))
+        } else {
+            (self.chunk_of(execution, first)?, u64::MAX)
+        };
+        let mut found = Vec::new();
+        let (from, to) = (key::events(execution, from), key::events(execution, to));
+        self.scan(&from, &to, newest_first, |_, value| {
+            let mut events: Vec<Event> = decode("history", value)?;
+            if newest_first {
+                events.reverse();
+                events.retain(|event| event.0 <= first);
+            } else {
+                events.retain(|event| event.0 >= first);
+            }
+            found.extend(events);
+            Ok(found.len() < limit)
+        })?;
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// First event of the chunk that holds `event`.
+    fn chunk_of(&self, execution: u64, event: u64) -> Result<u64> {
+        let mut start = 0;
+        let prefix = key::events(execution, 0).len() - 8;
+        self.scan(
+            &key::events(execution, 0),
+            &key::events(execution, event.saturating_add(1)),
+            true,
+            |key, _| {
+                start = number(key.get(prefix..).unwrap_or_default());
+                Ok(false)
+            },
+        )?;
+        Ok(start)
+    }
+
+    /// Up to `limit` numbers of a machine's executions, newest first, older than `before`.
+    pub(crate) fn list(
+        &self,
+        machine: &str,
+        status: Option<Status>,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<u64>> {
+        let from = key::list(machine, status);
+        let to = key::listed(machine, status, before);
+        let mut found = Vec::new();
+        self.scan(&from, &to, true, |key, _| {
+            found.push(number(key.get(from.len()..).unwrap_or_default()));
+            Ok(found.len() < limit)
+        })?;
+        Ok(found)
+    }
+
+    /// Up to `limit` machines whose ARN is greater than `after`.
+    pub(crate) fn machines(&self, after: &str, limit: usize) -> Result<Vec<Machine>> {
+        self.texts("a state machine", key::machine(after), b"n", limit)
+    }
+
+    /// Up to `limit` activities whose ARN is greater than `after`.
+    pub(crate) fn activities(&self, after: &str, limit: usize) -> Result<Vec<Activity>> {
+        self.texts("an activity", key::activity(after), b"b", limit)
+    }
+
+    fn texts<T: DeserializeOwned>(
+        &self,
+        what: &'static str,
+        mut from: Vec<u8>,
+        to: &[u8],
+        limit: usize,
+    ) -> Result<Vec<T>> {
+        from.push(0);
+        let mut found = Vec::new();
+        self.scan(&from, to, false, |_, value| {
+            found.push(decode(what, value)?);
+            Ok(found.len() < limit)
+        })?;
+        Ok(found)
+    }
+}

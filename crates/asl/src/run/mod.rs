@@ -1,0 +1,533 @@
+//! One open execution: its branches, and the rules that move them.
+//!
+//! A [`Run`] decides and writes nothing: it collects events, changed branches and [`Effect`]s in a
+//! [`Step`], which the driver commits and then carries out. The same calls in the same order give the
+//! same step, whatever happened to the process in between.
+
+mod answer;
+mod children;
+mod enter;
+mod failure;
+mod outcome;
+mod scope;
+mod task;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::definition::{Definition, Kind, State};
+use crate::error::JournalError;
+use crate::history::{Details, Event, EventType, details};
+use crate::journal::{Batch, key};
+use crate::record::{Awaited, Branch, Execution, Phase, Status};
+
+pub(crate) use answer::task_is_over;
+pub(crate) use failure::Failure;
+pub(crate) use outcome::Answer;
+
+/// Most events of one execution (Developer Guide, "Service quotas").
+const MOST_EVENTS: u64 = 25_000;
+/// Most bytes of a payload (Developer Guide, "Service quotas": 256 KiB).
+pub(crate) const LONGEST_PAYLOAD: usize = 262_144;
+/// States entered per commit: a loop that never waits must not keep others from running.
+const STATES_PER_STEP: u64 = 64;
+
+/// What a run must ask about the world while it decides.
+pub(crate) trait World {
+    fn activity_exists(&self, arn: &str) -> bool;
+    fn region(&self) -> &str;
+}
+
+/// Something to do once the step is durable.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Effect {
+    /// Invoke a function.
+    Invoke {
+        branch: u32,
+        attempt: u64,
+        name: String,
+        payload: Value,
+    },
+    /// Let a worker of an activity take the task.
+    Offer {
+        branch: u32,
+        attempt: u64,
+        activity: String,
+    },
+    /// Start another execution.
+    StartChild {
+        branch: u32,
+        attempt: u64,
+        machine: String,
+        name: String,
+        input: String,
+        waits: bool,
+    },
+    /// See whether the awaited execution has ended.
+    CheckChild {
+        branch: u32,
+        attempt: u64,
+        execution: u64,
+    },
+    /// Stop an execution whose task has gone.
+    StopChild { execution: u64 },
+}
+
+/// What one advance has decided.
+#[derive(Debug, Default)]
+pub(crate) struct Step {
+    pub(crate) events: Vec<Event>,
+    dirty: BTreeSet<u32>,
+    gone: BTreeSet<u32>,
+    pub(crate) effects: Vec<Effect>,
+    /// States entered.
+    pub(crate) transitions: u64,
+    opened: bool,
+    closed: bool,
+}
+
+/// An open execution in memory.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) number: u64,
+    pub(crate) execution: Execution,
+    definition: Arc<Definition>,
+    branches: BTreeMap<u32, Branch>,
+    ready: VecDeque<u32>,
+    next_event: u64,
+    next_branch: u32,
+    now: Timestamp,
+    step: Step,
+}
+
+impl Run {
+    /// A new execution, with its first event.
+    pub(crate) fn start(
+        number: u64,
+        execution: Execution,
+        definition: Arc<Definition>,
+        input: Value,
+        now: Timestamp,
+    ) -> Self {
+        let start_at = definition
+            .machines
+            .first()
+            .map(|machine| machine.start_at.clone())
+            .unwrap_or_default();
+        let role = execution.role.clone();
+        let mut run = Self {
+            number,
+            execution,
+            definition,
+            branches: BTreeMap::new(),
+            ready: VecDeque::new(),
+            next_event: 1,
+            next_branch: 0,
+            now,
+            step: Step {
+                opened: true,
+                ..Step::default()
+            },
+        };
+        let started = details([
+            ("input", Some(input.clone())),
+            ("roleArn", Some(role.into())),
+        ]);
+        run.event(EventType::ExecutionStarted, 0, started);
+        run.add_branch(Branch {
+            parent: None,
+            machine: 0,
+            state: start_at,
+            input,
+            item: None,
+            variables: Map::new(),
+            // AWS records 0 before the first state, not the start event.
+            previous: 0,
+            entered: 0,
+            before: 0,
+            entered_ms: 0,
+            retries: Vec::new(),
+            phase: Phase::Enter,
+        });
+        run
+    }
+
+    /// An open execution from the journal, with what was under way when the process ended.
+    pub(crate) fn resume(
+        number: u64,
+        execution: Execution,
+        definition: Arc<Definition>,
+        branches: Vec<(u32, Branch)>,
+        last_event: u64,
+        now: Timestamp,
+    ) -> Self {
+        let mut run = Self {
+            number,
+            execution,
+            definition,
+            next_branch: branches.last().map_or(0, |(id, _)| id + 1),
+            branches: branches.into_iter().collect(),
+            ready: VecDeque::new(),
+            next_event: last_event + 1,
+            now,
+            step: Step::default(),
+        };
+        let ids: Vec<u32> = run.branches.keys().copied().collect();
+        for id in ids {
+            run.resume_branch(id);
+        }
+        run
+    }
+
+    fn resume_branch(&mut self, id: u32) {
+        let now_ms = self.now.as_millisecond();
+        let Some(branch) = self.branches.get_mut(&id) else {
+            return;
+        };
+        match &mut branch.phase {
+            Phase::Enter | Phase::Run => self.ready.push_back(id),
+            Phase::Task(task) => {
+                // Heartbeats are not written down: after a restart the worker has a whole interval.
+                if let (Some(_), Some(seconds)) = (task.heartbeat_ms, task.heartbeat_seconds) {
+                    task.heartbeat_ms = Some(now_ms.saturating_add(seconds.saturating_mul(1000)));
+                }
+                if let Some(effect) = pending_effect(id, task.attempt, &task.awaited) {
+                    self.step.effects.push(effect);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Moves every branch as far as it goes without waiting, within one step's bounds.
+    pub(crate) fn advance(&mut self, now: Timestamp, world: &dyn World) {
+        self.now = now;
+        let stop_at = self.step.transitions + STATES_PER_STEP;
+        while self.step.transitions < stop_at && self.is_open() {
+            if self.next_event + 10 > MOST_EVENTS {
+                let failure = Failure::runtime(
+                    "The execution reached the maximum number of history events (25000).",
+                );
+                self.fail_execution(0, &failure);
+                return;
+            }
+            let Some(id) = self.ready.pop_front() else {
+                return;
+            };
+            self.move_branch(id, world);
+        }
+    }
+
+    /// Whether branches can move without waiting.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_open() && !self.ready.is_empty()
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.execution.status == Status::Running
+    }
+
+    /// Whether there is something to commit or to do.
+    pub(crate) fn has_step(&self) -> bool {
+        !self.step.events.is_empty() || !self.step.dirty.is_empty() || !self.step.effects.is_empty()
+    }
+
+    /// Takes what has been decided since the last call, as writes and the rest.
+    pub(crate) fn take_step(&mut self) -> Result<(Batch, Step), JournalError> {
+        let step = std::mem::take(&mut self.step);
+        let mut batch = Batch::default();
+        if step.opened {
+            self.write_opening(&mut batch);
+        }
+        if let Some(first) = step.events.first() {
+            batch.put(key::events(self.number, first.0), &step.events)?;
+        }
+        for id in &step.gone {
+            batch.delete(key::branch(self.number, *id));
+        }
+        for id in &step.dirty {
+            if let Some(branch) = self.branches.get(id) {
+                batch.put(key::branch(self.number, *id), branch)?;
+            }
+        }
+        if step.opened || step.closed {
+            batch.put(key::execution(self.number), &self.execution)?;
+        }
+        if step.closed {
+            self.write_closing(&mut batch);
+        }
+        Ok((batch, step))
+    }
+
+    fn write_opening(&self, batch: &mut Batch) {
+        let Self {
+            number, execution, ..
+        } = self;
+        let nothing = Vec::new;
+        batch.put_bytes(key::name(&execution.arn), number.to_be_bytes().to_vec());
+        batch.put_bytes(key::open(*number), nothing());
+        batch.put_bytes(key::listed(&execution.machine, None, *number), nothing());
+        let running = key::listed(&execution.machine, Some(Status::Running), *number);
+        batch.put_bytes(running, nothing());
+    }
+
+    fn write_closing(&self, batch: &mut Batch) {
+        let Self {
+            number, execution, ..
+        } = self;
+        let listed = |status| key::listed(&execution.machine, Some(status), *number);
+        batch.delete(key::open(*number));
+        batch.delete(listed(Status::Running));
+        batch.put_bytes(listed(execution.status), Vec::new());
+    }
+
+    /// The next time at which something is due.
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
+        let machine = self.machine_deadline_ms();
+        let branches = self.branches.values().filter_map(due_ms);
+        let earliest = machine.into_iter().chain(branches).min()?;
+        Timestamp::from_millisecond(earliest).ok()
+    }
+
+    /// Acts on everything that is due at `now`.
+    pub(crate) fn fire(&mut self, now: Timestamp) {
+        self.now = now;
+        let now_ms = now.as_millisecond();
+        if self.machine_deadline_ms().is_some_and(|due| due <= now_ms) {
+            self.time_out_execution();
+            return;
+        }
+        let due: Vec<u32> = self
+            .branches
+            .iter()
+            .filter(|(_, branch)| due_ms(branch).is_some_and(|due| due <= now_ms))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in due {
+            self.fire_branch(id, now_ms);
+        }
+    }
+
+    fn fire_branch(&mut self, id: u32, now_ms: i64) {
+        let Some(branch) = self.branches.get_mut(&id) else {
+            return;
+        };
+        match &branch.phase {
+            Phase::Wait { .. } => self.finish_wait(id),
+            Phase::Backoff { .. } => {
+                branch.phase = Phase::Run;
+                self.step.dirty.insert(id);
+                self.ready.push_back(id);
+            }
+            Phase::Task(task) => {
+                let heartbeat = task.deadline_ms.is_none_or(|due| due > now_ms);
+                self.time_out_task(id, heartbeat);
+            }
+            _ => {}
+        }
+    }
+
+    fn machine_deadline_ms(&self) -> Option<i64> {
+        let seconds = self.definition.timeout_seconds?;
+        Some(
+            self.execution
+                .start_ms
+                .saturating_add(seconds.saturating_mul(1000)),
+        )
+    }
+
+    /// Records an event; gives its id.
+    fn event(&mut self, kind: EventType, previous: u64, details: Option<Details>) -> u64 {
+        let id = self.next_event;
+        self.next_event += 1;
+        let at = self.now.as_millisecond();
+        self.step
+            .events
+            .push(Event(id, previous, at, kind, details));
+        id
+    }
+
+    /// Records an event that a branch's next one follows.
+    fn branch_event(&mut self, branch: u32, kind: EventType, details: Option<Details>) -> u64 {
+        let previous = self.branches.get(&branch).map_or(0, |b| b.previous);
+        let id = self.event(kind, previous, details);
+        if let Some(branch) = self.branches.get_mut(&branch) {
+            branch.previous = id;
+        }
+        self.step.dirty.insert(branch);
+        id
+    }
+
+    fn add_branch(&mut self, branch: Branch) -> u32 {
+        let id = self.next_branch;
+        self.next_branch += 1;
+        self.branches.insert(id, branch);
+        self.step.dirty.insert(id);
+        self.step.gone.remove(&id);
+        self.ready.push_back(id);
+        id
+    }
+
+    /// Forgets a branch; gives it, for a last look.
+    fn drop_branch(&mut self, id: u32) -> Option<Branch> {
+        self.step.dirty.remove(&id);
+        self.step.gone.insert(id);
+        self.ready.retain(|ready| *ready != id);
+        self.branches.remove(&id)
+    }
+
+    /// What a branch is doing.
+    pub(crate) fn phase(&self, id: u32) -> Option<&Phase> {
+        self.branches.get(&id).map(|branch| &branch.phase)
+    }
+
+    fn set_phase(&mut self, id: u32, phase: Phase) {
+        if let Some(branch) = self.branches.get_mut(&id) {
+            branch.phase = phase;
+            self.step.dirty.insert(id);
+        }
+    }
+
+    /// Ends the execution with `status`; whatever is under way is let go.
+    fn close(&mut self, status: Status) {
+        self.execution.status = status;
+        self.execution.stop_ms = Some(self.now.as_millisecond());
+        self.step.closed = true;
+        let ids: Vec<u32> = self.branches.keys().copied().collect();
+        for id in ids {
+            if let Some(branch) = self.drop_branch(id) {
+                self.let_go(&branch);
+            }
+        }
+    }
+
+    /// Stops the execution that a branch waits for.
+    fn let_go(&mut self, branch: &Branch) {
+        if let Phase::Task(task) = &branch.phase
+            && let Awaited::Child {
+                waits: true,
+                child: Some(execution),
+                ..
+            } = task.awaited
+        {
+            self.step.effects.push(Effect::StopChild { execution });
+        }
+    }
+
+    /// Ends the execution as `StopExecution` does.
+    pub(crate) fn stop(&mut self, now: Timestamp, error: Option<String>, cause: Option<String>) {
+        self.now = now;
+        let stopped = details([
+            ("error", error.clone().map(Value::from)),
+            ("cause", cause.clone().map(Value::from)),
+        ]);
+        self.event(EventType::ExecutionAborted, 0, stopped);
+        self.execution.error = error;
+        self.execution.cause = cause;
+        self.close(Status::Aborted);
+    }
+
+    fn time_out_execution(&mut self) {
+        self.event(EventType::ExecutionTimedOut, 0, details([]));
+        self.close(Status::TimedOut);
+    }
+}
+
+/// The state that a branch is in.
+fn state_of<'a>(definition: &'a Definition, branch: &Branch) -> Option<&'a State> {
+    definition.state(branch.machine, &branch.state)
+}
+
+/// Entered, exited and aborted events of a kind of state; kinds that cannot be left have no exit.
+fn state_events(kind: &Kind) -> (EventType, Option<EventType>, Option<EventType>) {
+    use EventType as E;
+    match kind {
+        Kind::Pass => (E::PassStateEntered, Some(E::PassStateExited), None),
+        Kind::Succeed => (E::SucceedStateEntered, Some(E::SucceedStateExited), None),
+        Kind::Choice(_) => (E::ChoiceStateEntered, Some(E::ChoiceStateExited), None),
+        Kind::Fail { .. } => (E::FailStateEntered, None, None),
+        Kind::Task(_) => (
+            E::TaskStateEntered,
+            Some(E::TaskStateExited),
+            Some(E::TaskStateAborted),
+        ),
+        Kind::Wait(_) => (
+            E::WaitStateEntered,
+            Some(E::WaitStateExited),
+            Some(E::WaitStateAborted),
+        ),
+        Kind::Parallel { .. } => (
+            E::ParallelStateEntered,
+            Some(E::ParallelStateExited),
+            Some(E::ParallelStateAborted),
+        ),
+        Kind::Map(_) => (
+            E::MapStateEntered,
+            Some(E::MapStateExited),
+            Some(E::MapStateAborted),
+        ),
+    }
+}
+
+fn due_ms(branch: &Branch) -> Option<i64> {
+    match &branch.phase {
+        Phase::Wait { until_ms } | Phase::Backoff { until_ms } => Some(*until_ms),
+        Phase::Task(task) => match (task.deadline_ms, task.heartbeat_ms) {
+            (Some(deadline), Some(heartbeat)) => Some(deadline.min(heartbeat)),
+            (deadline, heartbeat) => deadline.or(heartbeat),
+        },
+        _ => None,
+    }
+}
+
+/// What must be asked for (again) for a task that waits.
+fn pending_effect(branch: u32, attempt: u64, awaited: &Awaited) -> Option<Effect> {
+    match awaited {
+        Awaited::Function { name, payload }
+        | Awaited::FunctionThenToken {
+            name,
+            payload,
+            submitted: false,
+        } => Some(Effect::Invoke {
+            branch,
+            attempt,
+            name: name.clone(),
+            payload: payload.clone(),
+        }),
+        Awaited::Worker {
+            activity,
+            started: false,
+            ..
+        } => Some(Effect::Offer {
+            branch,
+            attempt,
+            activity: activity.clone(),
+        }),
+        Awaited::Child {
+            machine,
+            name,
+            input,
+            waits,
+            child: None,
+        } => Some(Effect::StartChild {
+            branch,
+            attempt,
+            machine: machine.clone(),
+            name: name.clone(),
+            input: input.clone(),
+            waits: *waits,
+        }),
+        Awaited::Child {
+            child: Some(execution),
+            ..
+        } => Some(Effect::CheckChild {
+            branch,
+            attempt,
+            execution: *execution,
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,311 @@
+//! Scheduling tasks: arguments, timeouts, and what each integration records before it is done.
+
+use serde_json::{Map, Value, json};
+
+use super::scope::{Extra, in_state, longer_than_allowed};
+use super::{Failure, Run, World, pending_effect};
+use crate::definition::{Resource, StartMode, Task};
+use crate::history::{EventType, details};
+use crate::record::{Awaited, Phase, TaskPhase};
+use crate::template::Template;
+
+/// Limits of one attempt, in seconds.
+#[derive(Clone, Copy)]
+struct Limits {
+    timeout: Option<i64>,
+    heartbeat: Option<i64>,
+}
+
+impl Run {
+    pub(super) fn run_task(
+        &mut self,
+        id: u32,
+        task: &Task,
+        world: &dyn World,
+    ) -> Result<(), Failure> {
+        if let Resource::Activity(arn) = &task.resource
+            && !world.activity_exists(arn)
+        {
+            return Err(self.runtime(id, &format!("The activity {arn} does not exist.")));
+        }
+        // The scheduling event comes next; its id tells this attempt from others.
+        let attempt = self.next_event;
+        let (token, nonce) = if task.resource.waits_for_token() {
+            let (token, nonce) = self.new_token(id, attempt);
+            (Some(token), Some(nonce))
+        } else {
+            (None, None)
+        };
+        let extra = Extra {
+            token: token.as_deref(),
+            ..Extra::default()
+        };
+        let arguments = match self.evaluate(id, task.arguments.as_ref(), "Arguments", extra)? {
+            Some(arguments) => arguments,
+            None => self
+                .branches
+                .get(&id)
+                .map_or(Value::Null, |b| b.input.clone()),
+        };
+        let limits = Limits {
+            timeout: self.seconds(id, task.timeout.as_ref(), "TimeoutSeconds")?,
+            heartbeat: self.seconds(id, task.heartbeat.as_ref(), "HeartbeatSeconds")?,
+        };
+        let awaited = self.awaited(id, &task.resource, &arguments)?;
+        self.schedule(id, &task.resource, arguments, limits, world.region());
+        let now_ms = self.now.as_millisecond();
+        let due = |seconds: Option<i64>| seconds.map(|s| now_ms.saturating_add(s * 1000));
+        let counts_heartbeats =
+            task.resource.waits_for_token() && !matches!(task.resource, Resource::Activity(_));
+        self.step
+            .effects
+            .extend(pending_effect(id, attempt, &awaited));
+        self.set_phase(
+            id,
+            Phase::Task(TaskPhase {
+                attempt,
+                deadline_ms: due(limits.timeout),
+                timeout_seconds: limits.timeout,
+                heartbeat_seconds: limits.heartbeat,
+                heartbeat_ms: due(limits.heartbeat).filter(|_| counts_heartbeats),
+                nonce,
+                awaited,
+            }),
+        );
+        Ok(())
+    }
+
+    /// A failure that no retrier or catcher takes by `States.ALL`.
+    fn runtime(&self, id: u32, message: &str) -> Failure {
+        match self.branches.get(&id) {
+            Some(branch) => Failure::runtime(in_state(branch, message)),
+            None => Failure::runtime(message),
+        }
+    }
+
+    fn seconds(
+        &self,
+        id: u32,
+        template: Option<&Template>,
+        field: &str,
+    ) -> Result<Option<i64>, Failure> {
+        let Some(template) = template else {
+            return Ok(None);
+        };
+        let value = self.evaluate(id, Some(template), field, Extra::default())?;
+        let value = value.unwrap_or_default();
+        match value.as_i64() {
+            Some(seconds) if (1..=99_999_999).contains(&seconds) => Ok(Some(seconds)),
+            Some(_) => Err(self.runtime(
+                id,
+                &format!("The field '{field}' must be from 1 to 99999999, but was: {value}"),
+            )),
+            None => Err(self.wrong_type(id, template, field, "number", &value)),
+        }
+    }
+
+    /// Records that the task is scheduled, and started where that is at once.
+    fn schedule(
+        &mut self,
+        id: u32,
+        resource: &Resource,
+        arguments: Value,
+        limits: Limits,
+        region: &str,
+    ) {
+        let timeout = ("timeoutInSeconds", limits.timeout.map(Value::from));
+        let heartbeat = ("heartbeatInSeconds", limits.heartbeat.map(Value::from));
+        match resource {
+            Resource::Function(arn) => {
+                let scheduled = details([
+                    ("resource", Some(arn.clone().into())),
+                    ("input", Some(arguments)),
+                    timeout,
+                ]);
+                self.branch_event(id, EventType::LambdaFunctionScheduled, scheduled);
+                self.branch_event(id, EventType::LambdaFunctionStarted, None);
+            }
+            Resource::Activity(arn) => {
+                let scheduled = details([
+                    ("resource", Some(arn.clone().into())),
+                    ("input", Some(arguments)),
+                    timeout,
+                    heartbeat,
+                ]);
+                self.branch_event(id, EventType::ActivityScheduled, scheduled);
+            }
+            _ => {
+                let (kind, name) = resource.names().unwrap_or_default();
+                let scheduled = details([
+                    ("resourceType", Some(kind.into())),
+                    ("resource", Some(name.into())),
+                    ("region", Some(region.into())),
+                    ("parameters", Some(arguments)),
+                    timeout,
+                    heartbeat,
+                ]);
+                self.branch_event(id, EventType::TaskScheduled, scheduled);
+                self.branch_event(id, EventType::TaskStarted, resource_details(resource, []));
+            }
+        }
+    }
+
+    /// What the task waits for, from its evaluated arguments.
+    fn awaited(&self, id: u32, resource: &Resource, arguments: &Value) -> Result<Awaited, Failure> {
+        Ok(match resource {
+            Resource::Function(arn) => Awaited::Function {
+                name: arn.clone(),
+                payload: arguments.clone(),
+            },
+            Resource::Activity(arn) => Awaited::Worker {
+                activity: arn.clone(),
+                input: arguments.clone(),
+                started: false,
+            },
+            Resource::Invoke { wait_for_token } => {
+                let name = self.required(id, arguments, "FunctionName")?;
+                let payload = arguments
+                    .get("Payload")
+                    .cloned()
+                    .unwrap_or_else(|| json!({}));
+                if *wait_for_token {
+                    Awaited::FunctionThenToken {
+                        name,
+                        payload,
+                        submitted: false,
+                    }
+                } else {
+                    Awaited::Function { name, payload }
+                }
+            }
+            Resource::StartExecution(mode) => self.child(id, *mode, arguments)?,
+        })
+    }
+
+    fn child(&self, id: u32, mode: StartMode, arguments: &Value) -> Result<Awaited, Failure> {
+        let input = match arguments.get("Input") {
+            None | Some(Value::Null) => "{}".to_owned(),
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+        };
+        let name = match arguments.get("Name") {
+            Some(Value::String(name)) => name.clone(),
+            _ => uuid::Uuid::new_v4().to_string(),
+        };
+        Ok(Awaited::Child {
+            machine: self.required(id, arguments, "StateMachineArn")?,
+            name,
+            input,
+            waits: matches!(mode, StartMode::Sync | StartMode::Sync2),
+            child: None,
+        })
+    }
+
+    fn required(&self, id: u32, arguments: &Value, name: &str) -> Result<String, Failure> {
+        match arguments.get(name) {
+            Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
+            _ => Err(self.runtime(
+                id,
+                &format!("The Arguments '{arguments}' could not be used to start the Task: [The field '{name}' is required but was missing]"),
+            )),
+        }
+    }
+
+    /// A task whose time is up.
+    pub(super) fn time_out_task(&mut self, id: u32, heartbeat: bool) {
+        let failure = Failure::timeout(heartbeat);
+        if let Some(resource) = self.resource_of(id) {
+            self.fail_task(id, &resource, Ending::TimedOut, failure);
+        }
+    }
+
+    /// The resource of the task that branch `id` is in.
+    pub(super) fn resource_of(&self, id: u32) -> Option<Resource> {
+        let branch = self.branches.get(&id)?;
+        match &super::state_of(&self.definition, branch)?.kind {
+            crate::definition::Kind::Task(task) => Some(task.resource.clone()),
+            _ => None,
+        }
+    }
+
+    /// Records a failed or timed-out attempt and lets the state fail.
+    pub(super) fn fail_task(
+        &mut self,
+        id: u32,
+        resource: &Resource,
+        ending: Ending,
+        failure: Failure,
+    ) {
+        use EventType as E;
+        let kind = match (resource, ending) {
+            (Resource::Function(_), Ending::Failed) => E::LambdaFunctionFailed,
+            (Resource::Function(_), Ending::TimedOut) => E::LambdaFunctionTimedOut,
+            (Resource::Activity(_), Ending::Failed) => E::ActivityFailed,
+            (Resource::Activity(_), Ending::TimedOut) => E::ActivityTimedOut,
+            (_, Ending::Failed) => E::TaskFailed,
+            (_, Ending::TimedOut) => E::TaskTimedOut,
+        };
+        let recorded = match resource.names() {
+            None => failure.details(),
+            Some(_) => resource_details(
+                resource,
+                [
+                    ("error", failure.error.clone().map(Value::from)),
+                    ("cause", failure.cause.clone().map(Value::from)),
+                ],
+            ),
+        };
+        if let Some(branch) = self.branches.get(&id).cloned() {
+            self.let_go(&branch);
+        }
+        self.set_phase(id, Phase::Run);
+        self.branch_event(id, kind, recorded);
+        self.fail_state(id, failure);
+    }
+
+    /// Records the result of a task and leaves its state.
+    pub(super) fn succeed_task(&mut self, id: u32, resource: &Resource, result: Value) {
+        if longer_than_allowed(&result) {
+            let who = match resource {
+                Resource::Function(arn) | Resource::Activity(arn) => arn.clone(),
+                _ => resource.names().unwrap_or_default().0.to_owned(),
+            };
+            return self.fail_task(id, resource, Ending::Failed, Failure::too_long(&who));
+        }
+        let output = ("output", Some(result.clone()));
+        let (kind, recorded) = match resource {
+            Resource::Function(_) => (EventType::LambdaFunctionSucceeded, details([output])),
+            Resource::Activity(_) => (EventType::ActivitySucceeded, details([output])),
+            _ => (
+                EventType::TaskSucceeded,
+                resource_details(resource, [output]),
+            ),
+        };
+        self.set_phase(id, Phase::Run);
+        self.branch_event(id, kind, recorded);
+        if let Err(failure) = self.finish_state(id, Some(result)) {
+            self.fail_state(id, failure);
+        }
+    }
+}
+
+/// How an attempt ended without a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Failed,
+    TimedOut,
+}
+
+/// Details of a service integration's event: its resource, and `more`.
+pub(super) fn resource_details<const N: usize>(
+    resource: &Resource,
+    more: [(&str, Option<Value>); N],
+) -> Option<Map<String, Value>> {
+    let (kind, name) = resource.names()?;
+    let mut all = details([
+        ("resourceType", Some(kind.into())),
+        ("resource", Some(name.into())),
+    ])?;
+    all.extend(details(more)?);
+    Some(all)
+}
