@@ -19,7 +19,7 @@ mod step;
 mod step_types;
 
 pub(crate) use entity::root;
-pub use step::is_known_step;
+pub use step::{is_known_step, step_spec};
 
 /// Declares an [`Object`].
 macro_rules! object {

@@ -1,11 +1,25 @@
 //! Steps, step groups and the specs of the step types that this version runs.
 
+use serde_json::{Map, Value};
+
 use super::step_types::STEP_TYPES;
 use super::{
     ANY, BOOL, DURATION, FILLED, IDENTIFIER, MARKS, NAME, Object, Shape, TEMPLATE, TEXT,
     TEXT_OR_TEXTS, TYPE, VARIABLES, flow, object, typed,
 };
-use crate::shape::Field;
+use crate::shape::{self, Field};
+use crate::tree::Ref;
+
+/// `spec` of a step as JSON with the types of its fields: what Harness reads as text is a JSON string even
+/// where it looks like a number.
+pub fn step_spec(step: Ref<'_>) -> Value {
+    match shape::to_json(step, Shape::Object(&STEP)) {
+        Value::Object(mut fields) => fields
+            .remove("spec")
+            .unwrap_or_else(|| Value::Object(Map::new())),
+        _ => Value::Object(Map::new()),
+    }
+}
 
 /// Whether Harness has a step type of this name, and the nearest one where it has not.
 pub fn is_known_step(name: &str) -> Result<(), Option<&'static str>> {

@@ -1,0 +1,167 @@
+//! Manifests and their contents.
+
+use slipway_model::id::{EntityId, Scope};
+use slipway_model::{Code, Ref};
+
+use super::known::Known;
+use super::{Resolver, texts};
+use crate::ManifestPlan;
+
+impl Resolver<'_> {
+    pub(super) fn manifests(
+        &mut self,
+        list: Option<Ref<'_>>,
+        scope: &Scope,
+        known: &Known<'_>,
+    ) -> Vec<ManifestPlan> {
+        let mut out: Vec<ManifestPlan> = Vec::new();
+        for item in list.into_iter().flat_map(Ref::items) {
+            let Some(manifest) = item.get("manifest") else {
+                continue;
+            };
+            let (Some(identifier), Some(kind)) =
+                (manifest.get_text("identifier"), manifest.get_text("type"))
+            else {
+                continue;
+            };
+            if out
+                .iter()
+                .any(|known| known.identifier.as_str() == identifier)
+            {
+                let message = format!("a second manifest has the identifier `{identifier}`");
+                self.fault(Code::Duplicate, manifest, message);
+                continue;
+            }
+            let Some(store) = manifest.at(&["spec", "store"]) else {
+                let message = format!("the manifest `{identifier}` has no `store`");
+                self.fault(Code::MissingField, manifest, message);
+                continue;
+            };
+            out.push(ManifestPlan {
+                identifier: EntityId::new(identifier),
+                kind: kind.to_owned(),
+                store: store.to_json(),
+                files: self.files(store, identifier, scope, known),
+            });
+        }
+        out
+    }
+
+    /// Contents of a manifest, as far as they are known before the run.
+    fn files(
+        &mut self,
+        store: Ref<'_>,
+        manifest: &str,
+        scope: &Scope,
+        known: &Known<'_>,
+    ) -> Vec<(String, String)> {
+        let kind = store.get_text("type").unwrap_or_default();
+        let Some(spec) = store.get("spec") else {
+            self.fault(
+                Code::MissingField,
+                store,
+                format!("the store of manifest `{manifest}` has no `spec`"),
+            );
+            return Vec::new();
+        };
+        match kind {
+            "Inline" => match spec.get_text("content") {
+                Some(content) => vec![(manifest.to_owned(), content.to_owned())],
+                None => {
+                    self.fault(
+                        Code::MissingField,
+                        spec,
+                        format!("the manifest `{manifest}` has no content"),
+                    );
+                    Vec::new()
+                }
+            },
+            "Harness" => self.stored_files(spec, scope, known),
+            _ => self.remote_files(store, kind, scope, known),
+        }
+    }
+
+    /// Files of the file store: `/path`, `org:/path`, `account:/path`.
+    fn stored_files(
+        &mut self,
+        spec: Ref<'_>,
+        scope: &Scope,
+        known: &Known<'_>,
+    ) -> Vec<(String, String)> {
+        let mut out = Vec::new();
+        let listed = spec.get("files").or_else(|| spec.get("file"));
+        let paths: Vec<_> = match listed {
+            Some(list) if list.is_list() => list.items().collect(),
+            other => other.into_iter().collect(),
+        };
+        if paths.is_empty() {
+            self.fault(
+                Code::MissingField,
+                spec,
+                "no file of the file store is named here",
+            );
+        }
+        for path in paths {
+            let Some(written) = self.text(path, known) else {
+                continue;
+            };
+            let (scope, bare) = match written.split_once(':') {
+                Some((prefix @ ("account" | "org"), bare)) => {
+                    (scope.resolve(&format!("{prefix}.")).0, bare)
+                }
+                _ => (scope.clone(), written.as_str()),
+            };
+            match self.file(&scope, bare.to_owned()) {
+                Some(content) => out.push((written.clone(), content.to_string())),
+                None => {
+                    let message = format!("the file `{written}` does not exist in the file store");
+                    self.fault(Code::NotFound, path, message);
+                }
+            }
+        }
+        out
+    }
+
+    /// Files of a Git repository or bucket, where somebody has fetched them before.
+    fn remote_files(
+        &mut self,
+        store: Ref<'_>,
+        kind: &str,
+        scope: &Scope,
+        known: &Known<'_>,
+    ) -> Vec<(String, String)> {
+        let spec = store.get("spec");
+        let text = |name: &str| {
+            spec.and_then(|spec| spec.get_text(name))
+                .unwrap_or_default()
+        };
+        let version = if text("branch").is_empty() {
+            text("commitId")
+        } else {
+            text("branch")
+        };
+        let paths = texts(spec.and_then(|spec| spec.get("paths")));
+        let mut out = Vec::new();
+        for path in &paths {
+            let id = format!(
+                "{kind}:{}:{}:{version}:{path}",
+                text("connectorRef"),
+                text("repoName")
+            );
+            // An expression that cannot be told yet names no file.
+            let id = if id.contains("<+") {
+                known.evaluate(&id).ok()
+            } else {
+                Some(id)
+            };
+            if let Some(content) = id.and_then(|id| self.file(scope, id)) {
+                out.push((path.clone(), content.to_string()));
+            }
+        }
+        if (out.is_empty() || out.len() < paths.len()) && !(self.request.fetchable)(kind) {
+            let advice = "; put the text into an `Inline` store";
+            self.unsupported(store, &format!("a manifest store of type `{kind}`"), advice);
+        }
+        out
+    }
+}

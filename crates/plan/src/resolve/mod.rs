@@ -1,0 +1,307 @@
+//! From a pipeline, its inputs and the entities it refers to, to the plan of a run.
+
+mod artifact;
+mod environment;
+mod execution;
+mod known;
+mod loops;
+mod manifest;
+mod service;
+mod stage;
+mod variable;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slipway_model::id::{EntityId, Scope};
+use slipway_model::{
+    Code, Diagnostic, Diagnostics, Kind, Parsed, Ref, Tree, duration, entity, inputs,
+};
+
+use crate::reference::FILE;
+use crate::{Entities, FORMAT, Found, Plan, Reference};
+
+use known::Known;
+
+/// Time limit of a pipeline that names none: Harness's for paid accounts (docs: platform/pipelines/
+/// pipeline-settings, "pipeline timeout").
+const PIPELINE_TIMEOUT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// What to plan.
+pub struct Request<'a> {
+    /// The pipeline.
+    pub pipeline: &'a Parsed,
+    /// Runtime inputs, each a document with the root `pipeline`; the later one wins.
+    pub inputs: &'a [&'a Tree],
+    /// Where the pipeline lives.
+    pub scope: &'a Scope,
+    /// What it refers to.
+    pub entities: &'a dyn Entities,
+    /// Whether this version can run a step type.
+    pub runnable: &'a dyn Fn(&str) -> bool,
+    /// Whether this version can fetch from a type of manifest store (`Inline`, `Harness`, `Github`, …) that
+    /// [`Entities`] has no content for.
+    pub fetchable: &'a dyn Fn(&str) -> bool,
+}
+
+/// The plan of a run.
+///
+/// # Errors
+/// Every fault that keeps the pipeline from running: missing inputs, references to nothing, steps that
+/// this version does not run, …
+pub fn resolve(request: &Request<'_>) -> Result<Plan, Vec<Diagnostic>> {
+    let pipeline = inputs::merge(request.pipeline, request.inputs)?;
+    let mut resolver = Resolver::new(request);
+    let plan = resolver.pipeline(&pipeline);
+    let faults = resolver.faults;
+    let (plan, _) = faults.finish(plan)?;
+    // Without a fault there is a plan; this keeps the types honest.
+    plan.ok_or_else(|| {
+        let message = "the pipeline could not be planned";
+        vec![Diagnostic::at(Code::NotSupported, pipeline.body(), message)]
+    })
+}
+
+/// What planning looked up: to be asked again with what was found, until nothing new appears. Empty when the
+/// inputs do not fit the pipeline.
+pub fn references(request: &Request<'_>) -> Vec<Reference> {
+    let Ok(pipeline) = inputs::merge(request.pipeline, request.inputs) else {
+        return Vec::new();
+    };
+    let mut resolver = Resolver::new(request);
+    resolver.pipeline(&pipeline);
+    resolver.asked.into_inner()
+}
+
+struct Resolver<'a> {
+    request: &'a Request<'a>,
+    faults: Diagnostics,
+    asked: RefCell<Vec<Reference>>,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(request: &'a Request<'a>) -> Self {
+        Self {
+            request,
+            faults: Diagnostics::default(),
+            asked: RefCell::default(),
+        }
+    }
+
+    /// Notes a fault at a value.
+    fn fault(&mut self, code: Code, value: Ref<'_>, message: impl Into<String>) {
+        self.faults.push(Diagnostic::at(code, value, message));
+    }
+
+    fn unsupported(&mut self, value: Ref<'_>, what: &str, advice: &str) {
+        let message = format!("{what} is not supported by this version yet{advice}");
+        self.fault(Code::NotSupported, value, message);
+    }
+
+    fn pipeline(&mut self, pipeline: &Parsed) -> Option<Plan> {
+        let body = pipeline.body();
+        if let Some(template) = body.get("template") {
+            self.unsupported(template, "a pipeline template", "");
+            return None;
+        }
+        self.refuse_execution_inputs(body);
+        let variables = self.variables(body.get("variables"), "pipeline.variables");
+        let mut known = Known::new(self.request.scope, pipeline, variables);
+        let timeout = self.timeout(body, &known).unwrap_or(PIPELINE_TIMEOUT);
+        known.pipeline_timeout = timeout;
+        let selectors = texts(body.get("delegateSelectors"));
+        let groups = self.groups(body, &mut known, &selectors);
+        Some(Plan {
+            format: FORMAT,
+            scope: self.request.scope.clone(),
+            pipeline: pipeline.head.identifier.clone(),
+            name: pipeline.head.name.clone(),
+            tags: pipeline.head.tags.iter().cloned().collect(),
+            variables: known.pipeline_variables,
+            timeout,
+            groups,
+        })
+    }
+
+    /// Inputs that nothing was given for are left only where they are asked for while the run goes on.
+    fn refuse_execution_inputs(&mut self, body: Ref<'_>) {
+        for value in body
+            .scalars()
+            .filter(|value| inputs::RuntimeInput::of(*value).is_some())
+        {
+            self.unsupported(
+                value,
+                "`executionInput()`",
+                "; give the input when the run starts",
+            );
+        }
+    }
+
+    /// `timeout` of an element, as a duration.
+    fn timeout(&mut self, element: Ref<'_>, known: &Known<'_>) -> Option<Duration> {
+        let value = element.get("timeout")?;
+        let text = self.text(value, known)?;
+        if text.trim().is_empty() {
+            return None;
+        }
+        match duration::parse(&text) {
+            Ok(duration) => Some(duration),
+            Err(error) => {
+                self.fault(Code::BadValue, value, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// The text of a value whose expressions can be told before the run. A fault where they cannot.
+    fn text(&mut self, value: Ref<'_>, known: &Known<'_>) -> Option<String> {
+        let Some(text) = value.text() else {
+            let message = format!("{} stands where a text is expected", value.form());
+            self.fault(Code::BadValue, value, message);
+            return None;
+        };
+        if !text.contains("<+") {
+            return Some(text.to_owned());
+        }
+        match known.evaluate(text) {
+            Ok(text) => Some(text),
+            Err(reason) => {
+                let message = format!("this must be known before the run begins: {reason}");
+                self.fault(Code::BadExpression, value, message);
+                None
+            }
+        }
+    }
+
+    fn find(&self, reference: &Reference) -> Option<Found> {
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(reference) {
+            asked.push(reference.clone());
+        }
+        self.request.entities.get(reference)
+    }
+
+    /// The entity that a value refers to from `scope`, with the scope it lives in and the reference as it is
+    /// after expressions. A fault where there is none.
+    fn entity(
+        &mut self,
+        kind: Kind,
+        value: Ref<'_>,
+        scope: &Scope,
+        parent: Option<&EntityId>,
+        known: &Known<'_>,
+    ) -> Option<Referred> {
+        let written = self.text(value, known)?.trim().to_owned();
+        if written.is_empty() {
+            let message = format!("no {} is named here", name_of(kind));
+            self.fault(Code::MissingField, value, message);
+            return None;
+        }
+        let (scope, id) = match parent {
+            // An infrastructure lives where its environment does.
+            Some(_) => (scope.clone(), EntityId::new(written.as_str())),
+            None => scope.resolve(&written),
+        };
+        let reference = Reference {
+            scope,
+            kind: kind.key(),
+            parent: parent.cloned(),
+            id,
+        };
+        let Some(Found::Entity(entity)) = self.find(&reference) else {
+            let message = format!(
+                "the {} `{}` does not exist in {}",
+                name_of(kind),
+                reference.id,
+                place_of(&reference)
+            );
+            self.fault(Code::NotFound, value, message);
+            return None;
+        };
+        Some(Referred {
+            entity,
+            scope: reference.scope,
+            written,
+        })
+    }
+
+    fn file(&self, scope: &Scope, id: String) -> Option<Arc<str>> {
+        let reference = Reference {
+            scope: scope.clone(),
+            kind: FILE,
+            parent: None,
+            id: EntityId::new(id),
+        };
+        match self.find(&reference)? {
+            Found::File(content) => Some(content),
+            Found::Entity(_) => None,
+        }
+    }
+
+    /// An entity with the inputs that its reference gives, filled in; the faults are noted.
+    fn filled(&mut self, entity: &Parsed, given: Option<Ref<'_>>, at: Ref<'_>) -> Option<Parsed> {
+        let given: Vec<_> = given.into_iter().filter(|given| given.is_map()).collect();
+        match inputs::merge_entity(entity, &given) {
+            Ok(filled) => {
+                self.refuse_execution_inputs(filled.body());
+                Some(filled)
+            }
+            Err(faults) => {
+                let message = format!(
+                    "the {} `{}` lacks inputs, or has wrong ones; see the next faults",
+                    name_of(entity.head.kind),
+                    entity.head.identifier
+                );
+                self.fault(Code::MissingInput, at, message);
+                self.faults.extend(faults);
+                None
+            }
+        }
+    }
+}
+
+/// An entity that was referred to.
+struct Referred {
+    entity: Arc<Parsed>,
+    scope: Scope,
+    written: String,
+}
+
+fn name_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Infrastructure => "infrastructure definition",
+        other => other.key(),
+    }
+}
+
+fn place_of(reference: &Reference) -> String {
+    let mut place = match (&reference.scope.org, &reference.scope.project) {
+        (Some(org), Some(project)) => format!("project `{project}` of organization `{org}`"),
+        (Some(org), None) => format!("organization `{org}`"),
+        _ => "the account".to_owned(),
+    };
+    if let Some(parent) = &reference.parent {
+        place = format!("environment `{parent}` of {place}");
+    }
+    place
+}
+
+/// A list of texts, or one text.
+fn texts(value: Option<Ref<'_>>) -> Vec<String> {
+    let Some(value) = value else {
+        return Vec::new();
+    };
+    let own = value.text().filter(|text| !text.is_empty());
+    own.into_iter()
+        .chain(value.items().filter_map(Ref::text))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn tags(value: Ref<'_>) -> indexmap::IndexMap<String, String> {
+    entity::tags(value).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,440 @@
+//! Pipelines planned, well and badly.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use slipway_model::id::{AccountId, OrgId, ProjectId};
+use slipway_model::yaml;
+
+use super::*;
+use crate::{Snapshot, text};
+
+const PIPELINE: &str = "
+pipeline:
+  identifier: web
+  name: Web
+  projectIdentifier: shop
+  orgIdentifier: default
+  variables:
+    - {name: tag, type: String, value: <+input>.default(v1)}
+    - {name: where, type: String, value: prod}
+    - {name: token, type: Secret, value: account.token}
+  stages:
+    - stage:
+        identifier: check
+        name: Check
+        type: Custom
+        spec:
+          execution:
+            steps:
+              - step: {identifier: wait, name: Wait, type: Wait, spec: {duration: 10s}, timeout: 1m}
+              - parallel:
+                  - step:
+                      identifier: lint
+                      name: Lint
+                      type: ShellScript
+                      spec: {shell: Bash, source: {type: Inline, spec: {script: \"echo <+pipeline.variables.tag>\"}}, onDelegate: true}
+                  - stepGroup:
+                      identifier: probes
+                      name: Probes
+                      steps:
+                        - step: {identifier: ping, name: Ping, type: Http, spec: {url: http://x, method: GET}}
+    - stage:
+        identifier: deploy
+        name: Deploy
+        type: Deployment
+        when: {pipelineStatus: Success, condition: <+pipeline.variables.tag> != \"\"}
+        variables: [{name: size, type: Number, value: 2}]
+        spec:
+          deploymentType: ECS
+          service:
+            serviceRef: web
+            serviceInputs:
+              serviceDefinition:
+                type: ECS
+                spec:
+                  artifacts: {primary: {sources: [{identifier: img, type: DockerRegistry, spec: {tag: <+pipeline.variables.tag>}}]}}
+          environment:
+            environmentRef: account.<+pipeline.variables.where>
+            infrastructureDefinitions: [{identifier: ecs, inputs: {identifier: ecs, type: ECS, spec: {cluster: main}}}]
+          execution:
+            steps:
+              - step: {identifier: roll, name: Roll, type: EcsRollingDeploy, spec: {sameAsAlreadyRunningInstances: false}, timeout: 10m}
+            rollbackSteps:
+              - step: {identifier: back, name: Back, type: EcsRollingRollback, spec: {}, timeout: 10m}
+        failureStrategies:
+          - onFailure: {errors: [AllErrors], action: {type: StageRollback}}
+";
+
+const ENTITIES: &[&str] = &[
+    "service:
+  identifier: web
+  name: Web
+  tags: {team: a}
+  serviceDefinition:
+    type: ECS
+    spec:
+      variables: [{name: port, type: Number, value: 80}, {name: level, type: String, value: info}]
+      manifests:
+        - manifest: {identifier: task, type: EcsTaskDefinition, spec: {store: {type: Inline, spec: {content: '{}'}}}}
+        - manifest: {identifier: svc, type: EcsServiceDefinition, spec: {store: {type: Harness, spec: {files: [account:/svc.yaml]}}}}
+      artifacts:
+        primary:
+          primaryArtifactRef: img
+          sources:
+            - {identifier: img, type: DockerRegistry, spec: {connectorRef: account.hub, imagePath: acme/web, tag: <+input>}}
+",
+    "environment: {identifier: prod, name: Prod, type: Production, variables: [{name: level, type: String, value: warn}]}",
+    "infrastructureDefinition:
+  identifier: ecs
+  name: ECS
+  environmentRef: account.prod
+  deploymentType: ECS
+  type: ECS
+  spec: {connectorRef: account.aws, region: eu-west-1, cluster: <+input>}
+  allowSimultaneousDeployments: false
+",
+    "connector: {identifier: aws, name: AWS, type: Aws, spec: {credential: {type: InheritFromDelegate}}}",
+    "connector: {identifier: hub, name: Hub, type: DockerRegistry, spec: {dockerRegistryUrl: https://index.docker.io/v2/, providerType: DockerHub, auth: {type: Anonymous}}}",
+];
+
+fn project() -> Scope {
+    Scope::project(
+        AccountId::new("acc"),
+        OrgId::new("default"),
+        ProjectId::new("shop"),
+    )
+}
+
+/// Entities where they belong: services in the project, all else in the account.
+fn world(entities: &[String]) -> Snapshot {
+    let account = Scope::account(AccountId::new("acc"));
+    let mut snapshot = Snapshot::default();
+    for yaml in entities {
+        let entity = entity::parse("entity", yaml).unwrap();
+        let head = entity.head.clone();
+        let reference = Reference {
+            scope: if head.kind == Kind::Service {
+                project()
+            } else {
+                account.clone()
+            },
+            kind: head.kind.key(),
+            parent: (head.kind == Kind::Infrastructure).then(|| EntityId::new("prod")),
+            id: head.identifier.clone(),
+        };
+        snapshot.put(reference, Some(Found::Entity(Arc::new(entity))));
+    }
+    let file = Reference {
+        scope: account,
+        kind: FILE,
+        parent: None,
+        id: EntityId::new("/svc.yaml"),
+    };
+    snapshot.put(file, Some(Found::File("serviceName: web".into())));
+    snapshot
+}
+
+fn entities() -> Vec<String> {
+    ENTITIES.iter().map(|yaml| (*yaml).to_owned()).collect()
+}
+
+fn plan_with(pipeline: &str, entities: &[String], inputs: &str) -> Result<Plan, Vec<Diagnostic>> {
+    let pipeline = entity::parse("pipeline.yaml", pipeline)?;
+    let inputs = yaml::parse("inputs.yaml", inputs).map_err(|fault| vec![fault])?;
+    resolve(&Request {
+        pipeline: &pipeline,
+        inputs: &[&inputs],
+        scope: &project(),
+        entities: &world(entities),
+        runnable: &|name| name != "HarnessApproval" && !name.starts_with("K8s"),
+        fetchable: &|_| false,
+    })
+}
+
+fn plan(pipeline: &str) -> Result<Plan, Vec<Diagnostic>> {
+    plan_with(pipeline, &entities(), "pipeline: {identifier: web}")
+}
+
+fn faults(result: Result<Plan, Vec<Diagnostic>>) -> String {
+    let faults = result.expect_err("a fault");
+    faults.iter().map(|fault| format!("{fault}\n")).collect()
+}
+
+#[test]
+fn a_plan_reads_like_the_run() {
+    insta::assert_snapshot!(text(&plan(PIPELINE).unwrap()), @"");
+}
+
+#[test]
+fn nodes_are_called_by_their_place() {
+    let plan = plan(PIPELINE).unwrap();
+    let mut ids = Vec::new();
+    let mut work: Vec<&crate::Node> = plan
+        .groups
+        .iter()
+        .flatten()
+        .flat_map(|s| s.steps.iter().chain(&s.rollback_steps))
+        .collect();
+    while let Some(node) = work.pop() {
+        let (id, inner) = match node {
+            crate::Node::Step(step) => (&step.id, [].as_slice()),
+            crate::Node::Group(group) => (&group.id, group.nodes.as_slice()),
+            crate::Node::Parallel(parallel) => (&parallel.id, parallel.branches.as_slice()),
+        };
+        ids.push(id.as_str());
+        work.extend(inner);
+    }
+    ids.sort_unstable();
+    insta::assert_snapshot!(ids.join("\n"), @"");
+}
+
+#[test]
+fn a_plan_survives_storage_and_keeps_its_digest() {
+    let plan = plan(PIPELINE).unwrap();
+    let json = plan.canonical_json().unwrap();
+    let again: Plan = serde_json::from_slice(&json).unwrap();
+    assert_eq!(again, plan);
+    assert_eq!(again.digest().unwrap(), plan.digest().unwrap());
+    let other = plan_with(
+        PIPELINE,
+        &entities(),
+        "pipeline: {variables: [{name: tag, value: v2}]}",
+    )
+    .unwrap();
+    assert_ne!(other.digest().unwrap(), plan.digest().unwrap());
+}
+
+#[test]
+fn what_is_needed_is_found_by_asking_again() {
+    let pipeline = entity::parse("p", PIPELINE).unwrap();
+    let all = world(&entities());
+    let mut snapshot = Snapshot::default();
+    let mut rounds = Vec::new();
+    loop {
+        let request = Request {
+            pipeline: &pipeline,
+            inputs: &[],
+            scope: &project(),
+            entities: &snapshot,
+            runnable: &|_| true,
+            fetchable: &|_| false,
+        };
+        let wanted = snapshot.unknown(references(&request));
+        if wanted.is_empty() {
+            break;
+        }
+        let names: Vec<_> = wanted
+            .iter()
+            .map(|wanted| format!("{} {}", wanted.kind, wanted.id))
+            .collect();
+        rounds.push(names.join(", "));
+        for reference in wanted {
+            let found = all.get(&reference);
+            snapshot.put(reference, found);
+        }
+    }
+    insta::assert_snapshot!(rounds.join("\n"), @"");
+}
+
+#[test]
+fn faults_name_what_and_where() {
+    let cases = [
+        (
+            "serviceRef: web",
+            "serviceRef: wbe",
+            "50:25: pipeline.stages[1].stage.spec.service.serviceRef: the service `wbe` does not exist in project `shop` of organization `default`",
+        ),
+        (
+            "variables.where>",
+            "variables.nowhere>",
+            "this must be known before the run begins: ",
+        ),
+        (
+            "infrastructureDefinitions: [{identifier: ecs,",
+            "infrastructureDefinitions: [{identifier: eks,",
+            "the infrastructure definition `eks` does not exist in environment `prod` of the account",
+        ),
+        (
+            "{cluster: main}",
+            "{clustr: main}",
+            "this is no runtime input",
+        ),
+        (
+            "type: EcsRollingDeploy",
+            "type: HarnessApproval",
+            "the type `HarnessApproval` of step `roll` is not supported by this version yet",
+        ),
+        (
+            "type: EcsRollingDeploy",
+            "type: K8sRollingDeploy",
+            "the step `roll` of type K8sRollingDeploy belongs into a stage that deploys Kubernetes or NativeHelm; this one deploys ECS",
+        ),
+        (
+            "deploymentType: ECS",
+            "deploymentType: Asg",
+            "the service `web` is of type ECS, the stage deploys Asg",
+        ),
+        (
+            "type: Wait",
+            "type: EcsRollingDeploy",
+            "belongs into a Deployment stage that deploys ECS",
+        ),
+        (
+            "type: Custom",
+            "type: Approval",
+            "the type `Approval` of stage `check` is not supported by this version yet; it runs Custom and Deployment",
+        ),
+        (
+            "timeout: 1m}",
+            "timeout: 1m, strategy: {repeat: {times: 2}}}",
+            "the looping `strategy` of step `wait` is not supported",
+        ),
+        (
+            "value: prod}",
+            "value: <+pipeline.variables.tag>-<+pipeline.variables.where>}",
+            "variables are defined by one another: where → where",
+        ),
+        (
+            "            serviceRef: web\n",
+            "            useFromStage: {stage: deploy}\n",
+            "stage `deploy` uses itself: deploy → deploy",
+        ),
+        (
+            "            serviceRef: web\n",
+            "            useFromStage: {stage: check}\n",
+            "stage `check` has no service to use",
+        ),
+        (
+            "variables.tag> != \\\"\\\"",
+            "variables.tag> != ",
+            "the condition does not parse",
+        ),
+        (
+            "timeout: 1m}",
+            "timeout: <+stage.variables.x>}",
+            "this must be known before the run begins",
+        ),
+        (
+            ".default(v1)",
+            ".executionInput()",
+            "`executionInput()` is not supported by this version yet",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let changed = PIPELINE.replacen(&from.replace("\\\"", "\""), to, 1);
+        assert_ne!(changed, PIPELINE, "{from}");
+        let found = faults(plan(&changed));
+        assert!(found.contains(expected), "{to}\n{found}");
+    }
+}
+
+#[test]
+fn faults_of_entities_are_faults_of_the_plan() {
+    let cases = [
+        (
+            "type: Inline, spec: {content: '{}'}",
+            "type: Github, spec: {connectorRef: g, gitFetchType: Branch, branch: main, paths: [a]}",
+            "a manifest store of type `Github` is not supported by this version yet",
+        ),
+        (
+            "account:/svc.yaml",
+            "/svc.yaml",
+            "the file `/svc.yaml` does not exist in the file store",
+        ),
+        (
+            "primaryArtifactRef: img",
+            "primaryArtifactRef: image",
+            "`image` is none of the artifact sources",
+        ),
+        (
+            "connectorRef: account.aws",
+            "connectorRef: account.hub",
+            "the connector `hub` is of type DockerRegistry; an infrastructure of type ECS needs an Aws connector",
+        ),
+        (
+            "connectorRef: account.hub",
+            "connectorRef: hub",
+            "the connector `hub` does not exist in project `shop`",
+        ),
+        (
+            "environmentRef: account.prod",
+            "environmentRef: account.dev",
+            "belongs to environment `account.dev`, not to `prod`",
+        ),
+        (
+            "value: info",
+            "value: <+input>",
+            "the runtime input `level` has no value",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let changed: Vec<_> = entities()
+            .iter()
+            .map(|yaml| yaml.replacen(from, to, 1))
+            .collect();
+        assert_ne!(changed, entities(), "{from}");
+        let found = faults(plan_with(PIPELINE, &changed, "pipeline: {}"));
+        assert!(found.contains(expected), "{to}\n{found}");
+    }
+}
+
+#[test]
+fn loops_are_shown() {
+    let text = PIPELINE
+        .replace("value: prod}", "value: <+pipeline.variables.a>}")
+        .replace(
+            "    - {name: token",
+            "    - {name: a, type: String, value: <+pipeline.variables.where>}\n    - {name: token",
+        );
+    assert!(
+        faults(plan(&text)).contains("variables are defined by one another: where → a → where")
+    );
+}
+
+#[test]
+fn a_later_stage_uses_service_and_environment_of_an_earlier_one() {
+    let second = "
+    - stage:
+        identifier: again
+        name: Again
+        type: Deployment
+        spec:
+          deploymentType: ECS
+          service: {useFromStage: {stage: deploy}}
+          environment: {useFromStage: {stage: deploy}}
+          execution: {steps: [{step: {identifier: roll, name: Roll, type: EcsRollingDeploy, spec: {}}}]}
+        failureStrategies: []
+";
+    let plan = plan(&format!("{PIPELINE}{second}")).unwrap();
+    let stages: Vec<_> = plan.groups.iter().flatten().collect();
+    assert_eq!(stages[2].service, stages[1].service);
+    assert_eq!(stages[2].infrastructure, stages[1].infrastructure);
+    assert!(stages[2].infrastructure.is_some());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+    #[test]
+    fn no_pipeline_breaks_the_planner(at in 0..PIPELINE.len(), length in 0..60usize, put in "\\PC{0,12}|<\\+input>|<\\+pipeline\\.variables\\.tag>|null|\\[\\]|\\{\\}") {
+        let end = (at + length).min(PIPELINE.len());
+        if PIPELINE.is_char_boundary(at) && PIPELINE.is_char_boundary(end) {
+            let mut broken = PIPELINE.to_owned();
+            broken.replace_range(at..end, &put);
+            let _ = plan(&broken);
+        }
+    }
+
+    #[test]
+    fn no_entity_breaks_the_planner(which in 0..ENTITIES.len(), at in 0..900usize, length in 0..60usize, put in "\\PC{0,12}|<\\+input>|null|\\[\\]") {
+        let mut broken = entities();
+        let text = &broken[which];
+        let (at, end) = (at.min(text.len()), (at + length).min(text.len()));
+        if text.is_char_boundary(at) && text.is_char_boundary(end) {
+            broken[which].replace_range(at..end, &put);
+            if entity::parse("e", &broken[which]).is_ok() {
+                let _ = plan_with(PIPELINE, &broken, "pipeline: {}");
+            }
+        }
+    }
+}
