@@ -39,7 +39,7 @@ fn refusals() {
         ),
         (
             r#"{"QueryLanguage":"JSONata","StartAt":"A","States":{"A":{"Type":"Pass","Output":{"a":["{% ( %}"]},"End":true}}}"#,
-            "INVALID_JSONATA_EXPRESSION: The JSONata expression '(' cannot be parsed: S0203: Expected ) before end of expression at /States/A/Output/a/0",
+            "INVALID_JSONATA_EXPRESSION: The JSONata expression '(' cannot be parsed: S0207: Unexpected end of expression at /States/A/Output/a/0",
         ),
         (
             r#"{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::sqs:sendMessage","End":true}}}"#,

@@ -1,0 +1,293 @@
+//! The official client against the engine on loopback: what it sends is understood, and so is what it gets.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use aws_sdk_sfn::Client;
+use aws_sdk_sfn::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_sfn::types::{ExecutionStatus, HistoryEventType};
+use serde_json::{Value, json};
+use slipway_asl::{Engine, EngineConfig, Lambda, LambdaError};
+use slipway_clock::Clock;
+
+struct Echo;
+
+#[async_trait]
+impl Lambda for Echo {
+    async fn invoke(&self, _: &str, payload: Value) -> Result<Value, LambdaError> {
+        Ok(payload)
+    }
+}
+
+async fn client() -> (Client, Engine) {
+    let config = EngineConfig {
+        clock: Clock::system(),
+        region: "us-east-1".to_owned(),
+        account: "000000000000".to_owned(),
+    };
+    let engine = Engine::in_memory(config, Arc::new(Echo)).expect("opens");
+    let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))
+        .await
+        .expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let router = engine.router();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let config = aws_sdk_sfn::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .endpoint_url(format!("http://{address}"))
+        .credentials_provider(Credentials::for_tests())
+        .build();
+    (Client::from_conf(config), engine)
+}
+
+async fn create(client: &Client, name: &str, state: Value) -> String {
+    let definition = json!({"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}});
+    client
+        .create_state_machine()
+        .name(name)
+        .definition(definition.to_string())
+        .role_arn("arn:aws:iam::000000000000:role/local")
+        .send()
+        .await
+        .expect("created")
+        .state_machine_arn()
+        .to_owned()
+}
+
+async fn wait_for_end(client: &Client, arn: &str) -> ExecutionStatus {
+    loop {
+        let described = client
+            .describe_execution()
+            .execution_arn(arn)
+            .send()
+            .await
+            .expect("described");
+        if *described.status() != ExecutionStatus::Running {
+            return described.status().clone();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn executions_run_and_are_listed() {
+    let (client, engine) = client().await;
+    let state = json!({"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke",
+        "Arguments": {"FunctionName": "echo", "Payload": "{% $states.input %}"},
+        "Output": "{% $states.result.Payload %}", "End": true});
+    let machine = create(&client, "machine", state).await;
+    for i in 0..5 {
+        let started = client
+            .start_execution()
+            .state_machine_arn(&machine)
+            .name(format!("run-{i}"))
+            .input(format!("{{\"i\":{i}}}"))
+            .send()
+            .await
+            .expect("started");
+        assert_eq!(
+            wait_for_end(&client, started.execution_arn()).await,
+            ExecutionStatus::Succeeded
+        );
+    }
+    let pages: Vec<_> = client
+        .list_executions()
+        .state_machine_arn(&machine)
+        .status_filter(ExecutionStatus::Succeeded)
+        .max_results(2)
+        .into_paginator()
+        .items()
+        .send()
+        .collect::<Result<Vec<_>, _>>()
+        .await
+        .expect("listed");
+    let names: Vec<&str> = pages.iter().map(|execution| execution.name()).collect();
+    assert_eq!(names, ["run-4", "run-3", "run-2", "run-1", "run-0"]);
+
+    let history = client
+        .get_execution_history()
+        .execution_arn(pages[0].execution_arn())
+        .max_results(3)
+        .into_paginator()
+        .items()
+        .send()
+        .collect::<Result<Vec<_>, _>>()
+        .await
+        .expect("history");
+    let types: Vec<&HistoryEventType> = history.iter().map(|event| event.r#type()).collect();
+    use HistoryEventType as T;
+    assert_eq!(
+        types,
+        [
+            &T::ExecutionStarted,
+            &T::TaskStateEntered,
+            &T::TaskScheduled,
+            &T::TaskStarted,
+            &T::TaskSucceeded,
+            &T::TaskStateExited,
+            &T::ExecutionSucceeded
+        ]
+    );
+    let newest = client
+        .get_execution_history()
+        .execution_arn(pages[0].execution_arn())
+        .reverse_order(true)
+        .max_results(1)
+        .send()
+        .await
+        .expect("history");
+    assert_eq!(newest.events()[0].id(), 7);
+    let output = newest.events()[0]
+        .execution_succeeded_event_details()
+        .and_then(|d| d.output());
+    assert_eq!(output, Some("{\"i\":4}"));
+    assert_eq!(engine.transitions(), 5);
+}
+
+#[tokio::test]
+async fn workers_use_the_official_client() {
+    let (client, _engine) = client().await;
+    let activity = client
+        .create_activity()
+        .name("work")
+        .send()
+        .await
+        .expect("created");
+    let arn = activity.activity_arn().to_owned();
+    let machine = create(
+        &client,
+        "m",
+        json!({"Type": "Task", "Resource": arn, "End": true}),
+    )
+    .await;
+    let polling = {
+        let (client, arn) = (client.clone(), arn.clone());
+        tokio::spawn(async move {
+            client
+                .get_activity_task()
+                .activity_arn(arn)
+                .worker_name("w")
+                .send()
+                .await
+        })
+    };
+    let started = client
+        .start_execution()
+        .state_machine_arn(&machine)
+        .input("[1]")
+        .send()
+        .await
+        .expect("started");
+    let task = polling.await.expect("joined").expect("a task");
+    assert_eq!(task.input(), Some("[1]"));
+    let token = task.task_token().expect("a token");
+    client
+        .send_task_heartbeat()
+        .task_token(token)
+        .send()
+        .await
+        .expect("alive");
+    client
+        .send_task_success()
+        .task_token(token)
+        .output("2")
+        .send()
+        .await
+        .expect("completed");
+    assert_eq!(
+        wait_for_end(&client, started.execution_arn()).await,
+        ExecutionStatus::Succeeded
+    );
+    let late = client
+        .send_task_success()
+        .task_token(token)
+        .output("2")
+        .send()
+        .await
+        .expect_err("over");
+    assert!(late.into_service_error().is_task_timed_out());
+}
+
+#[tokio::test]
+async fn errors_have_their_types() {
+    let (client, _engine) = client().await;
+    let refused = client
+        .create_state_machine()
+        .name("m")
+        .definition("{}")
+        .role_arn("arn:aws:iam::000000000000:role/local")
+        .send()
+        .await
+        .expect_err("refused");
+    assert!(refused.into_service_error().is_invalid_definition());
+    let none = "arn:aws:states:us-east-1:000000000000:stateMachine:none";
+    let missing = client
+        .start_execution()
+        .state_machine_arn(none)
+        .send()
+        .await
+        .expect_err("missing");
+    assert!(
+        missing
+            .into_service_error()
+            .is_state_machine_does_not_exist()
+    );
+    let machine = create(
+        &client,
+        "m",
+        json!({"Type": "Wait", "Seconds": 900, "End": true}),
+    )
+    .await;
+    let start = || {
+        client
+            .start_execution()
+            .state_machine_arn(&machine)
+            .name("run")
+    };
+    let first = start().send().await.expect("started");
+    assert_eq!(
+        start().send().await.expect("the same").execution_arn(),
+        first.execution_arn()
+    );
+    let other = start().input("1").send().await.expect_err("taken");
+    assert!(other.into_service_error().is_execution_already_exists());
+    let stopped = client
+        .stop_execution()
+        .execution_arn(first.execution_arn())
+        .error("E")
+        .send()
+        .await;
+    assert!(stopped.is_ok());
+    assert_eq!(
+        wait_for_end(&client, first.execution_arn()).await,
+        ExecutionStatus::Aborted
+    );
+    let bad = client
+        .start_execution()
+        .state_machine_arn(&machine)
+        .input("{")
+        .send()
+        .await
+        .expect_err("bad");
+    assert!(bad.into_service_error().is_invalid_execution_input());
+    let updated = client
+        .update_state_machine()
+        .state_machine_arn(&machine)
+        .definition(r#"{"StartAt":"B","States":{"B":{"Type":"Succeed"}}}"#)
+        .send()
+        .await
+        .expect("updated");
+    assert!(updated.revision_id().is_some());
+    let started_with = client
+        .describe_state_machine_for_execution()
+        .execution_arn(first.execution_arn())
+        .send()
+        .await
+        .expect("described");
+    assert!(
+        started_with.definition().contains("900"),
+        "an execution keeps its definition"
+    );
+}
