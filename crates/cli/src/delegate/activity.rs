@@ -44,7 +44,11 @@ impl Activity {
 
     /// The next task: token and input. `None` after a minute without one, and after a failed call.
     pub(super) async fn next(&self) -> Option<(String, String)> {
-        let call = self.sfn.get_activity_task().activity_arn(&self.arn).worker_name(&self.worker);
+        let call = self
+            .sfn
+            .get_activity_task()
+            .activity_arn(&self.arn)
+            .worker_name(&self.worker);
         match call.send().await {
             Ok(task) => Some((
                 task.task_token.filter(|token| !token.is_empty())?,
@@ -60,11 +64,20 @@ impl Activity {
     }
 
     pub(super) async fn heartbeat(&self, token: &str) -> Beat {
-        match self.sfn.send_task_heartbeat().task_token(token).send().await {
+        match self
+            .sfn
+            .send_task_heartbeat()
+            .task_token(token)
+            .send()
+            .await
+        {
             Ok(_) => Beat::Alive,
             Err(error) => {
                 let error = error.into_service_error();
-                if error.is_task_timed_out() || error.is_task_does_not_exist() || error.is_invalid_token() {
+                if error.is_task_timed_out()
+                    || error.is_task_does_not_exist()
+                    || error.is_invalid_token()
+                {
                     Beat::Gone
                 } else {
                     Beat::Unknown
@@ -77,22 +90,38 @@ impl Activity {
     pub(super) async fn complete(&self, token: &str, task: &str) {
         let output = serde_json::json!({ "task": task }).to_string();
         for _ in 0..ATTEMPTS {
-            let call = self.sfn.send_task_success().task_token(token).output(&output);
+            let call = self
+                .sfn
+                .send_task_success()
+                .task_token(token)
+                .output(&output);
             let Err(error) = call.send().await else {
                 return;
             };
             let error = error.into_service_error();
-            if error.is_task_timed_out() || error.is_task_does_not_exist() || error.is_invalid_token() {
+            if error.is_task_timed_out()
+                || error.is_task_does_not_exist()
+                || error.is_invalid_token()
+            {
                 return;
             }
-            tracing::warn!(task, code = error.code(), "cannot complete a task; trying again");
+            tracing::warn!(
+                task,
+                code = error.code(),
+                "cannot complete a task; trying again"
+            );
             self.clock.sleep(PAUSE).await;
         }
     }
 
     /// Gives a task back with an error that the state machine knows.
     pub(super) async fn fail(&self, token: &str, error: &str, cause: &str) {
-        let call = self.sfn.send_task_failure().task_token(token).error(error).cause(cause);
+        let call = self
+            .sfn
+            .send_task_failure()
+            .task_token(token)
+            .error(error)
+            .cause(cause);
         if let Err(error) = call.send().await {
             let code = error.into_service_error();
             tracing::warn!(code = code.code(), "cannot give a task back");

@@ -147,7 +147,10 @@ impl TaskApi {
         let Ok(answer) = response.json::<serde_json::Value>().await else {
             return false;
         };
-        answer.get("cancelled").and_then(serde_json::Value::as_bool).unwrap_or(false)
+        answer
+            .get("cancelled")
+            .and_then(serde_json::Value::as_bool)
+            .unwrap_or(false)
     }
 }
 
@@ -183,11 +186,17 @@ impl<'a> Retry<'a> {
 
 /// Whether the service says that the task needs nothing more: unknown, ended, or cancelled.
 fn is_over(status: StatusCode) -> bool {
-    matches!(status, StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::GONE)
+    matches!(
+        status,
+        StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::GONE
+    )
 }
 
 async fn send(doing: &'static str, request: RequestBuilder) -> Result<Response, DelegateError> {
-    request.send().await.map_err(|source| DelegateError::Service { doing, source })
+    request
+        .send()
+        .await
+        .map_err(|source| DelegateError::Service { doing, source })
 }
 
 fn good(doing: &'static str, response: Response) -> Result<Response, DelegateError> {

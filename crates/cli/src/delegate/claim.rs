@@ -42,7 +42,11 @@ impl Claims {
                 .map_err(DelegateError::file("protect the folder", folder))?;
         }
         let path = work_dir.join("lock");
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path);
         let lock = lock.map_err(DelegateError::file("open the lock", &path))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -69,7 +73,9 @@ impl Claims {
         let doing = "read the folder";
         let mut left = Vec::new();
         for entry in fs::read_dir(&self.claims).map_err(DelegateError::file(doing, &self.claims))? {
-            let file = entry.map_err(DelegateError::file(doing, &self.claims))?.path();
+            let file = entry
+                .map_err(DelegateError::file(doing, &self.claims))?
+                .path();
             if file.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
@@ -174,9 +180,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let claims = Claims::open(folder.path()).expect("a free folder");
         let claim = claims.write("token", "run.node.0").expect("a claim");
-        let mode = fs::metadata(&claim.file).expect("a file").permissions().mode();
+        let mode = fs::metadata(&claim.file)
+            .expect("a file")
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert!(matches!(Claims::open(folder.path()), Err(DelegateError::Busy { .. })));
+        assert!(matches!(
+            Claims::open(folder.path()),
+            Err(DelegateError::Busy { .. })
+        ));
         fs::write(claims.claims.join("torn.json"), "{\"tok").expect("a torn file");
         drop(claims);
 

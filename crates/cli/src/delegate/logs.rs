@@ -19,7 +19,12 @@ const WAIT: Duration = Duration::from_millis(300);
 
 /// Sends everything that comes until the senders are gone. While the service cannot be reached it keeps
 /// trying, and the script waits once the few lines that are held in memory are full.
-pub(super) async fn forward(api: &TaskApi, task: &str, clock: &Clock, mut lines: Receiver<LogLine>) {
+pub(super) async fn forward(
+    api: &TaskApi,
+    task: &str,
+    clock: &Clock,
+    mut lines: Receiver<LogLine>,
+) {
     while let Some(first) = lines.recv().await {
         let mut bytes = first.out.len();
         let mut batch = vec![first];

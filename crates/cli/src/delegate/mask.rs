@@ -27,7 +27,10 @@ impl Secrets {
         let mut forms = Vec::new();
         for value in values {
             let lines = value.lines().filter(|_| value.contains('\n'));
-            for text in [value, value.trim_end()].into_iter().chain(lines.map(str::trim)) {
+            for text in [value, value.trim_end()]
+                .into_iter()
+                .chain(lines.map(str::trim))
+            {
                 if text.len() >= SHORTEST {
                     forms.push(text.as_bytes().to_vec());
                 }
@@ -55,7 +58,9 @@ impl Secrets {
         let Some(finder) = &self.finder else {
             return Vec::new();
         };
-        let found = finder.find_overlapping_iter(bytes).map(|found| found.range());
+        let found = finder
+            .find_overlapping_iter(bytes)
+            .map(|found| found.range());
         let mut found: Vec<Range<usize>> = found.collect();
         found.sort_unstable_by_key(|place| (place.start, place.end));
         let mut places: Vec<Range<usize>> = Vec::new();
@@ -75,9 +80,13 @@ impl Secrets {
         let begins = |start: &usize| {
             let tail = &bytes[*start..];
             let at = self.forms.partition_point(|form| form.as_slice() <= tail);
-            self.forms.get(at).is_some_and(|form| form.len() > tail.len() && form.starts_with(tail))
+            self.forms
+                .get(at)
+                .is_some_and(|form| form.len() > tail.len() && form.starts_with(tail))
         };
-        (first..bytes.len()).find(begins).map_or(0, |start| bytes.len() - start)
+        (first..bytes.len())
+            .find(begins)
+            .map_or(0, |start| bytes.len() - start)
     }
 }
 
@@ -85,7 +94,9 @@ impl Secrets {
 fn base64_forms(value: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     for before in 0..3 {
-        let padded: Vec<u8> = std::iter::repeat_n(0, before).chain(value.iter().copied()).collect();
+        let padded: Vec<u8> = std::iter::repeat_n(0, before)
+            .chain(value.iter().copied())
+            .collect();
         // Characters that mix bits of the value with bits of its neighbours differ from case to case.
         let start = (before * 8).div_ceil(6);
         let end = padded.len() * 8 / 6;
@@ -171,7 +182,11 @@ mod tests {
         for chunk in 1..text.len() {
             let out = masked(&["hunter2", "line one\nline two"], text, chunk);
             let mask = "**************";
-            assert_eq!(out, format!("a {mask} b hunt {mask}{mask} {mask}; hunte"), "{chunk}");
+            assert_eq!(
+                out,
+                format!("a {mask} b hunt {mask}{mask} {mask}; hunte"),
+                "{chunk}"
+            );
         }
     }
 

@@ -111,13 +111,19 @@ async fn take(worker: &Worker) -> Option<Claim> {
             Ok(claim) => Some(claim),
             Err(error) => {
                 tracing::error!(task, error = %error::chain(&error), "cannot write the claim of a task down");
-                worker.activity.fail(&token, "ClaimNotWritten", "the delegate's disk").await;
+                worker
+                    .activity
+                    .fail(&token, "ClaimNotWritten", "the delegate's disk")
+                    .await;
                 None
             }
         },
         None => {
             tracing::error!("the activity gave something that is no task");
-            worker.activity.fail(&token, "UnknownTask", "the input names no task").await;
+            worker
+                .activity
+                .fail(&token, "UnknownTask", "the input names no task")
+                .await;
             None
         }
     }

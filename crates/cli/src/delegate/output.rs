@@ -32,7 +32,9 @@ impl Budget {
 
     fn take(&self, bytes: usize) -> bool {
         use std::sync::atomic::Ordering::Relaxed;
-        self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
+        self.left
+            .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes))
+            .is_ok()
     }
 
     /// Takes the rest; whether there was any, so that the end is told once.
@@ -188,7 +190,17 @@ mod tests {
     async fn lines_are_cut_and_cleaned() {
         let input = b"a\r\n\nred \x1b[31mfish\x1b[0m\x1b]8;;http://x\x07link\x1b]8;;\x07\n50%\r100%\nz\xff\0!";
         let out = lines(input, &[], 1 << 20).await;
-        assert_eq!(out, ["a\n", "\n", "red fishlink\n", "50%\n", "100%\n", "z\u{fffd}!\n"]);
+        assert_eq!(
+            out,
+            [
+                "a\n",
+                "\n",
+                "red fishlink\n",
+                "50%\n",
+                "100%\n",
+                "z\u{fffd}!\n"
+            ]
+        );
     }
 
     #[tokio::test]
@@ -200,9 +212,16 @@ mod tests {
     #[tokio::test]
     async fn long_lines_and_long_outputs_end() {
         let out = lines(&vec![b'x'; 150_000], &[], 1 << 20).await;
-        assert_eq!(out.iter().map(String::len).collect::<Vec<_>>(), [61_441, 61_441, 27_121]);
+        assert_eq!(
+            out.iter().map(String::len).collect::<Vec<_>>(),
+            [61_441, 61_441, 27_121]
+        );
         let out = lines("y\n".repeat(1_000_000).as_bytes(), &[], 1 << 20).await;
         assert_eq!(out.len(), (1 << 20) / 65 + 1);
-        assert!(out.last().expect("lines").starts_with("The output is longer than 1 MiB"));
+        assert!(
+            out.last()
+                .expect("lines")
+                .starts_with("The output is longer than 1 MiB")
+        );
     }
 }

@@ -108,7 +108,12 @@ fn start(script: &Script, folder: &Path) -> Result<Child, DelegateError> {
         .arg(&text)
         .arg(folder.join("outputs"))
         .args(script.outputs.iter().map(|output| &output.variable))
-        .current_dir(script.working_directory.clone().unwrap_or_else(|| folder.join("work")))
+        .current_dir(
+            script
+                .working_directory
+                .clone()
+                .unwrap_or_else(|| folder.join("work")),
+        )
         .env_clear();
     for name in ["PATH", "HOME"] {
         if let Some(value) = std::env::var_os(name) {
@@ -172,7 +177,9 @@ fn outcome(ended: Ended, script: &Script, folder: &Path) -> Option<Outcome> {
     };
     if !status.success() {
         use std::os::unix::process::ExitStatusExt;
-        let message = status.signal().map(|signal| format!("The script was killed by signal {signal}."));
+        let message = status
+            .signal()
+            .map(|signal| format!("The script was killed by signal {signal}."));
         return Some(failed(Status::Failure, status.code(), message));
     }
     Some(match read_outputs(script, &folder.join("outputs")) {
@@ -186,6 +193,7 @@ fn outcome(ended: Ended, script: &Script, folder: &Path) -> Option<Outcome> {
                 .map(|output| output.name.clone())
                 .collect(),
             outputs,
+            secret_references: BTreeMap::new(),
             message: None,
         },
         Err(message) => failed(Status::Failure, Some(0), Some(message)),
@@ -198,6 +206,7 @@ pub(super) fn failed(status: Status, exit_code: Option<i32>, message: Option<Str
         exit_code,
         outputs: BTreeMap::new(),
         secret_outputs: Vec::new(),
+        secret_references: BTreeMap::new(),
         message,
     }
 }
@@ -221,7 +230,9 @@ fn read_outputs(script: &Script, path: &Path) -> Result<BTreeMap<String, String>
         values.insert(name.into_owned(), value.into_owned());
     }
     let named = script.outputs.iter().filter_map(|output| {
-        values.get(&output.variable).map(|value| (output.name.clone(), value.clone()))
+        values
+            .get(&output.variable)
+            .map(|value| (output.name.clone(), value.clone()))
     });
     Ok(named.collect())
 }

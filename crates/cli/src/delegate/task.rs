@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use slipway_clock::Clock;
 use slipway_expr::secret::SecretText;
-use slipway_steps::delegate::{ClaimedTask, UNSUITABLE, suits};
+use slipway_steps::delegate::{ClaimedTask, SecretValue, UNSUITABLE, suits};
 use slipway_steps::shell::task::{Outcome, Payload, Status, TASK_TYPE, is_shell_name};
 use slipway_store::record::LogLine;
 use tokio::sync::mpsc;
@@ -134,7 +134,8 @@ impl Worker {
         };
         let mut warnings = Vec::new();
         if claim.inherited {
-            let text = "The delegate was started again while the script ran; the script is run anew.";
+            let text =
+                "The delegate was started again while the script ran; the script is run anew.";
             warnings.push(text.to_owned());
         }
         if secrets.short > 0 {
@@ -168,57 +169,92 @@ struct TaskSecrets {
 /// The script of a task with its secrets filled in; or why there is none, without a secret in it.
 fn prepare(task: ClaimedTask) -> Result<(Script, TaskSecrets), String> {
     if task.task_type != TASK_TYPE {
-        return Err(format!("This delegate does not know tasks of type `{}`.", task.task_type));
+        let unknown = task.task_type;
+        return Err(format!(
+            "This delegate does not know tasks of type `{unknown}`."
+        ));
     }
     let payload: Payload = serde_json::from_value(task.payload)
         .map_err(|error| format!("The task cannot be read: {error}."))?;
-    let values: HashMap<&str, &str> = task
-        .secrets
+    if let Some(output) = payload
+        .outputs
         .iter()
-        .map(|secret| (secret.placeholder.as_str(), secret.value.as_str()))
-        .collect();
-    let reveal = |text: &str| {
-        SecretText::decode(text).reveal(|reference| {
-            let hole = SecretText::secret(reference.clone()).encode();
-            let value = values.get(hole.as_str());
-            value.map(|value| (*value).to_owned()).ok_or_else(|| {
-                format!("The service did not send the value of secret {}.", reference.as_str())
-            })
-        })
-    };
-    let environment: Result<Vec<_>, String> = payload
-        .environment
-        .iter()
-        .map(|variable| Ok((environment_name(&variable.name)?, no_nul(reveal(&variable.value)?)?)))
-        .collect();
-    if let Some(output) = payload.outputs.iter().find(|output| !is_shell_name(&output.variable)) {
-        return Err(format!("Output variable {}: it is read from no shell variable.", output.name));
+        .find(|output| !is_shell_name(&output.variable))
+    {
+        let name = &output.name;
+        return Err(format!(
+            "Output variable {name}: it is read from no shell variable."
+        ));
     }
-    let working_directory = payload.working_directory.as_deref().map(reveal).transpose()?;
+    let values = Values::new(&task.secrets);
+    let mut environment = Vec::new();
+    for variable in &payload.environment {
+        let name = environment_name(&variable.name)?;
+        environment.push((name, no_nul(values.reveal(&variable.value)?)?));
+    }
+    let working_directory = payload.working_directory.as_deref();
+    let working_directory = working_directory
+        .map(|text| values.reveal(text))
+        .transpose()?;
     let script = Script {
-        text: reveal(&payload.script)?,
-        environment: environment?,
+        text: values.reveal(&payload.script)?,
+        environment,
         outputs: payload.outputs,
         working_directory: working_directory.map(PathBuf::from),
         timeout: Duration::from_secs(payload.timeout_seconds.min(task.timeout_seconds.max(1))),
         grace: script::GRACE,
         log_limit: LOG_LIMIT,
     };
-    let short = values.values().filter(|value| value.trim_end().len() < SHORTEST).count();
-    let found = Secrets::new(values.values().copied());
-    Ok((script, TaskSecrets { found, short }))
+    Ok((script, values.secrets()))
+}
+
+/// Values of secrets by the hole that they fill.
+struct Values<'t>(HashMap<&'t str, &'t str>);
+
+impl<'t> Values<'t> {
+    fn new(secrets: &'t [SecretValue]) -> Self {
+        let values = secrets
+            .iter()
+            .map(|secret| (&*secret.placeholder, &*secret.value));
+        Self(values.collect())
+    }
+
+    fn reveal(&self, text: &str) -> Result<String, String> {
+        SecretText::decode(text).reveal(|reference| {
+            let hole = SecretText::secret(reference.clone()).encode();
+            let value = self.0.get(hole.as_str()).map(|value| (*value).to_owned());
+            let name = reference.as_str();
+            value.ok_or_else(|| format!("The service did not send the value of secret {name}."))
+        })
+    }
+
+    fn secrets(&self) -> TaskSecrets {
+        let short = self
+            .0
+            .values()
+            .filter(|value| value.trim_end().len() < SHORTEST);
+        TaskSecrets {
+            short: short.count(),
+            found: Secrets::new(self.0.values().copied()),
+        }
+    }
 }
 
 fn environment_name(name: &str) -> Result<String, String> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err(format!("`{}` cannot be the name of an environment variable.", name.escape_debug()));
+        return Err(format!(
+            "`{}` cannot be the name of an environment variable.",
+            name.escape_debug()
+        ));
     }
     Ok(name.to_owned())
 }
 
 fn no_nul(value: String) -> Result<String, String> {
     if value.contains('\0') {
-        return Err("The value of an environment variable has a NUL, which none can have.".to_owned());
+        return Err(
+            "The value of an environment variable has a NUL, which none can have.".to_owned(),
+        );
     }
     Ok(value)
 }

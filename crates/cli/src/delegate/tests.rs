@@ -83,9 +83,17 @@ async fn variables_are_reported_however_a_script_ends_well() {
 
 #[tokio::test]
 async fn a_script_fails_with_its_exit_code() {
-    for (text, code) in [("exit 3", 3), ("set -e; false; echo no", 1), ("no_such_command", 127)] {
+    for (text, code) in [
+        ("exit 3", 3),
+        ("set -e; false; echo no", 1),
+        ("no_such_command", 127),
+    ] {
         let (outcome, lines) = outcome(text).await;
-        assert_eq!((outcome.status, outcome.exit_code), (Status::Failure, Some(code)), "{lines:?}");
+        assert_eq!(
+            (outcome.status, outcome.exit_code),
+            (Status::Failure, Some(code)),
+            "{lines:?}"
+        );
         assert!(outcome.outputs.is_empty());
     }
     let (outcome, _) = outcome("kill -SEGV $$").await;
@@ -98,17 +106,26 @@ async fn a_script_sees_what_it_was_given_and_nothing_else() {
         "printf '%s\\n' \"$GIVEN\"; env | cut -d= -f1 | sort | tr '\\n' ' '; echo >&2 hunter2; read x || echo eof",
     )
     .await;
-    let (errors, output): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.starts_with("ERROR"));
+    let (errors, output): (Vec<_>, Vec<_>) =
+        lines.iter().partition(|line| line.starts_with("ERROR"));
     assert_eq!(errors, ["ERROR **************"]);
     assert_eq!(output[..2], ["INFO a $(id) 'b'", "INFO \"c\""]);
-    let names: Vec<_> = output[2].split_whitespace().filter(|name| *name != "INFO").collect();
-    let known = ["\"c\"", "GIVEN", "HOME", "OLDPWD", "PATH", "PWD", "SHLVL", "TMPDIR", "_", "eof"];
+    let names: Vec<_> = output[2]
+        .split_whitespace()
+        .filter(|name| *name != "INFO")
+        .collect();
+    let known = [
+        "\"c\"", "GIVEN", "HOME", "OLDPWD", "PATH", "PWD", "SHLVL", "TMPDIR", "_", "eof",
+    ];
     assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
 }
 
 /// Processes whose command line holds `marker`.
 fn alive(marker: &str) -> usize {
-    let list = Command::new("ps").args(["-eo", "args"]).output().expect("ps");
+    let list = Command::new("ps")
+        .args(["-eo", "args"])
+        .output()
+        .expect("ps");
     let text = String::from_utf8_lossy(&list.stdout).into_owned();
     text.lines().filter(|line| line.contains(marker)).count()
 }
@@ -130,7 +147,11 @@ async fn a_script_that_takes_too_long_is_ended_with_all_its_children() {
             ..script(text)
         };
         let (outcome, _) = run(late, CancellationToken::new()).await;
-        assert_eq!(outcome.map(|outcome| outcome.status), Some(Status::Timeout), "{text}");
+        assert_eq!(
+            outcome.map(|outcome| outcome.status),
+            Some(Status::Timeout),
+            "{text}"
+        );
         until_dead("sleep 4711.1").await;
     }
 }
@@ -163,7 +184,11 @@ async fn a_script_dies_with_its_delegate() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("w.sh"), include_str!("wrapper.sh")).expect("the wrapper");
-    std::fs::write(path("s.sh"), "trap '' TERM HUP INT; sleep 4711.3 & sleep 4711.3").expect("a script");
+    std::fs::write(
+        path("s.sh"),
+        "trap '' TERM HUP INT; sleep 4711.3 & sleep 4711.3",
+    )
+    .expect("a script");
     let hold = "exec 8> >(exec setsid bash \"$0\" \"$1\" \"$2\"); exec sleep 4711.4";
     let mut delegate = Command::new("bash")
         .args(["-c", hold])

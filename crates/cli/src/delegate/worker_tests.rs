@@ -29,8 +29,15 @@ struct World {
 
 type Shared = Arc<Mutex<World>>;
 
-async fn step_functions(State(world): State<Shared>, headers: HeaderMap, body: String) -> (StatusCode, Json<Value>) {
-    let target = headers["x-amz-target"].to_str().unwrap_or_default().to_owned();
+async fn step_functions(
+    State(world): State<Shared>,
+    headers: HeaderMap,
+    body: String,
+) -> (StatusCode, Json<Value>) {
+    let target = headers["x-amz-target"]
+        .to_str()
+        .unwrap_or_default()
+        .to_owned();
     let body: Value = serde_json::from_str(&body).unwrap_or_default();
     let token = body["taskToken"].as_str().unwrap_or_default().to_owned();
     let action = target.rsplit('.').next().unwrap_or_default();
@@ -38,7 +45,10 @@ async fn step_functions(State(world): State<Shared>, headers: HeaderMap, body: S
         for _ in 0..50 {
             if let Some(task) = world.lock().expect("a lock").waiting.pop_front() {
                 let input = json!({"task": task}).to_string();
-                return (StatusCode::OK, Json(json!({"taskToken": format!("token-{task}"), "input": input})));
+                return (
+                    StatusCode::OK,
+                    Json(json!({"taskToken": format!("token-{task}"), "input": input})),
+                );
             }
             Clock::system().sleep(Duration::from_millis(20)).await;
         }
@@ -51,25 +61,44 @@ async fn step_functions(State(world): State<Shared>, headers: HeaderMap, body: S
     }
     if action != "SendTaskHeartbeat" {
         let error = body["error"].as_str().unwrap_or_default();
-        world.happened.push(format!("{action} {token} {error}").trim_end().to_owned());
+        world
+            .happened
+            .push(format!("{action} {token} {error}").trim_end().to_owned());
     }
     (StatusCode::OK, Json(json!({})))
 }
 
-async fn claim(State(world): State<Shared>, headers: HeaderMap, UrlPath(id): UrlPath<String>) -> Result<Json<Value>, StatusCode> {
+async fn claim(
+    State(world): State<Shared>,
+    headers: HeaderMap,
+    UrlPath(id): UrlPath<String>,
+) -> Result<Json<Value>, StatusCode> {
     let mut world = world.lock().expect("a lock");
     let name = headers["x-delegate-name"].to_str().unwrap_or_default();
     world.happened.push(format!("claim {id} {name}"));
-    world.tasks.get(&id).cloned().map(Json).ok_or(StatusCode::CONFLICT)
+    world
+        .tasks
+        .get(&id)
+        .cloned()
+        .map(Json)
+        .ok_or(StatusCode::CONFLICT)
 }
 
 async fn logs(State(world): State<Shared>, UrlPath(_): UrlPath<String>, Json(body): Json<Value>) {
     for line in body["lines"].as_array().into_iter().flatten() {
-        world.lock().expect("a lock").log.push_str(line["out"].as_str().unwrap_or_default());
+        world
+            .lock()
+            .expect("a lock")
+            .log
+            .push_str(line["out"].as_str().unwrap_or_default());
     }
 }
 
-async fn result(State(world): State<Shared>, UrlPath(id): UrlPath<String>, Json(body): Json<Value>) {
+async fn result(
+    State(world): State<Shared>,
+    UrlPath(id): UrlPath<String>,
+    Json(body): Json<Value>,
+) {
     let mut world = world.lock().expect("a lock");
     world.happened.push(format!("result {id}"));
     world.results.push(body);
@@ -81,9 +110,14 @@ async fn serve(world: Shared) -> String {
         .route("/slipway/api/delegate/tasks/{id}", get(claim))
         .route("/slipway/api/delegate/tasks/{id}/logs", post(logs))
         .route("/slipway/api/delegate/tasks/{id}/result", post(result))
-        .route("/slipway/api/delegate/tasks/{id}/cancelled", get(async || Json(json!({"cancelled": false}))))
+        .route(
+            "/slipway/api/delegate/tasks/{id}/cancelled",
+            get(async || Json(json!({"cancelled": false}))),
+        )
         .with_state(world);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
     let address = listener.local_addr().expect("an address");
     tokio::spawn(async move { axum::serve(listener, router).await });
     format!("http://{address}")
@@ -107,7 +141,9 @@ async fn delegate(world: &Shared, work_dir: &Path, done: impl Fn(&World) -> bool
     let sfn = aws_sdk_sfn::Config::builder()
         .behavior_version_latest()
         .region(aws_sdk_sfn::config::Region::new("us-east-1"))
-        .credentials_provider(aws_sdk_sfn::config::Credentials::new("a", "b", None, None, "test"))
+        .credentials_provider(aws_sdk_sfn::config::Credentials::new(
+            "a", "b", None, None, "test",
+        ))
         .endpoint_url(&url)
         .build();
     let config = DelegateConfig {
@@ -146,14 +182,34 @@ fn world(tasks: impl IntoIterator<Item = (String, Value)>) -> Shared {
 #[tokio::test]
 async fn a_task_is_fetched_run_reported_and_then_completed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let world = world([task("r.n.0", "echo with $TOKEN; echo -n \"u:$TOKEN\" | base64; out=7", &[])]);
+    let world = world([task(
+        "r.n.0",
+        "echo with $TOKEN; echo -n \"u:$TOKEN\" | base64; out=7",
+        &[],
+    )]);
     delegate(&world, folder.path(), |world| world.happened.len() == 3).await;
     let world = world.lock().expect("a lock");
-    assert_eq!(world.happened, ["claim r.n.0 box", "result r.n.0", "SendTaskSuccess token-r.n.0"]);
+    assert_eq!(
+        world.happened,
+        [
+            "claim r.n.0 box",
+            "result r.n.0",
+            "SendTaskSuccess token-r.n.0"
+        ]
+    );
     assert_eq!(world.results[0]["outputs"], json!({"OUT": "7"}));
-    assert!(world.log.starts_with("with **************\n"), "{}", world.log);
+    assert!(
+        world.log.starts_with("with **************\n"),
+        "{}",
+        world.log
+    );
     assert!(!world.log.contains("czNjcjN0"), "{}", world.log);
-    assert_eq!(std::fs::read_dir(folder.path().join("claims")).expect("a folder").count(), 0);
+    assert_eq!(
+        std::fs::read_dir(folder.path().join("claims"))
+            .expect("a folder")
+            .count(),
+        0
+    );
 }
 
 #[tokio::test]
@@ -162,18 +218,32 @@ async fn a_task_for_other_selectors_is_given_back() {
     let world = world([task("r.w.0", "true", &["linux", "windows"])]);
     delegate(&world, folder.path(), |world| world.happened.len() == 2).await;
     let happened = world.lock().expect("a lock").happened.clone();
-    assert_eq!(happened[1], "SendTaskFailure token-r.w.0 DelegateUnsuitable");
+    assert_eq!(
+        happened[1],
+        "SendTaskFailure token-r.w.0 DelegateUnsuitable"
+    );
 }
 
 #[tokio::test]
 async fn a_delegate_goes_on_with_the_claims_of_its_predecessor() {
     let folder = tempfile::tempdir().expect("a folder");
-    let world = world([task("r.a.0", "sleep 60", &[]), task("r.b.0", "true", &["box"])]);
+    let world = world([
+        task("r.a.0", "sleep 60", &[]),
+        task("r.b.0", "true", &["box"]),
+    ]);
     // The first delegate ends while the long script runs; its claim stays.
-    delegate(&world, folder.path(), |world| world.results.len() == 1 && world.happened.len() == 4).await;
+    delegate(&world, folder.path(), |world| {
+        world.results.len() == 1 && world.happened.len() == 4
+    })
+    .await;
     {
         let mut world = world.lock().expect("a lock");
-        assert!(!world.happened.iter().any(|what| what.starts_with("SendTaskSuccess token-r.a.0")));
+        assert!(
+            !world
+                .happened
+                .iter()
+                .any(|what| what.starts_with("SendTaskSuccess token-r.a.0"))
+        );
         world.tasks.extend([task("r.a.0", "echo again", &[])]);
         world.happened.clear();
     }
@@ -187,7 +257,11 @@ async fn a_delegate_goes_on_with_the_claims_of_its_predecessor() {
 async fn a_task_that_has_a_result_is_only_completed() {
     let folder = tempfile::tempdir().expect("a folder");
     let world = world([]);
-    world.lock().expect("a lock").waiting.push_back("r.done.0".to_owned());
+    world
+        .lock()
+        .expect("a lock")
+        .waiting
+        .push_back("r.done.0".to_owned());
     delegate(&world, folder.path(), |world| world.happened.len() == 2).await;
     let happened = world.lock().expect("a lock").happened.clone();
     assert_eq!(happened[1], "SendTaskSuccess token-r.done.0");
@@ -196,9 +270,22 @@ async fn a_task_that_has_a_result_is_only_completed() {
 #[tokio::test]
 async fn a_task_that_was_given_up_is_killed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let world = world([task("r.lost.0", "trap 'echo ended; exit 1' TERM; sleep 60 & wait", &[])]);
-    world.lock().expect("a lock").lost.push("token-r.lost.0".to_owned());
+    let world = world([task(
+        "r.lost.0",
+        "trap 'echo ended; exit 1' TERM; sleep 60 & wait",
+        &[],
+    )]);
+    world
+        .lock()
+        .expect("a lock")
+        .lost
+        .push("token-r.lost.0".to_owned());
     delegate(&world, folder.path(), |world| world.log.contains("ended")).await;
     assert!(world.lock().expect("a lock").results.is_empty());
-    assert_eq!(std::fs::read_dir(folder.path().join("claims")).expect("a folder").count(), 0);
+    assert_eq!(
+        std::fs::read_dir(folder.path().join("claims"))
+            .expect("a folder")
+            .count(),
+        0
+    );
 }

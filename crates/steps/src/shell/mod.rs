@@ -1,0 +1,287 @@
+//! `ShellScript`: runs a script on a delegate. Source: ShellScriptStepInfo in the pipeline schema.
+//!
+//! The step itself runs nothing. It hands the delegate a payload ([`task::Payload`]) whose texts still hold
+//! references of secrets, and turns the delegate's answer ([`task::Outcome`]) into outputs or a failure.
+
+pub mod task;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use slipway_expr::secret::SecretText;
+use slipway_model::status::{ErrorType, Failure};
+
+use crate::context::StepContext;
+use crate::step::{DelegateWork, Progress, Step, Undo};
+use crate::variable::{Kind, Variable, flag, is_expression, read, selectors, wrong};
+use task::{Environment, Outcome, Output, Payload, Status, is_shell_name};
+
+/// The one command unit, named as Harness names it.
+const UNIT: &str = "Execute";
+
+/// The step.
+pub struct ShellScript;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Spec {
+    shell: String,
+    source: Source,
+    #[serde(default)]
+    execution_target: Option<ExecutionTarget>,
+    #[serde(default)]
+    on_delegate: Value,
+    #[serde(default)]
+    environment_variables: Option<Vec<Variable>>,
+    #[serde(default)]
+    output_variables: Option<Vec<Variable>>,
+    #[serde(default)]
+    delegate_selectors: Value,
+    #[serde(default)]
+    output_alias: Option<OutputAlias>,
+    #[serde(default, rename = "includeInfraSelectors")]
+    _include_infra_selectors: Value,
+    #[serde(default, rename = "metadata")]
+    _metadata: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Source {
+    #[serde(rename = "type")]
+    kind: String,
+    spec: SourceSpec,
+}
+
+#[derive(Deserialize)]
+struct SourceSpec {
+    script: Option<String>,
+}
+
+/// `executionTarget`: an object, or an expression that gave none.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ExecutionTarget {
+    Host(Host),
+    Text(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Host {
+    host: Option<String>,
+    connector_ref: Option<String>,
+    working_directory: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OutputAlias {
+    key: String,
+    #[serde(rename = "scope")]
+    _scope: AliasScope,
+}
+
+#[derive(Deserialize)]
+enum AliasScope {
+    Pipeline,
+    Stage,
+    StepGroup,
+}
+
+impl Spec {
+    /// What is wrong with it, a message per fault. Before the run (`open`) expressions are taken to become
+    /// something right.
+    fn faults(&self, open: bool) -> Vec<String> {
+        let mut faults = Vec::new();
+        let later = |text: &str| open && is_expression(text);
+        match self.shell.as_str() {
+            "Bash" => {}
+            "PowerShell" => faults
+                .push("shell: PowerShell is not supported by this version; use Bash".to_owned()),
+            text if later(text) => {}
+            other => faults.push(format!("shell: `{other}` is unknown; use Bash")),
+        }
+        match (self.source.kind.as_str(), &self.source.spec.script) {
+            ("Inline", Some(_)) => {}
+            ("Inline", None) => faults.push("source.spec.script: missing".to_owned()),
+            (other, _) => faults.push(format!(
+                "source.type: `{other}` is not supported by this version; use Inline"
+            )),
+        }
+        if flag(&self.on_delegate) == Some(false) {
+            faults.push(
+                "onDelegate: scripts on other hosts are not supported by this version".to_owned(),
+            );
+        }
+        if let Some(ExecutionTarget::Host(host)) = &self.execution_target {
+            let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+            if named(&host.host) || named(&host.connector_ref) {
+                faults.push(
+                    "executionTarget: host and connectorRef are not supported by this version; the \
+                     script runs on a delegate"
+                        .to_owned(),
+                );
+            }
+        }
+        for variable in self.output_variables.iter().flatten() {
+            let source = shell_variable(variable);
+            if !later(&source) && !is_shell_name(&source) {
+                faults.push(format!(
+                    "outputVariables.{}: `{source}` is no name of a shell variable",
+                    variable.name
+                ));
+            }
+        }
+        faults
+    }
+
+    fn payload(&self, timeout_seconds: u64) -> Result<Payload, String> {
+        let environment = self.environment_variables.iter().flatten();
+        let environment: Result<Vec<_>, String> = environment
+            .map(|variable| {
+                Ok(Environment {
+                    name: variable.name.clone(),
+                    value: variable.encoded()?,
+                })
+            })
+            .collect();
+        let outputs = self
+            .output_variables
+            .iter()
+            .flatten()
+            .map(|variable| Output {
+                name: variable.name.clone(),
+                variable: shell_variable(variable),
+                secret: variable.kind == Kind::Secret,
+            });
+        let working_directory = match &self.execution_target {
+            Some(ExecutionTarget::Host(host)) => host.working_directory.clone(),
+            _ => None,
+        };
+        Ok(Payload {
+            script: self.source.spec.script.clone().unwrap_or_default(),
+            environment: environment?,
+            outputs: outputs.collect(),
+            working_directory: working_directory.filter(|text| !text.is_empty()),
+            timeout_seconds,
+        })
+    }
+}
+
+/// The shell variable that an output variable is read from: its value, or its name if it has none.
+fn shell_variable(variable: &Variable) -> String {
+    match variable.value.as_str() {
+        Some(text) if !text.is_empty() => text.to_owned(),
+        _ => variable.name.clone(),
+    }
+}
+
+#[async_trait]
+impl Step for ShellScript {
+    fn step_type(&self) -> &'static str {
+        "ShellScript"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[UNIT]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        match read::<Spec>(spec) {
+            Err(message) => vec![message],
+            Ok(spec) => spec.faults(true),
+        }
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Nothing("what a script changes only its author knows; rollbackSteps may undo it")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let step = cx.step().identifier.to_string();
+        let spec: Spec = read(cx.spec()).map_err(|message| wrong(&step, &message))?;
+        if let Some(result) = cx.delegate_result() {
+            let outcome: Outcome = read(result)
+                .map_err(|message| wrong(&step, &format!("the delegate's answer: {message}")))?;
+            let ended = end(&outcome);
+            cx.unit_ended(UNIT, ended.is_ok());
+            return ended.map(Progress::Done);
+        }
+        if let Some(fault) = spec.faults(false).first() {
+            return Err(wrong(&step, fault));
+        }
+        cx.unit_started(UNIT);
+        if let Some(alias) = &spec.output_alias {
+            cx.warn(
+                UNIT,
+                format!(
+                    "outputAlias {}: exported variables come with a later version",
+                    alias.key
+                ),
+            );
+        }
+        let payload = spec
+            .payload(cx.time_left().as_secs().max(1))
+            .map_err(|message| wrong(&step, &message))?;
+        let mut chosen = selectors(&spec.delegate_selectors);
+        if chosen.is_empty() {
+            chosen = cx.stage().delegate_selectors.clone();
+        }
+        Ok(Progress::Delegate(DelegateWork {
+            task_type: task::TASK_TYPE.to_owned(),
+            payload: json!(payload),
+            selectors: chosen,
+        }))
+    }
+}
+
+/// What a finished script means for the step.
+fn end(outcome: &Outcome) -> Result<Value, Failure> {
+    match outcome.status {
+        Status::Success => Ok(json!({"output": {"outputVariables": outputs(outcome)}})),
+        Status::Failure => Err(Failure {
+            error: ErrorType::Unknown,
+            message: match (&outcome.message, outcome.exit_code) {
+                (Some(message), _) => format!("Shell Script execution failed. {message}"),
+                (None, Some(code)) => format!(
+                    "Shell Script execution failed. The script ended with exit code {code}. Please \
+                     check execution logs."
+                ),
+                (None, None) => {
+                    "Shell Script execution failed. Please check execution logs.".to_owned()
+                }
+            },
+            left_behind: None,
+        }),
+        Status::Timeout => Err(Failure {
+            error: ErrorType::Timeout,
+            message:
+                "Shell Script execution failed. The script did not end in time and was killed; \
+                      raise the step's timeout if it needs longer."
+                    .to_owned(),
+            left_behind: None,
+        }),
+    }
+}
+
+/// Outputs as expressions read them: plain ones are data, encoded so that they cannot be anything else;
+/// secret ones are holes that the service's own references fill.
+fn outputs(outcome: &Outcome) -> Map<String, Value> {
+    let plain = outcome
+        .outputs
+        .iter()
+        .filter(|(name, _)| !outcome.secret_outputs.contains(name))
+        .map(|(name, text)| (name.clone(), SecretText::plain(text.as_str())));
+    let secret = outcome
+        .secret_references
+        .iter()
+        .map(|(name, reference)| (name.clone(), SecretText::secret(reference.clone())));
+    plain
+        .chain(secret)
+        .map(|(name, text)| (name, Value::String(text.encode())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;
