@@ -88,6 +88,15 @@ impl Template {
         &self.source
     }
 
+    /// Its expressions as they are written, `<+` and `>` included, in order. In the source each begins at
+    /// the first `<+` after the one before.
+    pub fn expressions(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Expression(nested) => Some(nested.source.as_str()),
+        })
+    }
+
     /// The paths that its expressions read, in order of appearance, each once.
     pub fn references(&self) -> Vec<Path> {
         reference::of_parts(&self.parts).paths

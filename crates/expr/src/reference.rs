@@ -116,7 +116,11 @@ impl Found {
                     if self.functor(&segments, name, arguments) {
                         return;
                     }
-                    break;
+                    match (name.as_str(), arguments.as_slice()) {
+                        ("get", [Expr::Literal(index)]) => crate::method::index_segment(index).ok(),
+                        ("get", [_]) => None,
+                        _ => break,
+                    }
                 }
             };
             match segment {

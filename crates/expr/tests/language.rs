@@ -89,6 +89,8 @@ fn paths_and_text() {
         "<+ env.name >",
         r#"<+env["x-auth"]>"#,
         r#"<+env."x-auth">"#,
+        r#"<+env.get("x-auth").toUpperCase()>"#,
+        r#"<+pipeline.stages.get("build").hosts.get(1).ip>"#,
         "<+pipeline.stages.build.hosts[1].ip>",
         "<+pipeline.stages.build.hosts.0>",
         "<+pipeline.stages.<+matrix.stage>.status>",
@@ -109,6 +111,8 @@ fn paths_and_text() {
     <+ env.name >  =>  "prod-eu"
     <+env["x-auth"]>  =>  "t"
     <+env."x-auth">  =>  "t"
+    <+env.get("x-auth").toUpperCase()>  =>  "T"
+    <+pipeline.stages.get("build").hosts.get(1).ip>  =>  "10.0.0.1"
     <+pipeline.stages.build.hosts[1].ip>  =>  "10.0.0.1"
     <+pipeline.stages.build.hosts.0>  =>  "h1"
     <+pipeline.stages.<+matrix.stage>.status>  =>  "Succeeded"
@@ -345,7 +349,7 @@ fn a_document_keeps_its_shape_and_names_the_place_of_an_error() {
 fn references_are_found_without_evaluating() {
     let template = parse(
         "<+env.name> <+pipeline.stages.<+matrix.x>.status> <+json.object(body).a> \
-         <+secrets.getValue(\"account.tok\")> <+a[0]['b c'].trim()> <+env.name>",
+         <+secrets.getValue(\"account.tok\")> <+a[0]['b c'].trim()> <+env.name> <+b.get('c-d').e>",
     )
     .expect("well formed");
     let paths: Vec<_> = template
