@@ -4,12 +4,18 @@
 //! [`error_name`]) is pure: no
 //! clock, no I/O. The use cases take the store.
 
+pub mod abort;
+pub mod begin;
 pub mod check;
 pub mod context;
 pub mod directive;
+pub mod end;
+pub mod error;
 pub mod error_name;
 pub mod lane;
 pub mod name;
+pub mod plan_run;
+pub mod runs;
 pub mod stage;
 pub mod strategy;
 

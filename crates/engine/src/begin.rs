@@ -1,0 +1,358 @@
+//! Use cases of the stage machine's beginning: `Begin` and `HoldInfrastructure`.
+
+use serde::Serialize;
+use slipway_expr::Limits;
+use slipway_model::id::{LaneId, NodeId, RunId, StageId};
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::{Plan, StagePlan};
+use slipway_store::record::{StageSummary, WaitRecord};
+use slipway_store::{Holder, Turn};
+
+use crate::context::RunContext;
+use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
+use crate::name::{self, Lane};
+use crate::runs::{Runs, StageOfRun, not_started};
+use crate::stage::{Gate, gate};
+
+/// Kind of the wait for an infrastructure.
+const RESOURCE: &str = "resource";
+
+/// Answer of `Begin`: what the stage machine needs to start the lanes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Begun {
+    /// The run.
+    pub run_id: RunId,
+    /// The stage.
+    pub stage_id: StageId,
+    /// Which attempt of it.
+    pub attempt: u32,
+    /// The lane of its steps.
+    pub steps: LaneStart,
+    /// The lane of its rollback steps.
+    pub roll_back: LaneStart,
+}
+
+/// How to start a lane.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LaneStart {
+    /// Name of the execution.
+    pub execution: String,
+    /// Its input.
+    pub input: LaneInput,
+}
+
+/// Input of the lane machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LaneInput {
+    /// The run.
+    pub run_id: RunId,
+    /// The lane.
+    pub lane_id: LaneId,
+    /// Name or ARN of the function that walks it.
+    pub function: String,
+}
+
+/// Decides whether a stage runs, takes its infrastructure, and records that it has begun. `function_of`
+/// tells the function of a stage's swimlane. Repeating it changes nothing.
+///
+/// Fails with `StageSkipped`, `InfrastructureBusy` or `RunAborted` where the stage does not go on.
+pub async fn stage_begin(
+    runs: &Runs,
+    run: &RunId,
+    stage: &StageId,
+    attempt: u32,
+    function_of: &(dyn Fn(&StagePlan) -> String + Sync),
+) -> Result<Begun, RunError> {
+    let of_run = runs.load_stage(run, stage).await?;
+    let status = of_run.summary().status;
+    if status == Status::Skipped {
+        return Err(skipped("its condition is not met"));
+    }
+    if status.is_final() {
+        return Err(ended(stage, status));
+    }
+    if of_run.run.abort.is_some() {
+        let message = format!("run {run} was aborted before stage {stage} began");
+        return Err(RunError::refused(ErrorName::RunAborted, message));
+    }
+    // A stage that waits for its infrastructure has passed its condition already.
+    if status == Status::NotStarted {
+        check_condition(runs, &of_run).await?;
+    }
+    check_time(runs, &of_run).await?;
+    take_infrastructure(runs, &of_run, attempt).await?;
+    if status != Status::Running {
+        let summary = StageSummary {
+            status: Status::Running,
+            started_ms: Some(runs.clock.now_ms()),
+            ..not_started(of_run.stage())
+        };
+        runs.put_stage(run, &summary).await?;
+    }
+    Ok(lanes(&of_run, attempt, function_of(of_run.stage())))
+}
+
+fn lanes(of_run: &StageOfRun, attempt: u32, function: String) -> Begun {
+    let (run, stage) = (&of_run.run.id, &of_run.stage().id);
+    let start = |lane: &Lane| LaneStart {
+        execution: name::lane_execution(run, lane, attempt),
+        input: LaneInput {
+            run_id: run.clone(),
+            lane_id: lane.id(),
+            function: function.clone(),
+        },
+    };
+    Begun {
+        run_id: run.clone(),
+        stage_id: stage.clone(),
+        attempt,
+        steps: start(&Lane::steps(stage)),
+        roll_back: start(&Lane::rollback(stage)),
+    }
+}
+
+async fn check_condition(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
+    let stage = of_run.stage();
+    let reason = match gate(stage, &of_run.earlier()) {
+        Gate::Run => return Ok(()),
+        Gate::Skip(reason) => reason,
+        Gate::Condition(condition) => match condition_holds(runs, of_run, condition).await? {
+            Ok(true) => return Ok(()),
+            Ok(false) => format!("its condition is false: {condition}"),
+            Err(message) => {
+                let failure = Failure {
+                    error: ErrorType::Unknown,
+                    message: format!("The condition of stage {}: {message}", stage.identifier),
+                    left_behind: None,
+                };
+                return end_unbegun(runs, of_run, Status::Errored, failure).await;
+            }
+        },
+    };
+    let now = Some(runs.clock.now_ms());
+    let summary = StageSummary {
+        status: Status::Skipped,
+        started_ms: now,
+        ended_ms: now,
+        failure: None,
+        ..not_started(stage)
+    };
+    runs.put_stage(&of_run.run.id, &summary).await?;
+    Err(skipped(&reason))
+}
+
+async fn condition_holds(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    condition: &str,
+) -> Result<Result<bool, String>, RunError> {
+    let nodes = runs.nodes(&of_run.run.id, None).await?;
+    let context = RunContext {
+        plan: &of_run.plan,
+        run: &of_run.run,
+        stages: &of_run.run.stages,
+        nodes: &nodes,
+        stage: Some(of_run.stage()),
+        node: None,
+    };
+    let holds = slipway_expr::condition(condition, &context, &Limits::default());
+    Ok(holds.map_err(|error| error.full_text()))
+}
+
+async fn check_time(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
+    if runs.clock.now_ms() < of_run.deadline_ms() {
+        return Ok(());
+    }
+    let failure = Failure {
+        error: ErrorType::Timeout,
+        message: format!(
+            "The time of the run was up before stage {} could begin.",
+            of_run.stage().identifier
+        ),
+        left_behind: None,
+    };
+    end_unbegun(runs, of_run, Status::Expired, failure).await
+}
+
+async fn end_unbegun(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    status: Status,
+    failure: Failure,
+) -> Result<(), RunError> {
+    let now = Some(runs.clock.now_ms());
+    let message = failure.message.clone();
+    let summary = StageSummary {
+        status,
+        started_ms: now,
+        ended_ms: now,
+        failure: Some(failure),
+        ..not_started(of_run.stage())
+    };
+    runs.put_stage(&of_run.run.id, &summary).await?;
+    Err(RunError::refused(ErrorName::RunFailed, message))
+}
+
+/// Takes the infrastructure if it is free; a wait that led here is over then.
+async fn take_infrastructure(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    attempt: u32,
+) -> Result<(), RunError> {
+    let Some(key) = infrastructure_key(&of_run.plan, of_run.stage()) else {
+        return Ok(());
+    };
+    let (run, stage) = (&of_run.run.id, &of_run.stage().id);
+    let hold = runs
+        .store
+        .hold(&key, &holder(run, stage, attempt), None)
+        .await;
+    let hold = hold.doing(|| format!("take the infrastructure {key} for stage {stage}"))?;
+    match hold {
+        Turn::Held => {
+            if of_run.summary().status == Status::ResourceWaiting {
+                let node = stage_node(stage);
+                let taken = runs.store.take_wait(run, &node, attempt, RESOURCE).await;
+                taken.doing(|| format!("end the wait of stage {stage} for {key}"))?;
+            }
+            Ok(())
+        }
+        Turn::Waiting(position) => Err(RunError::refused(
+            ErrorName::InfrastructureBusy,
+            format!("stage {stage} is number {position} in the line for {key}"),
+        )),
+    }
+}
+
+/// Puts a stage into the line for its infrastructure, to be woken by `token`. If it is its turn by now,
+/// or the run is being aborted, the token is completed at once.
+pub async fn stage_hold(
+    runs: &Runs,
+    run: &RunId,
+    stage: &StageId,
+    attempt: u32,
+    token: &str,
+) -> Result<(), RunError> {
+    let of_run = runs.load_stage(run, stage).await?;
+    let Some(key) = infrastructure_key(&of_run.plan, of_run.stage()) else {
+        return complete(runs, token).await;
+    };
+    let wait = WaitRecord {
+        run: run.clone(),
+        node: stage_node(stage),
+        attempt,
+        kind: RESOURCE.to_owned(),
+        token: Some(token.to_owned()),
+    };
+    let put = runs.store.put_wait(&wait).await;
+    put.doing(|| format!("record that stage {stage} waits for {key}"))?;
+    let waiting = StageSummary {
+        status: Status::ResourceWaiting,
+        ..not_started(of_run.stage())
+    };
+    runs.put_stage(run, &waiting).await?;
+    let hold = runs
+        .store
+        .hold(&key, &holder(run, stage, attempt), Some(token))
+        .await;
+    let hold = hold.doing(|| format!("wait for the infrastructure {key}"))?;
+    // Read after the wait was recorded: an abort either sees the wait, or is seen here.
+    let aborted = runs.run(run).await?.abort.is_some();
+    if hold == Turn::Held || aborted {
+        complete(runs, token).await?;
+    }
+    Ok(())
+}
+
+/// Gives the infrastructure of a stage back and wakes the next in line. Repeating it changes nothing.
+pub(crate) async fn release_infrastructure(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    attempt: u32,
+) -> Result<(), RunError> {
+    let Some(key) = infrastructure_key(&of_run.plan, of_run.stage()) else {
+        return Ok(());
+    };
+    let holder = holder(&of_run.run.id, &of_run.stage().id, attempt);
+    let next = runs.store.release(&key, &holder).await;
+    let next = next.doing(|| format!("give back the infrastructure {key}"))?;
+    match next {
+        Some(token) => complete(runs, &token).await,
+        None => Ok(()),
+    }
+}
+
+/// Completes a task token. One that was completed before, or whose wait timed out, is as good.
+pub(crate) async fn complete(runs: &Runs, token: &str) -> Result<(), RunError> {
+    let sent = runs
+        .workflows
+        .send_task_success()
+        .task_token(token)
+        .output("{}")
+        .send()
+        .await;
+    match sent {
+        Ok(_) => Ok(()),
+        Err(error) => match error.as_service_error() {
+            Some(e)
+                if e.is_task_timed_out() || e.is_task_does_not_exist() || e.is_invalid_token() =>
+            {
+                Ok(())
+            }
+            _ => Err(error).doing(|| "complete a wait".to_owned()),
+        },
+    }
+}
+
+/// What only one stage may deploy to at a time: a service on an infrastructure (FEATURES 13, *Resource
+/// constraint*). `None` for stages that may run beside others.
+fn infrastructure_key(plan: &Plan, stage: &StagePlan) -> Option<String> {
+    let (service, environment) = (stage.service.as_ref()?, stage.environment.as_ref()?);
+    let infrastructure = stage.infrastructure.as_ref()?;
+    if infrastructure.allow_simultaneous_deployments {
+        return None;
+    }
+    let scope = &plan.scope;
+    let text = |id: Option<&str>| id.unwrap_or("-").to_owned();
+    let connector = infrastructure
+        .connector
+        .as_ref()
+        .map(|c| c.reference.as_str());
+    let parts = [
+        scope.account.to_string(),
+        text(scope.org.as_ref().map(|id| id.as_str())),
+        text(scope.project.as_ref().map(|id| id.as_str())),
+        service.reference.clone(),
+        environment.identifier.to_string(),
+        text(connector),
+        infrastructure.identifier.to_string(),
+    ];
+    Some(parts.join("/"))
+}
+
+fn holder(run: &RunId, stage: &StageId, attempt: u32) -> Holder {
+    Holder {
+        run: run.clone(),
+        stage: stage.clone(),
+        attempt,
+    }
+}
+
+/// The wait of a stage is recorded under this name.
+fn stage_node(stage: &StageId) -> NodeId {
+    NodeId::new(format!("stages.{stage}"))
+}
+
+fn skipped(reason: &str) -> RunError {
+    RunError::refused(ErrorName::StageSkipped, reason)
+}
+
+fn ended(stage: &StageId, status: Status) -> RunError {
+    RunError::refused(
+        ErrorName::LaneFailed,
+        format!("stage {stage} has ended: {status:?}"),
+    )
+}

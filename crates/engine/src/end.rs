@@ -1,0 +1,201 @@
+//! Use cases of the ends: `End` of the stage machine and `Finish` of the pipeline machine.
+
+use std::collections::BTreeMap;
+
+use slipway_model::id::{NodeId, RunId, StageId};
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_store::record::{NodeRecord, StageSummary};
+use slipway_store::{NodeEnd, StoreError};
+
+use crate::begin::release_infrastructure;
+use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
+use crate::name::Lane;
+use crate::runs::{Runs, StageOfRun, summary};
+use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending};
+
+/// Records how a stage ended and gives its infrastructure to the next in line. Fails with `RollBackStage`
+/// when its rollback steps must run first; `rolled_back` tells that they did, or could not. Repeating it
+/// changes nothing.
+pub async fn stage_end(
+    runs: &Runs,
+    run: &RunId,
+    stage: &StageId,
+    attempt: u32,
+    rolled_back: bool,
+) -> Result<Status, RunError> {
+    let of_run = runs.load_stage(run, stage).await?;
+    let nodes = runs.nodes(run, Some(stage)).await?;
+    end_stage(runs, &of_run, &nodes, attempt, rolled_back).await
+}
+
+/// [`stage_end`] for a caller that has loaded the stage and its nodes already.
+pub async fn end_stage(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    nodes: &BTreeMap<NodeId, NodeRecord>,
+    attempt: u32,
+    rolled_back: bool,
+) -> Result<Status, RunError> {
+    let summary = of_run.summary();
+    if summary.status.is_final() {
+        release_infrastructure(runs, of_run, attempt).await?;
+        return Ok(summary.status);
+    }
+    let ending = match summary.status {
+        Status::Running => decide(runs, of_run, nodes, rolled_back)?,
+        _ => never_began(of_run),
+    };
+    close_open_nodes(runs, nodes, ending.status).await?;
+    let ended = StageSummary {
+        status: ending.status,
+        started_ms: summary.started_ms.or(Some(runs.clock.now_ms())),
+        ended_ms: Some(runs.clock.now_ms()),
+        failure: ending.failure,
+        rolled_back,
+        ..summary
+    };
+    runs.put_stage(&of_run.run.id, &ended).await?;
+    release_infrastructure(runs, of_run, attempt).await?;
+    Ok(ended.status)
+}
+
+fn decide(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    nodes: &BTreeMap<NodeId, NodeRecord>,
+    rolled_back: bool,
+) -> Result<Ending, RunError> {
+    let (stage, now_ms) = (of_run.stage(), runs.clock.now_ms());
+    if rolled_back {
+        let facts = of_run.facts(&Lane::rollback(&stage.id), nodes);
+        return Ok(after_rollback(stage, &facts, now_ms));
+    }
+    let facts = of_run.facts(&Lane::steps(&stage.id), nodes);
+    match after_steps(stage, &facts, now_ms) {
+        AfterSteps::End(ending) => Ok(ending),
+        AfterSteps::RollBack => Err(RunError::refused(
+            ErrorName::RollBackStage,
+            format!("stage {} must be rolled back", stage.id),
+        )),
+    }
+}
+
+fn never_began(of_run: &StageOfRun) -> Ending {
+    let (status, why) = match of_run.run.abort {
+        Some(_) => (Status::Aborted, "the run was aborted before it began"),
+        None => (
+            Status::Errored,
+            "it could not begin; its execution has the reason",
+        ),
+    };
+    Ending {
+        status,
+        failure: Some(Failure {
+            error: ErrorType::Unknown,
+            message: format!("Stage {}: {why}.", of_run.stage().identifier),
+            left_behind: None,
+        }),
+    }
+}
+
+/// Ends the records of nodes whose lane was lost, so that nothing looks as if it still ran.
+async fn close_open_nodes(
+    runs: &Runs,
+    nodes: &BTreeMap<NodeId, NodeRecord>,
+    status: Status,
+) -> Result<(), RunError> {
+    let status = if status == Status::Aborted {
+        status
+    } else {
+        Status::Errored
+    };
+    for node in nodes.values().filter(|node| !node.status.is_final()) {
+        let end = NodeEnd {
+            run: node.run.clone(),
+            node: node.id.clone(),
+            attempt: node.attempt,
+            status,
+            failure: Some(Failure {
+                error: ErrorType::Unknown,
+                message: "It was stopped together with its stage.".to_owned(),
+                left_behind: None,
+            }),
+            outputs: node.outputs.clone(),
+            units: node.units.clone(),
+            progress: None,
+        };
+        match runs.store.end_node(&end).await {
+            // It has ended by itself in the meantime.
+            Ok(()) | Err(StoreError::NotFound { .. }) => {}
+            Err(error) => Err(error).doing(|| format!("record the end of {}", node.id))?,
+        }
+    }
+    Ok(())
+}
+
+/// Records how a run ended. Fails with `RunFailed` or `RunAborted`, which is how the machine learns of it.
+/// Repeating it changes nothing.
+pub async fn finish_run(runs: &Runs, run: &RunId) -> Result<Status, RunError> {
+    let record = runs.run(run).await?;
+    if record.status.is_final() {
+        return told(run, record.status);
+    }
+    let ending = if record.plan.is_some() {
+        end_of_stages(runs, run).await?
+    } else {
+        Ending {
+            status: Status::Errored,
+            failure: Some(Failure {
+                error: ErrorType::Unknown,
+                message: "The run could not be planned; its execution has the reason.".to_owned(),
+                left_behind: None,
+            }),
+        }
+    };
+    let open = [Status::NotStarted, Status::Running, Status::Discontinuing];
+    let why = ending.failure.as_ref();
+    let set = runs
+        .store
+        .set_run_status(run, &open, ending.status, why)
+        .await;
+    set.doing(|| format!("record the end of run {run}"))?;
+    told(run, ending.status)
+}
+
+async fn end_of_stages(runs: &Runs, run: &RunId) -> Result<Ending, RunError> {
+    let (mut record, plan) = runs.load(run).await?;
+    let broken = |summary: &&StageSummary| {
+        !summary.status.is_final() && summary.status != Status::NotStarted
+    };
+    let lost: Vec<StageId> = record
+        .stages
+        .iter()
+        .filter(broken)
+        .map(|summary| summary.id.clone())
+        .collect();
+    for stage in &lost {
+        // Its machine broke; what it could not do about its nodes and infrastructure is done here.
+        stage_end(runs, run, stage, 0, true).await?;
+    }
+    if !lost.is_empty() {
+        record = runs.run(run).await?;
+    }
+    let stages = plan.groups.iter().flatten();
+    let stages: Vec<_> = stages.map(|stage| summary(&record.stages, stage)).collect();
+    Ok(run_ending(&stages, record.abort.is_some()))
+}
+
+fn told(run: &RunId, status: Status) -> Result<Status, RunError> {
+    match status {
+        Status::Aborted | Status::AbortedByFreeze => Err(RunError::refused(
+            ErrorName::RunAborted,
+            format!("run {run} was aborted"),
+        )),
+        status if status.is_good() => Ok(status),
+        status => Err(RunError::refused(
+            ErrorName::RunFailed,
+            format!("run {run} ended {status:?}"),
+        )),
+    }
+}

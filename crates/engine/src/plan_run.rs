@@ -1,0 +1,116 @@
+//! The use case of `Plan` in the pipeline machine: which stages run, in which order.
+
+use serde::Serialize;
+use slipway_model::id::{RunId, StageId};
+use slipway_model::status::Status;
+use slipway_plan::{Plan, StagePlan};
+
+use crate::error::{Doing, RunError};
+use crate::name;
+use crate::runs::Runs;
+
+/// Answer of `Plan`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Planned {
+    /// Groups that run one after the other.
+    pub groups: Vec<Group>,
+}
+
+/// Stages that the machine walks together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    /// How many run at once; 0 is no limit. Stages in order are one group of concurrency 1, which saves a
+    /// state for each.
+    pub concurrency: u32,
+    /// The stages.
+    pub stages: Vec<StageStart>,
+}
+
+/// How to start a stage.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StageStart {
+    /// Name of the execution.
+    pub execution: String,
+    /// Its input.
+    pub input: StageInput,
+}
+
+/// Input of the stage machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StageInput {
+    /// The run.
+    pub run_id: RunId,
+    /// The stage.
+    pub stage_id: StageId,
+    /// 0 for the first attempt.
+    pub attempt: u32,
+}
+
+/// Records that a run is running, and tells the order of its stages. The plan itself was made when the run
+/// was accepted, so that its faults were told to who asked for it. Repeating it changes nothing.
+pub async fn plan_run(runs: &Runs, run: &RunId) -> Result<Planned, RunError> {
+    let (record, plan) = runs.load(run).await?;
+    if record.status == Status::NotStarted {
+        let from = [Status::NotStarted, Status::Running];
+        let set = runs
+            .store
+            .set_run_status(run, &from, Status::Running, None)
+            .await;
+        set.doing(|| format!("record that run {run} is running"))?;
+    }
+    Ok(Planned {
+        groups: groups(run, &plan),
+    })
+}
+
+/// The groups of a plan, with neighbours of one stage each drawn together.
+pub fn groups(run: &RunId, plan: &Plan) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for stages in &plan.groups {
+        let starts = stages.iter().map(|stage| start(run, stage));
+        match groups.last_mut() {
+            Some(last) if last.concurrency == 1 && stages.len() == 1 => last.stages.extend(starts),
+            _ => groups.push(Group {
+                concurrency: u32::from(stages.len() == 1),
+                stages: starts.collect(),
+            }),
+        }
+    }
+    groups
+}
+
+fn start(run: &RunId, stage: &StagePlan) -> StageStart {
+    StageStart {
+        execution: name::stage_execution(run, &stage.id, 0),
+        input: StageInput {
+            run_id: run.clone(),
+            stage_id: stage.id.clone(),
+            attempt: 0,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{plan, stage};
+
+    #[test]
+    fn stages_in_order_share_a_group_and_parallel_ones_have_their_own() {
+        let of = |ids: &[&str]| {
+            ids.iter()
+                .map(|id| stage(id, Vec::new()))
+                .collect::<Vec<_>>()
+        };
+        let plan = plan(vec![of(&["a"]), of(&["b"]), of(&["c", "d"]), of(&["e"])]);
+        let told: Vec<String> = groups(&RunId::new("r"), &plan)
+            .iter()
+            .map(|group| {
+                let names: Vec<&str> = group.stages.iter().map(|s| s.execution.as_str()).collect();
+                format!("{}: {}", group.concurrency, names.join(" "))
+            })
+            .collect();
+        assert_eq!(told, ["1: r-a-0 r-b-0", "0: r-c-0 r-d-0", "1: r-e-0"]);
+    }
+}

@@ -1,0 +1,219 @@
+//! What the use cases share: the store, Step Functions, the clock, and what a stage of a run is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use slipway_clock::Clock;
+use slipway_model::id::{LaneId, NodeId, RunId, StageId};
+use slipway_model::status::Status;
+use slipway_plan::{Plan, StagePlan};
+use slipway_store::Store;
+use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
+
+use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
+use crate::lane::{Facts, NodeFact};
+use crate::name::{Lane, Walk};
+
+/// What the use cases need of the world.
+#[derive(Clone)]
+pub struct Runs {
+    /// Facts.
+    pub store: Store,
+    /// Step Functions: starts executions and completes tokens.
+    pub workflows: aws_sdk_sfn::Client,
+    /// Time.
+    pub clock: Clock,
+    /// ARN of the state machine `pipeline`.
+    pub pipeline_machine: String,
+}
+
+/// A stage of a run, with the plan and the record of the run.
+#[derive(Clone)]
+pub struct StageOfRun {
+    /// The run.
+    pub run: RunRecord,
+    /// Its plan.
+    pub plan: Arc<Plan>,
+    group: usize,
+    index: usize,
+}
+
+impl Runs {
+    /// Loads a run that has been planned.
+    pub async fn load(&self, run: &RunId) -> Result<(RunRecord, Arc<Plan>), RunError> {
+        let record = self.run(run).await?;
+        let digest = record.plan.as_deref().ok_or_else(|| {
+            RunError::refused(ErrorName::NotFound, format!("run {run} has no plan yet"))
+        })?;
+        let plan = self.store.get_plan(digest).await;
+        let plan = plan.doing(|| format!("read the plan of run {run}"))?;
+        Ok((record, plan))
+    }
+
+    /// Loads a stage of a run that has been planned.
+    pub async fn load_stage(&self, run: &RunId, stage: &StageId) -> Result<StageOfRun, RunError> {
+        let (run, plan) = self.load(run).await?;
+        let place = plan.groups.iter().enumerate().find_map(|(group, stages)| {
+            let index = stages.iter().position(|known| known.id == *stage)?;
+            Some((group, index))
+        });
+        let Some((group, index)) = place else {
+            let message = format!("run {} has no stage {stage}", run.id);
+            return Err(RunError::refused(ErrorName::NotFound, message));
+        };
+        Ok(StageOfRun {
+            run,
+            plan,
+            group,
+            index,
+        })
+    }
+
+    pub(crate) async fn run(&self, run: &RunId) -> Result<RunRecord, RunError> {
+        let record = self.store.get_run(run).await;
+        record.doing(|| format!("read run {run}"))
+    }
+
+    /// The nodes of a run, or of one stage of it, that have begun, in their newest attempt.
+    pub async fn nodes(
+        &self,
+        run: &RunId,
+        stage: Option<&StageId>,
+    ) -> Result<BTreeMap<NodeId, NodeRecord>, RunError> {
+        let records = self.store.list_nodes(run, stage).await;
+        let records = records.doing(|| format!("read the steps of run {run}"))?;
+        Ok(newest(records))
+    }
+
+    pub(crate) async fn put_stage(
+        &self,
+        run: &RunId,
+        summary: &StageSummary,
+    ) -> Result<(), RunError> {
+        let put = self.store.put_stage(run, summary).await;
+        put.doing(|| format!("record stage {} of run {run}", summary.id))
+    }
+}
+
+/// The newest attempt of each node.
+pub fn newest(records: Vec<NodeRecord>) -> BTreeMap<NodeId, NodeRecord> {
+    let mut nodes: BTreeMap<NodeId, NodeRecord> = BTreeMap::new();
+    for record in records {
+        match nodes.get(&record.id) {
+            Some(known) if known.attempt > record.attempt => {}
+            _ => {
+                nodes.insert(record.id.clone(), record);
+            }
+        }
+    }
+    nodes
+}
+
+impl StageOfRun {
+    /// The stage as planned.
+    pub fn stage(&self) -> &StagePlan {
+        &self.plan.groups[self.group][self.index]
+    }
+
+    /// What is recorded of the stage.
+    pub fn summary(&self) -> StageSummary {
+        summary(&self.run.stages, self.stage())
+    }
+
+    /// The stages of earlier groups. One that never began, or never ended, because its machine broke,
+    /// counts as failed.
+    pub fn earlier(&self) -> Vec<StageSummary> {
+        let stages = self.plan.groups[..self.group].iter().flatten();
+        let of = |stage: &StagePlan| {
+            let mut summary = summary(&self.run.stages, stage);
+            if !summary.status.is_final() {
+                summary.status = Status::Errored;
+            }
+            summary
+        };
+        stages.map(of).collect()
+    }
+
+    /// When the stage is out of time, in epoch milliseconds: its own limit or that of the run.
+    pub fn deadline_ms(&self) -> i64 {
+        let after = |start: i64, limit: std::time::Duration| {
+            start.saturating_add(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX))
+        };
+        let of_run = after(self.run.started_ms, self.plan.timeout);
+        let started = self.summary().started_ms;
+        started.map_or(of_run, |started| {
+            after(started, self.stage().timeout).min(of_run)
+        })
+    }
+
+    /// What the decisions about `lane` may know.
+    pub fn facts(&self, lane: &Lane, nodes: &BTreeMap<NodeId, NodeRecord>) -> Facts {
+        Facts {
+            nodes: nodes
+                .iter()
+                .map(|(id, node)| (id.clone(), fact(node)))
+                .collect(),
+            aborted: self.run.abort.is_some(),
+            deadline_ms: (!self.rolls_back(lane)).then(|| self.deadline_ms()),
+            ..Facts::default()
+        }
+    }
+
+    /// Whether a lane is part of the rollback, which no limit of the stage cuts short.
+    fn rolls_back(&self, lane: &Lane) -> bool {
+        let rollback = &self.stage().rollback_steps;
+        match &lane.walk {
+            Walk::Steps => false,
+            Walk::Rollback => true,
+            Walk::Branch { parallel, .. } => contains(rollback, parallel),
+        }
+    }
+}
+
+fn contains(nodes: &[slipway_plan::Node], id: &NodeId) -> bool {
+    nodes
+        .iter()
+        .any(|node| crate::lane::node_id(node) == id || contains(crate::lane::children(node), id))
+}
+
+/// What a decision sees of a node's record.
+pub fn fact(record: &NodeRecord) -> NodeFact {
+    NodeFact {
+        attempt: record.attempt,
+        status: record.status,
+        started_ms: record.started_ms,
+        ended_ms: record.ended_ms,
+        failure: record.failure.clone(),
+    }
+}
+
+/// What `stages` say of a stage; one that they do not know has not begun.
+pub(crate) fn summary(stages: &[StageSummary], stage: &StagePlan) -> StageSummary {
+    let known = stages.iter().find(|summary| summary.id == stage.id);
+    known.cloned().unwrap_or_else(|| not_started(stage))
+}
+
+/// The summary of a stage that has not begun.
+pub fn not_started(stage: &StagePlan) -> StageSummary {
+    StageSummary {
+        id: stage.id.clone(),
+        name: stage.name.clone(),
+        stage_type: stage.stage_type.clone(),
+        status: Status::NotStarted,
+        started_ms: None,
+        ended_ms: None,
+        failure: None,
+        rolled_back: false,
+    }
+}
+
+/// Reads a lane id; the lanes of a stage are named by it.
+pub fn lane(id: &LaneId) -> Result<Lane, RunError> {
+    Lane::parse(id.as_str()).ok_or_else(|| {
+        RunError::refused(
+            ErrorName::InvalidRequest,
+            format!("`{id}` is not the id of a lane"),
+        )
+    })
+}
