@@ -364,7 +364,8 @@ fn references_are_found_without_evaluating() {
             "pipeline.stages.…",
             "matrix.x",
             "body",
-            "a[0][\"b c\"]"
+            "a[0][\"b c\"]",
+            "b[\"c-d\"].e"
         ]
     );
     assert_eq!(template.secrets()[0].as_str(), "account.tok");
