@@ -27,7 +27,7 @@ use crate::table::{Change, Table};
 /// Events that one advance works through before the account gives up catching up with a long absence and
 /// lets what is still due happen now: a service that crashes every second must not make opening take
 /// minutes after a month.
-const CATCH_UP_EVENTS: u32 = 100_000;
+const CATCH_UP_EVENTS: u32 = 30_000;
 /// Stopped tasks kept at most, whatever their age.
 const STOPPED_TASKS: usize = 2_000;
 
@@ -68,11 +68,13 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn new(id: String, pace: Pace, now: Timestamp) -> Self {
+    /// An empty account at the beginning of time: the first advance brings it to the present, through all
+    /// that was due while nobody looked.
+    pub(crate) fn new(id: String, pace: Pace) -> Self {
         Self {
             id,
             pace,
-            now,
+            now: Timestamp::UNIX_EPOCH,
             clusters: Table::new("cluster"),
             task_definitions: Table::new("task-definition"),
             services: Table::new("service"),

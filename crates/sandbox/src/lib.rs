@@ -318,8 +318,7 @@ impl Sandbox {
 }
 
 fn load(config: &SandboxConfig, journal: Option<&Journal>) -> Result<Account, StoreError> {
-    let now = config.clock.now();
-    let mut account = Account::new(config.account.clone(), config.pace.clone(), now);
+    let mut account = Account::new(config.account.clone(), config.pace.clone());
     if let Some(journal) = journal {
         journal.load(|key, value| account.load(key, value))?;
         account.loaded();

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Pace {
     /// PROVISIONING: placing a task and attaching its network interface.
     pub provision: Duration,
-    /// PENDING: pulling the images.
+    /// PENDING: pulling the images. Some tasks take up to half as long again.
     pub pull: Duration,
     /// ACTIVATING: from the images being there to RUNNING.
     pub start: Duration,
@@ -19,7 +19,8 @@ pub struct Pace {
     pub exit_later: Duration,
     /// DEACTIVATING: draining connections.
     pub drain: Duration,
-    /// STOPPING: from the stop signal to the end of the containers.
+    /// STOPPING: from the stop signal to the end of the containers. Some tasks take up to half as long
+    /// again.
     pub stop: Duration,
     /// DEPROVISIONING: detaching the network interface.
     pub deprovision: Duration,

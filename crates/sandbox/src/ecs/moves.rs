@@ -117,3 +117,95 @@ fn as_count(size: usize) -> i64 {
 fn as_size(count: i64) -> usize {
     usize::try_from(count).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A member per word: `p` of the PRIMARY deployment or `o` of an older one, then `+` healthy, `~` running
+    /// and not healthy yet, `-` unhealthy, `.` pending, `x` told to stop.
+    fn members(text: &str) -> Vec<Member> {
+        let member = |(number, word): (usize, &str)| Member {
+            key: format!("{word}{number}"),
+            primary: word.starts_with('p'),
+            stopping: word.ends_with('x'),
+            running: !word.ends_with(['.', 'x']),
+            healthy: word.ends_with('+'),
+            unhealthy: word.ends_with('-'),
+        };
+        text.split_whitespace().enumerate().map(member).collect()
+    }
+
+    fn moves(desired: i64, minimum: i64, maximum: i64, text: &str) -> String {
+        let bounds = Bounds {
+            desired,
+            minimum,
+            maximum,
+        };
+        let moves = decide(bounds, &members(text));
+        let stops: Vec<&str> = [&moves.unhealthy, &moves.running, &moves.pending]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        format!("start {} stop [{}]", moves.start, stops.join(" "))
+    }
+
+    #[test]
+    fn table() {
+        let rows = [
+            (4, 4, 8, "", "a new service"),
+            (20, 20, 40, "", "one batch at a time"),
+            (4, 4, 8, "o+ o+ o+ o+", "room to start all"),
+            (4, 4, 8, "o+ o+ o+ o+ p. p. p. p.", "waiting"),
+            (4, 4, 8, "o+ o+ o+ o+ p+ p~ p. p.", "one covered"),
+            (4, 4, 6, "o+ o+ o+ o+ p+ p+", "no room, two covered"),
+            (
+                4,
+                4,
+                6,
+                "ox ox o+ o+ p+ p+",
+                "room is free only when they are gone",
+            ),
+            (4, 2, 4, "o+ o+ o+ o+", "no room: old ones go first"),
+            (4, 2, 4, "ox ox o+ o+", "and no more than that"),
+            (1, 1, 1, "o+", "blocked by its own percentages"),
+            (1, 0, 1, "o+", "down, then up"),
+            (
+                4,
+                4,
+                8,
+                "o. o+ o~ o+ p+ p+ p+ p.",
+                "what does not run goes first",
+            ),
+            (1, 1, 2, "p+ p+ p.", "scaled in"),
+            (0, 0, 0, "p+ o+ o.", "scaled to nothing"),
+            (2, 2, 4, "p- p+", "unhealthy"),
+            (2, 2, 4, "o+ o+ p- p-", "unhealthy over good ones"),
+        ];
+        let table: Vec<String> = rows
+            .into_iter()
+            .map(|(desired, minimum, maximum, text, why)| {
+                format!("{why}: {}", moves(desired, minimum, maximum, text))
+            })
+            .collect();
+        insta::assert_snapshot!(table.join("\n"), @r"
+    a new service: start 4 stop []
+    one batch at a time: start 10 stop []
+    room to start all: start 4 stop []
+    waiting: start 0 stop []
+    one covered: start 0 stop [o+0]
+    no room, two covered: start 0 stop [o+0 o+1]
+    room is free only when they are gone: start 0 stop []
+    no room: old ones go first: start 0 stop [o+0 o+1]
+    and no more than that: start 0 stop []
+    blocked by its own percentages: start 0 stop []
+    down, then up: start 0 stop [o+0]
+    what does not run goes first: start 0 stop [o~2 o+1 o.0]
+    scaled in: start 0 stop [p+1 p.2]
+    scaled to nothing: start 0 stop [p+0 o+1 o.2]
+    unhealthy: start 1 stop [p-0]
+    unhealthy over good ones: start 0 stop [p-2 p-3]
+    ");
+    }
+}
