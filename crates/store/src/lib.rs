@@ -1,3 +1,154 @@
 //! DynamoDB and S3 layout of Slipway: every access pattern, no Scan.
+//!
+//! Three tables, each with a string partition key `pk` and a string sort key `sk`. Items carry what keys
+//! and conditions need as attributes and the rest as one JSON text, `body`. Parts of keys that users
+//! chose are percent-escaped ([`key`]). `<scope>` is `account/org/project`, the last two empty above
+//! their level.
+//!
+//! | pattern | table | key | consistency |
+//! |---|---|---|---|
+//! | entity by id | entities | `entity#<scope>#<kind>#<parent>`, `<id>` | strong; create if absent, change and delete if the version is the expected one |
+//! | entities of a kind in a scope | entities | the same partition, in order of id | strong, per page |
+//! | token by hash | entities | `token#<sha256>`, `token` | strong |
+//! | blob by digest | runs | `blob#<sha256>`, `blob`; S3 `blobs/<sha256>` above 100 KB | immutable |
+//! | next number of a pipeline's runs | runs | `sequence#<scope>#<pipeline>`, `sequence` | atomic; a number may be lost, none is given twice |
+//! | run by id | runs | `run#<run>`, `run` | strong; created once, status changes only from the expected ones |
+//! | stages of a run | runs | `run#<run>`, `stage#<stage>`: same query as the run | strong |
+//! | nodes of a run, one node | runs | `run#<run>`, `node#<node>#<attempt>` | strong; an attempt starts once and ends once; end and start are one transaction |
+//! | open waits of a run | runs | `run#<run>`, `wait#<node>#<attempt>#<kind>` | strong; one taker |
+//! | runs of a scope, newest first | runs | `runs#<scope>`, `<start>#<run>` | list strong (written with the run), each run read by itself |
+//! | runs of a pipeline, newest first | runs | `runs#<scope>#<pipeline>`, `<start>#<run>` | the same |
+//! | delegate task by id | runs | `task#<id>`, `task` | strong; created once, first claim and first result win |
+//! | hold of an infrastructure | runs | `hold#<key>`, `hold` | strong; a queue, first come first served |
+//! | lease | runs | `lease#<name>`, `lease` | strong; one holder until it ends |
+//! | log of a unit from a line on | runs | `log#<run>#<node>#<unit>`, `<first line>`; S3 `logs/…` for large chunks | strong, in order of writing |
+//! | what was deployed, with its instances | instances | `deployed#<shard>`, `<scope>/<service>/<environment>/<infrastructure>` | strong; the set of instances is replaced as one |
+//! | all that was deployed | instances | the 16 shards of it | strong per shard |
+//!
+//! Values above 4 KB are compressed; above 48 KB compressed they become blobs, so that no item comes near
+//! DynamoDB's 400 KB. Every item carries the `format` it was written with; readers accept missing and
+//! unknown fields, and a record that cannot be read is left out of lists with a warning.
 
+mod blob;
+mod cache;
+mod delegate;
+mod dynamo;
+#[cfg(feature = "embedded")]
+pub mod embedded;
+mod entity;
+mod error;
+mod hold;
+mod instance;
+mod item;
+mod key;
+pub mod layout;
+mod lease;
+mod log;
+mod node;
 pub mod record;
+mod run;
+mod secret;
+mod token;
+mod wait;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use slipway_clock::Clock;
+
+pub use error::StoreError;
+pub use hold::{Holder, Turn};
+pub use instance::InstanceFilter;
+pub use layout::Layout;
+pub use log::LogPage;
+pub use node::NodeEnd;
+pub use secret::SecretStore;
+
+/// The store. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    dynamodb: aws_sdk_dynamodb::Client,
+    s3: aws_sdk_s3::Client,
+    layout: Layout,
+    clock: Clock,
+    plans: cache::Plans,
+    lines: log::Ends,
+    writes: AtomicU64,
+    reads: AtomicU64,
+}
+
+/// Which part of a list is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Most records of the answer; at least 1.
+    pub limit: usize,
+    /// [`Listing::next`] of the part before; `None` for the first.
+    pub after: Option<String>,
+}
+
+impl Page {
+    /// The first `limit` records.
+    pub fn first(limit: usize) -> Self {
+        Self { limit, after: None }
+    }
+}
+
+/// Part of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listing<T> {
+    /// The records, in the order of the list; those that cannot be read are left out.
+    pub items: Vec<T>,
+    /// For [`Page::after`] of the next part; `None` when this was the last.
+    pub next: Option<String>,
+}
+
+impl Store {
+    /// A store over these clients.
+    pub fn new(
+        dynamodb: aws_sdk_dynamodb::Client,
+        s3: aws_sdk_s3::Client,
+        layout: Layout,
+        clock: Clock,
+    ) -> Self {
+        let inner = Inner {
+            dynamodb,
+            s3,
+            layout,
+            clock,
+            plans: cache::Plans::default(),
+            lines: log::Ends::default(),
+            writes: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Names of the tables and the bucket.
+    pub fn layout(&self) -> &Layout {
+        &self.inner.layout
+    }
+
+    /// Calls that wrote, so far: DynamoDB and S3, a transaction as one.
+    pub fn writes(&self) -> u64 {
+        self.inner.writes.load(Ordering::Relaxed)
+    }
+
+    /// Calls that read, so far: DynamoDB and S3.
+    pub fn reads(&self) -> u64 {
+        self.inner.reads.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.inner.clock.now_ms()
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("layout", &self.inner.layout).finish_non_exhaustive()
+    }
+}

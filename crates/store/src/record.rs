@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use slipway_model::id::{EntityId, LaneId, NodeId, PrincipalId, RunId, Scope, StageId};
+use slipway_model::id::{AccountId, EntityId, LaneId, NodeId, PrincipalId, RunId, Scope, StageId};
 use slipway_model::status::{Failure, Status};
 
 /// A stored entity: the user's YAML verbatim, and what lists and look-ups need of it.
@@ -23,6 +23,7 @@ pub struct EntityRecord {
     /// `description`.
     pub description: Option<String>,
     /// `tags`.
+    #[serde(default)]
     pub tags: Vec<(String, String)>,
     /// `type` of the entity where it has one (connector, environment, infrastructure, service).
     pub entity_type: Option<String>,
@@ -70,8 +71,10 @@ pub struct RunRecord {
     /// A person asked for it to stop: who, and when (epoch milliseconds).
     pub abort: Option<(PrincipalId, i64)>,
     /// Tags of the pipeline at the start.
+    #[serde(default)]
     pub tags: Vec<(String, String)>,
     /// Stages, by id, in the order of the plan, with their status.
+    #[serde(default)]
     pub stages: Vec<StageSummary>,
 }
 
@@ -125,12 +128,16 @@ pub struct NodeRecord {
     /// Why it failed, if it did.
     pub failure: Option<Failure>,
     /// The spec with its expressions resolved; secrets stay references.
+    #[serde(default)]
     pub spec: Value,
     /// What expressions may read once it ended (`output`, …).
+    #[serde(default)]
     pub outputs: Value,
     /// What the step wrote to find its way after a wait or a crash, rollback data included.
+    #[serde(default)]
     pub progress: Value,
     /// Command units, in order.
+    #[serde(default)]
     pub units: Vec<UnitRecord>,
     /// Name of the delegate that took its task.
     pub delegate: Option<String>,
@@ -189,14 +196,17 @@ pub struct DelegateTaskRecord {
     /// `ShellScript`, ….
     pub task_type: String,
     /// What to do; secrets are references (`secret://…`), resolved when a delegate fetches it.
+    #[serde(default)]
     pub payload: Value,
     /// Selectors that the delegate must carry.
+    #[serde(default)]
     pub selectors: Vec<String>,
     /// Delegate that took it.
     pub delegate: Option<String>,
     /// The result, once reported.
     pub result: Option<Value>,
     /// Set when nobody needs it any more; the delegate kills the work.
+    #[serde(default)]
     pub cancelled: bool,
 }
 
@@ -214,6 +224,7 @@ pub struct InstanceRecord {
     /// Unique key of the instance in its target: the task ARN for ECS.
     pub key: String,
     /// What it is made of, by platform (`taskArn`, `taskDefinitionArn`, `startedBy`, …).
+    #[serde(default)]
     pub info: Value,
     /// The artifact it runs, as far as it can be told.
     pub artifact: Option<String>,
@@ -237,6 +248,7 @@ pub struct DeployedRecord {
     /// Deployment type, `ECS` for instance.
     pub deployment_type: String,
     /// Where and how to look (`region`, `cluster`, `serviceName`, the connector plan): no secrets.
+    #[serde(default)]
     pub target: Value,
     /// Run that deployed last.
     pub run: RunId,
@@ -244,4 +256,26 @@ pub struct DeployedRecord {
     pub artifact: Option<String>,
     /// Number of instances at the last sweep, and when it was (epoch milliseconds).
     pub counted: Option<(u32, i64)>,
+}
+
+/// An API token as it is stored: everything but the token itself, of which only a hash is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRecord {
+    /// The account that it opens.
+    pub account: AccountId,
+    /// Who uses it.
+    pub principal: PrincipalId,
+    /// For people, to name it in lists and logs.
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// What it may be used for: `admin`, `delegate`, `logs`.
+    #[serde(default)]
+    pub permissions: Vec<String>,
+    /// Epoch milliseconds.
+    #[serde(default)]
+    pub valid_from_ms: i64,
+    /// Epoch milliseconds after which it is refused; 0 for never.
+    #[serde(default)]
+    pub valid_to_ms: i64,
 }

@@ -1,0 +1,169 @@
+//! The embedded DynamoDB: dynoxide on a SQLite file, behind DynamoDB's own protocol (awsJson1.0).
+
+use std::path::Path;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use axum::routing::post;
+use dynoxide::{Database, DynoxideError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::OpenError;
+use super::sync::GroupSync;
+use crate::Layout;
+use crate::layout::TableDefinition;
+
+/// DynamoDB's largest request.
+const LARGEST_REQUEST: usize = 16 * 1024 * 1024;
+
+#[derive(Clone)]
+struct Service {
+    database: Database,
+    sync: GroupSync,
+}
+
+/// Opens the database file, makes the tables that are missing and serves them.
+pub(super) fn open(file: &Path, layout: &Layout) -> Result<Router, OpenError> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)
+            .map_err(|source| OpenError::Io { path: folder.to_path_buf(), source })?;
+    }
+    let failed = |source| OpenError::Database { path: file.to_path_buf(), source };
+    let database = Database::new(&file.to_string_lossy()).map_err(failed)?;
+    // SQLite then leaves it to us when a commit is on the disk, and `GroupSync` does that for many at once.
+    database.disable_bulk_loading().map_err(failed)?;
+    for (name, definition) in layout.tables() {
+        create_table(&database, name, definition)?;
+    }
+    let sync = GroupSync::new(file);
+    let service = Service { database, sync };
+    Ok(Router::new()
+        .route("/", post(answer))
+        .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
+        .with_state(service))
+}
+
+fn create_table(
+    database: &Database,
+    name: &str,
+    definition: TableDefinition,
+) -> Result<(), OpenError> {
+    let failed = |source: Box<dyn std::error::Error + Send + Sync>| OpenError::Table {
+        table: name.to_owned(),
+        source,
+    };
+    let TableDefinition { partition_key, sort_key, time_to_live, .. } = definition;
+    let request = json!({
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [
+            {"AttributeName": partition_key, "AttributeType": "S"},
+            {"AttributeName": sort_key, "AttributeType": "S"},
+        ],
+        "KeySchema": [
+            {"AttributeName": partition_key, "KeyType": "HASH"},
+            {"AttributeName": sort_key, "KeyType": "RANGE"},
+        ],
+    });
+    let request = serde_json::from_value(request).map_err(|error| failed(error.into()))?;
+    match database.create_table(request) {
+        Ok(_) => {}
+        Err(DynoxideError::ResourceInUseException(_)) => return Ok(()),
+        Err(error) => return Err(failed(error.into())),
+    }
+    let ttl = json!({
+        "TableName": name,
+        "TimeToLiveSpecification": {"Enabled": true, "AttributeName": time_to_live},
+    });
+    let ttl = serde_json::from_value(ttl).map_err(|error| failed(error.into()))?;
+    database.update_time_to_live(ttl).map(drop).map_err(|error| failed(error.into()))
+}
+
+async fn answer(State(service): State<Service>, headers: HeaderMap, body: Bytes) -> Response {
+    let target = headers.get("x-amz-target").and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let operation = target.strip_prefix("DynamoDB_20120810.").unwrap_or_default();
+    let done = dispatch(&service.database, operation, &body);
+    let done = match done {
+        Ok(done) if writes(operation) => match service.sync.wait().await {
+            Ok(()) => Ok(done),
+            Err(error) => {
+                let why = format!("the disk did not take the write: {error}");
+                Err(DynoxideError::InternalServerError(why))
+            }
+        },
+        done => done,
+    };
+    match done {
+        Ok(json) => respond(StatusCode::OK, json),
+        Err(error) => {
+            let status = StatusCode::from_u16(error.status_code());
+            respond(status.unwrap_or(StatusCode::BAD_REQUEST), error.to_json().into_bytes())
+        }
+    }
+}
+
+fn respond(status: StatusCode, json: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(json));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let kind = HeaderValue::from_static("application/x-amz-json-1.0");
+    headers.insert(header::CONTENT_TYPE, kind);
+    if let Ok(id) = HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()) {
+        headers.insert("x-amzn-requestid", id);
+    }
+    response
+}
+
+fn writes(operation: &str) -> bool {
+    const READS: [&str; 8] = [
+        "BatchGetItem",
+        "DescribeTable",
+        "DescribeTimeToLive",
+        "GetItem",
+        "ListTables",
+        "Query",
+        "Scan",
+        "TransactGetItems",
+    ];
+    !READS.contains(&operation)
+}
+
+/// The operations that Slipway uses, and those that help to look around.
+fn dispatch(database: &Database, operation: &str, body: &[u8]) -> Result<Vec<u8>, DynoxideError> {
+    match operation {
+        "BatchGetItem" => call(body, |request| database.batch_get_item(request)),
+        "BatchWriteItem" => call(body, |request| database.batch_write_item(request)),
+        "CreateTable" => call(body, |request| database.create_table(request)),
+        "DeleteItem" => call(body, |request| database.delete_item(request)),
+        "DescribeTable" => call(body, |request| database.describe_table(request)),
+        "DescribeTimeToLive" => call(body, |request| database.describe_time_to_live(request)),
+        "ExecuteStatement" => call(body, |request| database.execute_statement(request)),
+        "GetItem" => call(body, |request| database.get_item(request)),
+        "ListTables" => call(body, |request| database.list_tables(request)),
+        "PutItem" => call(body, |request| database.put_item(request)),
+        "Query" => call(body, |request| database.query(request)),
+        "Scan" => call(body, |request| database.scan(request)),
+        "TransactGetItems" => call(body, |request| database.transact_get_items(request)),
+        "TransactWriteItems" => call(body, |request| database.transact_write_items(request)),
+        "UpdateItem" => call(body, |request| database.update_item(request)),
+        other => Err(DynoxideError::ValidationException(format!(
+            "The embedded DynamoDB does not have the operation {other:?}"
+        ))),
+    }
+}
+
+fn call<Q: DeserializeOwned, A: Serialize>(
+    body: &[u8],
+    operation: impl FnOnce(Q) -> Result<A, DynoxideError>,
+) -> Result<Vec<u8>, DynoxideError> {
+    let refused = |error: serde_json::Error| DynoxideError::SerializationException(error.to_string());
+    let request = serde_json::from_slice(body).map_err(refused)?;
+    let answer = operation(request)?;
+    serde_json::to_vec(&answer)
+        .map_err(|error| DynoxideError::InternalServerError(error.to_string()))
+}

@@ -1,0 +1,45 @@
+//! An HTTP client for AWS SDKs that calls a service of this process, with no socket between.
+
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+use axum::Router;
+use axum::body::Body;
+use tower::ServiceExt;
+
+/// Calls a router in the task of the caller. Nothing waits on another thread by itself, so paused time
+/// moves only when the service waits.
+#[derive(Clone)]
+struct InProcess(Router);
+
+impl std::fmt::Debug for InProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("InProcess")
+    }
+}
+
+/// A client whose every request is answered by `router`.
+pub fn in_process(router: Router) -> SharedHttpClient {
+    let connector = SharedHttpConnector::new(InProcess(router));
+    http_client_fn(move |_, _| connector.clone())
+}
+
+impl HttpConnector for InProcess {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let router = self.0.clone();
+        HttpConnectorFuture::new(async move {
+            let user = |error: Box<dyn std::error::Error + Send + Sync>| ConnectorError::user(error);
+            let request = request.try_into_http1x().map_err(|error| user(error.into()))?;
+            let request = request.map(Body::new);
+            let response = match router.oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+            let response = response.map(SdkBody::from_body_1_x);
+            HttpResponse::try_from(response).map_err(|error| user(error.into()))
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! DynamoDB, S3 and Secrets Manager in this process, on files: the other end of the SDK clients in local
+//! mode and in tests.
+
+mod dynamodb;
+mod in_process;
+mod s3;
+mod secrets;
+mod sync;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aws_credential_types::Credentials;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use axum::Router;
+use axum::extract::Request;
+use slipway_clock::Clock;
+use tower::ServiceExt;
+
+pub use in_process::in_process;
+
+use crate::{Layout, SecretStore, Store};
+
+/// Region of the embedded services.
+const REGION: &str = "us-east-1";
+/// Key pair of the embedded clients; the services look at it only as far as S3 needs it.
+const ACCESS_KEY: &str = "slipway";
+const SECRET_KEY: &str = "slipway-local";
+/// Nothing is resolved or connected: requests never leave the process.
+const ENDPOINT: &str = "http://store.slipway.internal";
+
+/// The embedded services over one directory. Cheap to clone.
+#[derive(Clone)]
+pub struct Embedded {
+    router: Router,
+    client: SharedHttpClient,
+    layout: Layout,
+    /// Removes the directory of [`Embedded::temporary`] with the last clone.
+    _temporary: Option<Arc<tempfile::TempDir>>,
+}
+
+/// The embedded services cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A folder or file cannot be made or read.
+    #[error("opening the store: cannot use {}: check its permissions and the free space", path.display())]
+    Io {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The database cannot be opened.
+    #[error(
+        "opening the store: {} is damaged or was written by a newer slipway; nothing was changed: \
+         use that version, or choose another data directory", path.display()
+    )]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: dynoxide::DynoxideError,
+    },
+    /// A table cannot be made.
+    #[error("opening the store: cannot make the table {table}")]
+    Table {
+        /// Its name.
+        table: String,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The folder of objects cannot be opened.
+    #[error("opening the store: cannot serve objects from {}: {reason}", path.display())]
+    Objects {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Embedded {
+    /// Opens the services over `dir`, making what is missing. The caller sees to it that no other process
+    /// has the directory.
+    ///
+    /// # Errors
+    /// When the directory cannot be used, or holds what a newer version wrote.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Self::assemble(dir, None)
+    }
+
+    /// Services over a directory of their own that goes with them, for tests.
+    ///
+    /// # Errors
+    /// When no directory can be made.
+    pub fn temporary() -> Result<Self, OpenError> {
+        let dir = tempfile::tempdir()
+            .map_err(|source| OpenError::Io { path: std::env::temp_dir(), source })?;
+        let path = dir.path().to_path_buf();
+        Self::assemble(&path, Some(Arc::new(dir)))
+    }
+
+    fn assemble(dir: &Path, temporary: Option<Arc<tempfile::TempDir>>) -> Result<Self, OpenError> {
+        let layout = Layout::local();
+        let dynamodb = dynamodb::open(&dir.join("dynamodb.sqlite"), &layout)?;
+        let s3 = s3::open(&dir.join("s3"), &layout.bucket)?;
+        let secrets = secrets::open(&dir.join("secrets"))?;
+        let router = route(dynamodb, s3, secrets);
+        let client = in_process(router.clone());
+        Ok(Self { router, client, layout, _temporary: temporary })
+    }
+
+    /// The services as one HTTP service: DynamoDB and Secrets Manager by `X-Amz-Target`, S3 otherwise.
+    pub fn router(&self) -> Router {
+        self.router.clone()
+    }
+
+    /// A store that talks to them in process.
+    pub fn store(&self, clock: Clock) -> Store {
+        Store::new(self.dynamodb(), self.s3(), self.layout.clone(), clock)
+    }
+
+    /// Secrets that are kept in them.
+    pub fn secrets(&self) -> SecretStore {
+        let config = aws_sdk_secretsmanager::Config::builder()
+            .behavior_version_latest()
+            .http_client(self.client.clone())
+            .endpoint_url(ENDPOINT)
+            .region(aws_sdk_secretsmanager::config::Region::new(REGION))
+            .credentials_provider(credentials())
+            .build();
+        SecretStore::new(aws_sdk_secretsmanager::Client::from_conf(config), "slipway")
+    }
+
+    /// A client of the embedded DynamoDB.
+    pub fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version_latest()
+            .http_client(self.client.clone())
+            .endpoint_url(ENDPOINT)
+            .region(aws_sdk_dynamodb::config::Region::new(REGION))
+            .credentials_provider(credentials())
+            .stalled_stream_protection(
+                aws_sdk_dynamodb::config::StalledStreamProtectionConfig::disabled(),
+            )
+            .build();
+        aws_sdk_dynamodb::Client::from_conf(config)
+    }
+
+    /// A client of the embedded S3.
+    pub fn s3(&self) -> aws_sdk_s3::Client {
+        let config = aws_sdk_s3::Config::builder()
+            .behavior_version_latest()
+            .http_client(self.client.clone())
+            .endpoint_url(ENDPOINT)
+            .force_path_style(true)
+            .region(aws_sdk_s3::config::Region::new(REGION))
+            .credentials_provider(credentials())
+            .stalled_stream_protection(aws_sdk_s3::config::StalledStreamProtectionConfig::disabled())
+            .build();
+        aws_sdk_s3::Client::from_conf(config)
+    }
+}
+
+fn credentials() -> Credentials {
+    Credentials::new(ACCESS_KEY, SECRET_KEY, None, None, "slipway embedded store")
+}
+
+fn route(dynamodb: Router, s3: Router, secrets: Router) -> Router {
+    Router::new().fallback(move |request: Request| {
+        let target = request.headers().get("x-amz-target").and_then(|v| v.to_str().ok());
+        let service = match target {
+            Some(target) if target.starts_with("secretsmanager.") => &secrets,
+            Some(_) => &dynamodb,
+            None => &s3,
+        };
+        service.clone().oneshot(request)
+    })
+}

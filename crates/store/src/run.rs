@@ -1,0 +1,285 @@
+//! Runs and the summaries of their stages.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::ReturnValue;
+use futures::stream::{self, StreamExt};
+use slipway_model::id::{EntityId, PrincipalId, RunId, Scope};
+use slipway_model::status::{Failure, Status};
+
+use crate::dynamo::{Keys, Range, place};
+use crate::entity::skipped;
+use crate::error::StoreError;
+use crate::item::{Change, Expression, Item, Row, Write, json, number, read_json, read_number, read_text, row, text};
+use crate::key::{self, Key, Table};
+use crate::layout::SK;
+use crate::record::{RunRecord, StageSummary};
+use crate::{Listing, Page, Store};
+
+/// Runs of a list that are read at once.
+const READ_AT_ONCE: usize = 16;
+
+impl Store {
+    /// The next number of a pipeline's runs: 1, 2, ….
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn next_sequence(
+        &self,
+        scope: &Scope,
+        pipeline: &EntityId,
+    ) -> Result<u64, StoreError> {
+        let key = key::sequence(scope, pipeline);
+        let what = key.what();
+        let change = Change::new(key).add("last", number(1));
+        let item = self.change(change, ReturnValue::UpdatedNew).await?;
+        read_number(&item, "last").ok_or_else(|| StoreError::unreadable(what, "it has no number"))
+    }
+
+    /// Stores a new run and puts it into the lists of its scope and its pipeline.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyExists`] when a run with this id is there.
+    pub async fn create_run(&self, run: &RunRecord) -> Result<(), StoreError> {
+        let key = key::run(&run.id);
+        let what = describe(&run.id);
+        let bare = RunRecord {
+            status: Status::NotStarted,
+            ended_ms: None,
+            plan: None,
+            failure: None,
+            abort: None,
+            stages: Vec::new(),
+            ..run.clone()
+        };
+        let item = row(&key)
+            .with("body", self.store_value(&what, &bare).await?)
+            .with("status", status(run.status))
+            .with_some("ended", run.ended_ms.map(number))
+            .with_some("plan", run.plan.clone().map(text))
+            .with_some("failure", failure(&what, run.failure.as_ref())?)
+            .with("stages", self.store_value(&what, &run.stages).await?)
+            .with_some("abort", run.abort.as_ref().map(|abort| json(&what, abort)).transpose()?);
+        let listed = |pk| {
+            let sk = format!("{:015}#{}", run.started_ms, key::part(run.id.as_str()));
+            let key = Key::new(Table::Runs, pk, sk);
+            let item = row(&key).with("run", text(run.id.as_str()));
+            Write::Create(key, item)
+        };
+        let writes = vec![
+            Write::Create(key, item),
+            listed(key::runs(&run.scope, None)),
+            listed(key::runs(&run.scope, Some(&run.pipeline))),
+        ];
+        self.transact(&what, writes).await.map_err(StoreError::or_exists)
+    }
+
+    /// A run with its stages.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is none.
+    pub async fn get_run(&self, run: &RunId) -> Result<RunRecord, StoreError> {
+        let found = self.find_run(run).await?;
+        found.ok_or_else(|| StoreError::NotFound { what: describe(run) })
+    }
+
+    /// A run with its stages, if it is there.
+    ///
+    /// # Errors
+    /// Only when it cannot be read.
+    pub async fn find_run(&self, run: &RunId) -> Result<Option<RunRecord>, StoreError> {
+        if run.as_str().is_empty() || run.as_str().len() > 512 {
+            return Ok(None);
+        }
+        // The run's own item and those of its stages lie side by side.
+        let keys = Keys::Between("run".to_owned(), "stage#\u{10FFFF}".to_owned());
+        let items = self.query(Range::new(Table::Runs, key::of_run(run), keys)).await?;
+        let Some((head, stages)) = items.split_first() else { return Ok(None) };
+        if read_text(head, SK) != Some("run") {
+            return Ok(None);
+        }
+        self.read_run(head, stages).await.map(Some)
+    }
+
+    /// Runs of a scope, or of one pipeline in it, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read. A run that cannot be read is left out with a warning.
+    pub async fn list_runs(
+        &self,
+        scope: &Scope,
+        pipeline: Option<&EntityId>,
+        page: Page,
+    ) -> Result<Listing<RunRecord>, StoreError> {
+        let keys = page.after.map_or(Keys::All, Keys::Behind);
+        let mut range = Range::new(Table::Runs, key::runs(scope, pipeline), keys);
+        range.backward = true;
+        let (entries, next) = self.query_page(&range, None, Some(page.limit)).await?;
+        let next = next.and_then(|key| read_text(&key, SK).map(str::to_owned));
+        let runs = entries.iter().filter_map(|entry| read_text(entry, "run")).map(RunId::new);
+        let reading = runs.map(|run| async move { self.find_run(&run).await });
+        let read: Vec<_> = stream::iter(reading).buffered(READ_AT_ONCE).collect().await;
+        let mut items = Vec::with_capacity(read.len());
+        for (run, entry) in read.into_iter().zip(&entries) {
+            match run {
+                Ok(found) => items.extend(found),
+                Err(error @ StoreError::Unreadable { .. }) => skipped(entry, &error),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Listing { items, next })
+    }
+
+    /// Notes the plan of a run and the stages that it will have, and that it is running.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the run has ended, [`StoreError::NotFound`] when there is none.
+    pub async fn set_run_planned(
+        &self,
+        run: &RunId,
+        plan: &str,
+        stages: &[StageSummary],
+    ) -> Result<(), StoreError> {
+        let what = describe(run);
+        let change = Change::new(key::run(run))
+            .set("plan", text(plan))
+            .set("stages", self.store_value(&what, stages).await?)
+            .set("status", status(Status::Running))
+            .when(Expression::new("attribute_exists(#pk) AND attribute_not_exists(#ended)"));
+        self.change_run(run, change).await
+    }
+
+    /// Moves a run from one of the statuses `from` to `to`; a final status ends it.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when it has another status, [`StoreError::NotFound`] when there is none.
+    pub async fn set_run_status(
+        &self,
+        run: &RunId,
+        from: &[Status],
+        to: Status,
+        why: Option<&Failure>,
+    ) -> Result<(), StoreError> {
+        let what = describe(run);
+        let names: Vec<String> = (0..from.len()).map(|n| format!(":from{n}")).collect();
+        let mut condition = Expression::new(format!("#status IN ({})", names.join(", ")));
+        for (name, from) in names.iter().zip(from) {
+            condition = condition.value(name, status(*from));
+        }
+        let change = Change::new(key::run(run))
+            .set("status", status(to))
+            .set_some("ended", to.is_final().then(|| number(self.now_ms())))
+            .set_some("failure", failure(&what, why)?)
+            .when(condition);
+        self.change_run(run, change).await
+    }
+
+    /// Notes that `who` wants the run to stop. The first wish stays.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the run has ended or a wish is there already,
+    /// [`StoreError::NotFound`] when there is no run.
+    pub async fn request_abort(&self, run: &RunId, who: &PrincipalId) -> Result<(), StoreError> {
+        let abort = json(&describe(run), &(who, self.now_ms()))?;
+        let condition = Expression::new(
+            "attribute_exists(#pk) AND attribute_not_exists(#ended) AND attribute_not_exists(#abort)",
+        );
+        let change = Change::new(key::run(run)).set("abort", abort).when(condition);
+        self.change_run(run, change).await
+    }
+
+    async fn change_run(&self, run: &RunId, change: Change) -> Result<(), StoreError> {
+        match self.change(change, ReturnValue::None).await {
+            Ok(_) => Ok(()),
+            Err(StoreError::Conflict { .. }) => {
+                let what = describe(run);
+                let there = self.get(&key::run(run)).await?.is_some();
+                Err(if there { StoreError::Conflict { what } } else { StoreError::NotFound { what } })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Stores where a stage of a run stands.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn put_stage(&self, run: &RunId, stage: &StageSummary) -> Result<(), StoreError> {
+        let key = key::stage(run, &stage.id);
+        let body = self.store_value(&key.what(), stage).await?;
+        let item = row(&key).with("body", body);
+        self.put(&key, item, None).await
+    }
+
+    /// The stages of a run, in the order of its plan; none before it is planned.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no run.
+    pub async fn list_stages(&self, run: &RunId) -> Result<Vec<StageSummary>, StoreError> {
+        self.get_run(run).await.map(|run| run.stages)
+    }
+
+    async fn read_run(&self, head: &Item, stages: &[Item]) -> Result<RunRecord, StoreError> {
+        let what = place(head);
+        let damaged = |why: &'static str| StoreError::unreadable(&*what, why);
+        let mut run: RunRecord =
+            self.load_value(head, "body").await?.ok_or_else(|| damaged("it has no body"))?;
+        run.status =
+            read_text(head, "status").and_then(read_status).ok_or_else(|| damaged("its status"))?;
+        run.ended_ms = read_number(head, "ended");
+        run.plan = read_text(head, "plan").map(str::to_owned);
+        run.failure = read_json(&what, head, "failure")?;
+        run.abort = read_json(&what, head, "abort")?;
+        run.stages = self.load_value(head, "stages").await?.unwrap_or_default();
+        let mut newer = HashMap::new();
+        for item in stages {
+            match self.load_value::<StageSummary>(item, "body").await {
+                Ok(Some(stage)) => drop(newer.insert(stage.id.clone(), stage)),
+                Ok(None) => {}
+                Err(error) => skipped(item, &error),
+            }
+        }
+        for stage in &mut run.stages {
+            if let Some(known) = newer.remove(&stage.id) {
+                *stage = known;
+            }
+        }
+        // Stages that the plan's list does not have come last, in a stable order.
+        let mut rest: Vec<StageSummary> = newer.into_values().collect();
+        rest.sort_by(|a, b| (a.started_ms, &a.id).cmp(&(b.started_ms, &b.id)));
+        run.stages.extend(rest);
+        Ok(run)
+    }
+}
+
+fn describe(run: &RunId) -> String {
+    format!("run {run}")
+}
+
+/// A status as an attribute: its name.
+pub(crate) fn status(status: Status) -> aws_sdk_dynamodb::types::AttributeValue {
+    text(format!("{status:?}"))
+}
+
+pub(crate) fn read_status(name: &str) -> Option<Status> {
+    serde_json::from_value(name.into()).ok()
+}
+
+/// A failure as an attribute, its message cut so that it cannot grow the item without bound.
+pub(crate) fn failure(
+    what: &str,
+    failure: Option<&Failure>,
+) -> Result<Option<aws_sdk_dynamodb::types::AttributeValue>, StoreError> {
+    const LONGEST: usize = 16 * 1024;
+    let Some(failure) = failure else { return Ok(None) };
+    let cut = |text: &str| match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    };
+    let failure = Failure {
+        error: failure.error,
+        message: cut(&failure.message),
+        left_behind: failure.left_behind.as_deref().map(cut),
+    };
+    json(what, &failure).map(Some)
+}
