@@ -6,6 +6,7 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
 use crate::id::{EntityId, OrgId, ProjectId};
 use crate::shape;
 use crate::tree::{Place, Ref, Tree};
+use crate::yaml::Fault;
 use crate::{names, schema, yaml};
 
 /// What an entity is; its name is the root key of its YAML.
@@ -152,7 +153,7 @@ fn body(tree: &Tree, kind: Kind) -> Ref<'_> {
 /// # Errors
 /// Every fault that was found, at most [`crate::diagnostic::MOST_DIAGNOSTICS`] and one.
 pub fn parse(file: &str, text: &str) -> Result<Parsed, Vec<Diagnostic>> {
-    from_tree(yaml::parse(file, text).map_err(|fault| vec![fault])?)
+    from_tree(yaml::parse(file, text).map_err(|fault| vec![*fault])?)
 }
 
 /// Reads a text that holds one or more entities, each a document of its own.
@@ -160,7 +161,7 @@ pub fn parse(file: &str, text: &str) -> Result<Parsed, Vec<Diagnostic>> {
 /// # Errors
 /// Every fault of every document.
 pub fn parse_documents(file: &str, text: &str) -> Result<Vec<Parsed>, Vec<Diagnostic>> {
-    let trees = yaml::parse_documents(file, text).map_err(|fault| vec![fault])?;
+    let trees = yaml::parse_documents(file, text).map_err(|fault| vec![*fault])?;
     let mut faults = Diagnostics::default();
     let mut entities = Vec::new();
     if trees.is_empty() {
@@ -186,7 +187,7 @@ pub fn parse_documents(file: &str, text: &str) -> Result<Vec<Parsed>, Vec<Diagno
 /// # Errors
 /// Every fault that was found.
 pub fn from_tree(tree: Tree) -> Result<Parsed, Vec<Diagnostic>> {
-    let kind = kind_of(&tree).map_err(|fault| vec![fault])?;
+    let kind = kind_of(&tree).map_err(|fault| vec![*fault])?;
     let mut found = Diagnostics::default();
     let Some(shape) = schema::root(kind) else {
         return Err(vec![unsupported(&tree, kind)]);
@@ -205,29 +206,31 @@ pub fn from_tree(tree: Tree) -> Result<Parsed, Vec<Diagnostic>> {
     })
 }
 
-fn kind_of(tree: &Tree) -> Result<Kind, Diagnostic> {
+fn kind_of(tree: &Tree) -> Result<Kind, Fault> {
     let root = tree.root();
     let keys = || Kind::ALL.map(Kind::key);
     let expected = format!("one root key of {}", keys().join(", "));
     if !root.is_map() {
         let message = format!("{} stands where an entity is expected", root.form());
-        return Err(Diagnostic::about(Code::UnknownKind, tree, message).expected(expected));
+        let fault = Diagnostic::about(Code::UnknownKind, tree, message);
+        return Err(fault.expected(expected).into());
     }
     let mut entries = root.entries();
     let Some((key, value)) = entries.next() else {
-        return Err(
-            Diagnostic::about(Code::UnknownKind, tree, "the document is empty").expected(expected),
-        );
+        let fault = Diagnostic::about(Code::UnknownKind, tree, "the document is empty");
+        return Err(fault.expected(expected).into());
     };
     let place = root.key_place(key).unwrap_or_default();
     let Some(kind) = Kind::from_key(key) else {
         let message = format!("`{}` is no kind of entity", shown(key));
         let fault =
             Diagnostic::error(Code::UnknownKind, root.file(), place, message).path(shown(key));
-        return Err(match nearest(key, keys()) {
-            Some(near) => fault.suggest(Some(near)),
+        let near = nearest(key, keys());
+        let fault = match near {
+            Some(_) => fault.suggest(near),
             None => fault.expected(expected),
-        });
+        };
+        return Err(fault.into());
     };
     if let Some((second, _)) = entries.next() {
         let place = root.key_place(second).unwrap_or_default();
@@ -235,18 +238,18 @@ fn kind_of(tree: &Tree) -> Result<Kind, Diagnostic> {
             "a second root key, `{}`, stands beside `{key}`",
             shown(second)
         );
-        return Err(
+        return Err(Box::new(
             Diagnostic::error(Code::UnknownKind, root.file(), place, message)
                 .path(shown(second))
                 .expected("one entity per document; separate documents with `---`"),
-        );
+        ));
     }
     if !value.is_map() {
         let message = format!(
             "{} stands where the fields of `{key}` are expected",
             value.form()
         );
-        return Err(Diagnostic::at(Code::BadValue, value, message));
+        return Err(Diagnostic::at(Code::BadValue, value, message).into());
     }
     Ok(kind)
 }

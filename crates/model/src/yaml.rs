@@ -22,17 +22,20 @@ pub const MOST_ALIASED: usize = 10_000;
 /// How many times larger than written a document may become by its aliases.
 const MOST_GROWTH: usize = 10;
 
+/// A fault of the text; boxed because it is large and rare.
+pub type Fault = Box<Diagnostic>;
+
 /// Reads a text of one document. An empty text is refused.
-pub fn parse(file: &str, text: &str) -> Result<Tree, Diagnostic> {
+pub fn parse(file: &str, text: &str) -> Result<Tree, Fault> {
     let mut trees = parse_documents(file, text)?;
     if let Some(second) = trees.get(1) {
         let place = second.root().place();
-        return Err(Diagnostic::error(
+        return Err(Box::new(Diagnostic::error(
             Code::BadValue,
             file,
             place,
             "a second document begins here, where one is expected",
-        ));
+        )));
     }
     trees.pop().ok_or_else(|| {
         let start = Place {
@@ -40,19 +43,19 @@ pub fn parse(file: &str, text: &str) -> Result<Tree, Diagnostic> {
             line: 1,
             column: 1,
         };
-        Diagnostic::error(Code::Syntax, file, start, "the text holds no YAML document")
+        Diagnostic::error(Code::Syntax, file, start, "the text holds no YAML document").into()
     })
 }
 
 /// Reads every document of a text, those that hold nothing left out.
-pub fn parse_documents(file: &str, text: &str) -> Result<Vec<Tree>, Diagnostic> {
+pub fn parse_documents(file: &str, text: &str) -> Result<Vec<Tree>, Fault> {
     if text.len() > MOST_BYTES {
         let place = Place {
             file: 0,
             line: 1,
             column: 1,
         };
-        return Err(Diagnostic::error(
+        return Err(Box::new(Diagnostic::error(
             Code::Limit,
             file,
             place,
@@ -60,7 +63,7 @@ pub fn parse_documents(file: &str, text: &str) -> Result<Vec<Tree>, Diagnostic> 
                 "the text has {} bytes; at most {MOST_BYTES} (3 MiB) are read",
                 text.len()
             ),
-        ));
+        )));
     }
     let name: FileName = file.into();
     let mut parser = Parser::new_from_str(text);
@@ -80,15 +83,15 @@ pub fn parse_documents(file: &str, text: &str) -> Result<Vec<Tree>, Diagnostic> 
 fn next<'a>(
     parser: &mut Parser<'a, StrInput<'a>>,
     file: &str,
-) -> Result<Option<(Event<'a>, Span)>, Diagnostic> {
+) -> Result<Option<(Event<'a>, Span)>, Fault> {
     parser.next_event().transpose().map_err(|error: ScanError| {
         let at = place(*error.marker());
         // The scanner gives up on `[[[[…` before it tells of the brackets that it has read.
         if error.info().contains("recursion limit") {
-            return Diagnostic::error(Code::Limit, file, at, too_deep());
+            return Diagnostic::error(Code::Limit, file, at, too_deep()).into();
         }
         let message = format!("this is not YAML: {}", shown(error.info()));
-        Diagnostic::error(Code::Syntax, file, at, message)
+        Diagnostic::error(Code::Syntax, file, at, message).into()
     })
 }
 
@@ -172,7 +175,7 @@ impl Reader {
     }
 
     /// Takes one event; the tree once its document ends.
-    fn take(&mut self, event: Event<'_>, span: Span) -> Result<Option<Tree>, Diagnostic> {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<Option<Tree>, Fault> {
         let at = place(span.start);
         match event {
             Event::DocumentStart(_) => self.anchors.clear(),
@@ -204,31 +207,26 @@ impl Reader {
         Ok(None)
     }
 
-    fn refuse_tag(&self, tagged: bool, at: Place) -> Result<(), Diagnostic> {
+    fn refuse_tag(&self, tagged: bool, at: Place) -> Result<(), Fault> {
         if tagged {
-            return Err(self
-                .error(Code::Tag, at, "YAML tags (`!…`) are not accepted")
-                .expected("a plain value, in quotes where it must be a text"));
+            return Err(Box::new(
+                self.error(Code::Tag, at, "YAML tags (`!…`) are not accepted")
+                    .expected("a plain value, in quotes where it must be a text"),
+            ));
         }
         Ok(())
     }
 
-    fn count(&mut self, at: Place) -> Result<(), Diagnostic> {
+    fn count(&mut self, at: Place) -> Result<(), Fault> {
         self.nodes += 1;
         if self.nodes > MOST_NODES {
             let message = format!("too many nodes: at most {MOST_NODES} are read");
-            return Err(self.error(Code::Limit, at, message));
+            return Err(Box::new(self.error(Code::Limit, at, message)));
         }
         Ok(())
     }
 
-    fn scalar(
-        &mut self,
-        text: &str,
-        style: Style,
-        anchor: usize,
-        at: Place,
-    ) -> Result<(), Diagnostic> {
+    fn scalar(&mut self, text: &str, style: Style, anchor: usize, at: Place) -> Result<(), Fault> {
         self.count(at)?;
         let text: Arc<str> = text.into();
         if let Some(open) = self.open.last_mut()
@@ -256,13 +254,17 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, data: Data, anchor: usize, at: Place) -> Result<(), Diagnostic> {
+    fn begin(&mut self, data: Data, anchor: usize, at: Place) -> Result<(), Fault> {
         self.count(at)?;
         if self.open.len() >= MOST_DEPTH {
-            return Err(self.error(Code::Limit, at, too_deep()).path(""));
+            return Err(Box::new(self.error(Code::Limit, at, too_deep()).path("")));
         }
         if self.awaits_key() {
-            return Err(self.error(Code::BadValue, at, "a key must be a text"));
+            return Err(Box::new(self.error(
+                Code::BadValue,
+                at,
+                "a key must be a text",
+            )));
         }
         let is_map = matches!(data, Data::Map(_));
         let node = self.tree.push(at, data);
@@ -281,7 +283,7 @@ impl Reader {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), Diagnostic> {
+    fn end(&mut self) -> Result<(), Fault> {
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
@@ -291,7 +293,7 @@ impl Reader {
         Ok(())
     }
 
-    fn refuse_repeated_keys(&self, node: u32) -> Result<(), Diagnostic> {
+    fn refuse_repeated_keys(&self, node: u32) -> Result<(), Fault> {
         let Data::Map(entries) = &self.tree.nodes[node as usize].data else {
             return Ok(());
         };
@@ -306,9 +308,10 @@ impl Reader {
                 );
                 let path = format!("{}{}", self.path(), join(&entry.key));
                 let path = path.strip_prefix('.').unwrap_or(&path);
-                return Err(self
-                    .error(Code::RepeatedKey, entry.key_place, message)
-                    .path(path));
+                return Err(Box::new(
+                    self.error(Code::RepeatedKey, entry.key_place, message)
+                        .path(path),
+                ));
             }
         }
         Ok(())
@@ -338,13 +341,17 @@ impl Reader {
         }
     }
 
-    fn alias(&mut self, anchor: usize, at: Place) -> Result<(), Diagnostic> {
+    fn alias(&mut self, anchor: usize, at: Place) -> Result<(), Fault> {
         if self.awaits_key() {
-            return Err(self.error(Code::BadValue, at, "a key must be a text, not an alias"));
+            return Err(Box::new(self.error(
+                Code::BadValue,
+                at,
+                "a key must be a text, not an alias",
+            )));
         }
         let Some((node, size)) = self.anchors.get(&anchor).copied() else {
             let message = "this alias names nothing that is complete before it";
-            return Err(self.error(Code::BadValue, at, message));
+            return Err(Box::new(self.error(Code::BadValue, at, message)));
         };
         let written = self.nodes - self.aliased;
         self.nodes += size.nodes;
@@ -360,7 +367,7 @@ impl Reader {
                 "too many nodes: aliases may add at most {MOST_ALIASED} nodes, {MOST_BYTES} bytes and {MOST_DEPTH} \
                  levels, and not make a document more than {MOST_GROWTH} times larger"
             );
-            return Err(self.error(Code::Limit, at, message));
+            return Err(Box::new(self.error(Code::Limit, at, message)));
         }
         let copy = self.tree.copy_within(node);
         self.attach(copy, size);

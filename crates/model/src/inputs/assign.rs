@@ -128,7 +128,7 @@ fn step<'a>(value: Ref<'a>, name: &str) -> Option<Ref<'a>> {
     let index = name
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'));
-    if let Some(index) = index.unwrap_or(name).parse::<usize>().ok() {
+    if let Ok(index) = index.unwrap_or(name).parse::<usize>() {
         return value.items().nth(index);
     }
     let mut items = Vec::new();

@@ -128,9 +128,9 @@ impl Merger<'_> {
     }
 
     fn unasked(&mut self, given: Given<'_>, path: &str) {
-        let message = format!(
-            "`{path}` is no runtime input: the pipeline fixes its value or does not have it"
-        );
+        let name = path.rsplit('.').next().unwrap_or(path);
+        let message =
+            format!("`{name}` is no runtime input: its value is fixed, or there is no such field");
         self.faults
             .push(Diagnostic::at(Code::BadInput, given.value, message).path(path));
     }
@@ -162,7 +162,8 @@ impl Merger<'_> {
             (None, Missing::Empty) => self.tree.push_text(base.place(), "", Style::Quoted),
             (None, Missing::Nothing) => self.tree.push_text(base.place(), "", Style::Plain),
             (None, Missing::Fault(variable)) => {
-                let name = variable.unwrap_or(path);
+                let last = path.rsplit('.').next().unwrap_or(path);
+                let name = variable.unwrap_or(last);
                 let message = format!("the runtime input `{name}` has no value");
                 let mut fault = Diagnostic::at(Code::MissingInput, base, message).path(path);
                 if !request.allowed.is_empty() {

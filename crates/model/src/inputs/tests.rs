@@ -211,8 +211,8 @@ fn given_inputs_take_their_places() {
 fn missing_and_wrong_inputs_are_reported_together() {
     insta::assert_snapshot!(merged("pipeline: {identifier: p}").unwrap_err(), @r"
     p.yaml:6:40: pipeline.variables[0].value: the runtime input `tag` has no value
-    p.yaml:27:37: pipeline.stages[0].parallel[1].stage.spec.service.serviceRef: the runtime input `pipeline.stages[0].parallel[1].stage.spec.service.serviceRef` has no value
-    p.yaml:28:75: pipeline.stages[0].parallel[1].stage.spec.environment.infrastructureDefinitions: the runtime input `pipeline.stages[0].parallel[1].stage.spec.environment.infrastructureDefinitions` has no value
+    p.yaml:27:37: pipeline.stages[0].parallel[1].stage.spec.service.serviceRef: the runtime input `serviceRef` has no value
+    p.yaml:28:75: pipeline.stages[0].parallel[1].stage.spec.environment.infrastructureDefinitions: the runtime input `infrastructureDefinitions` has no value
     ");
     let wrong = "
 pipeline:
@@ -227,11 +227,11 @@ pipeline:
     - stage: {identifier: z, spec: {}}
 ";
     insta::assert_snapshot!(merged(wrong).unwrap_err(), @r"
-    in.yaml:3:15: pipeline.identifier: `pipeline.identifier` is no runtime input: the pipeline fixes its value or does not have it
-    in.yaml:8:7: pipeline.variables.nobody: `pipeline.variables.nobody` is no runtime input: the pipeline fixes its value or does not have it
+    in.yaml:3:15: pipeline.identifier: `identifier` is no runtime input: its value is fixed, or there is no such field
+    in.yaml:8:7: pipeline.variables.nobody: `nobody` is no runtime input: its value is fixed, or there is no such field
     in.yaml:6:27: pipeline.variables[1].value: `9` is not allowed here; expected one of 1, 2, 3
-    in.yaml:7:28: pipeline.variables[3].value: `pipeline.variables[3].value` is no runtime input: the pipeline fixes its value or does not have it
-    in.yaml:11:7: pipeline.stages.z: `pipeline.stages.z` is no runtime input: the pipeline fixes its value or does not have it
+    in.yaml:7:28: pipeline.variables[3].value: `value` is no runtime input: its value is fixed, or there is no such field
+    in.yaml:11:7: pipeline.stages.z: `z` is no runtime input: its value is fixed, or there is no such field
     in.yaml:10:59: pipeline.stages[0].parallel[1].stage.spec.service.serviceRef: `api` is not allowed here; expected a text that matches web-?[a-z]*
     ");
     assert!(

@@ -141,7 +141,7 @@ fn entities() -> Vec<String> {
 
 fn plan_with(pipeline: &str, entities: &[String], inputs: &str) -> Result<Plan, Vec<Diagnostic>> {
     let pipeline = entity::parse("pipeline.yaml", pipeline)?;
-    let inputs = yaml::parse("inputs.yaml", inputs).map_err(|fault| vec![fault])?;
+    let inputs = yaml::parse("inputs.yaml", inputs).map_err(|fault| vec![*fault])?;
     resolve(&Request {
         pipeline: &pipeline,
         inputs: &[&inputs],
@@ -163,7 +163,43 @@ fn faults(result: Result<Plan, Vec<Diagnostic>>) -> String {
 
 #[test]
 fn a_plan_reads_like_the_run() {
-    insta::assert_snapshot!(text(&plan(PIPELINE).unwrap()), @"");
+    insta::assert_snapshot!(text(&plan(PIPELINE).unwrap()), @r#"
+    pipeline web "Web" (at most 30d)
+      variable tag = "v1"
+      variable where = "prod"
+      variable token = secret "account.token"
+      stage check "Check": Custom (at most 30d)
+        steps
+          step wait "Wait": Wait (at most 1m)
+            duration = "10s"
+          side by side
+            step lint "Lint": ShellScript (at most 10m)
+              shell = "Bash"
+              source = {"type":"Inline","spec":{"script":"echo <+pipeline.variables.tag>"}}
+              onDelegate = true
+            group probes "Probes"
+              step ping "Ping": Http (at most 10m)
+                url = "http://x"
+                method = "GET"
+      stage deploy "Deploy": Deployment of ECS (at most 30d) when nothing failed and <+pipeline.variables.tag> != ""
+        variable size = 2
+        service web (ECS)
+          variable port = 80
+          variable level = "warn"
+          artifact img (DockerRegistry) index.docker.io/acme/web:<+pipeline.variables.tag>
+          manifest task (EcsTaskDefinition) from Inline, 2 bytes
+          manifest svc (EcsServiceDefinition) from Harness, 16 bytes
+        environment prod (Production)
+          variable level = "warn"
+        infrastructure ecs (ECS) {"connectorRef":"account.aws","region":"eu-west-1","cluster":"main"}
+          connector account.aws (Aws)
+        on AllErrors: StageRollback
+        steps
+          step roll "Roll": EcsRollingDeploy (at most 10m)
+            sameAsAlreadyRunningInstances = false
+        rollback
+          step back "Back": EcsRollingRollback (at most 10m)
+    "#);
 }
 
 #[test]
@@ -186,7 +222,15 @@ fn nodes_are_called_by_their_place() {
         work.extend(inner);
     }
     ids.sort_unstable();
-    insta::assert_snapshot!(ids.join("\n"), @"");
+    insta::assert_snapshot!(ids.join("\n"), @r"
+    stages.check.spec.execution.steps.lint
+    stages.check.spec.execution.steps.probes
+    stages.check.spec.execution.steps.probes.steps.ping
+    stages.check.spec.execution.steps.wait
+    stages.check.spec.execution.steps[1]
+    stages.deploy.spec.execution.rollbackSteps.back
+    stages.deploy.spec.execution.steps.roll
+    ");
 }
 
 #[test]
@@ -234,7 +278,11 @@ fn what_is_needed_is_found_by_asking_again() {
             snapshot.put(reference, found);
         }
     }
-    insta::assert_snapshot!(rounds.join("\n"), @"");
+    insta::assert_snapshot!(rounds.join("\n"), @r"
+    service web, environment prod
+    file /svc.yaml, connector hub, infrastructureDefinition ecs
+    connector aws
+    ");
 }
 
 #[test]
@@ -243,7 +291,7 @@ fn faults_name_what_and_where() {
         (
             "serviceRef: web",
             "serviceRef: wbe",
-            "50:25: pipeline.stages[1].stage.spec.service.serviceRef: the service `wbe` does not exist in project `shop` of organization `default`",
+            "40:25: pipeline.stages[1].stage.spec.service.serviceRef: the service `wbe` does not exist in project `shop` of organization `default`",
         ),
         (
             "variables.where>",
@@ -258,7 +306,7 @@ fn faults_name_what_and_where() {
         (
             "{cluster: main}",
             "{clustr: main}",
-            "this is no runtime input",
+            "`clustr` is no runtime input: its value is fixed, or there is no such field",
         ),
         (
             "type: EcsRollingDeploy",
@@ -276,8 +324,8 @@ fn faults_name_what_and_where() {
             "the service `web` is of type ECS, the stage deploys Asg",
         ),
         (
-            "type: Wait",
-            "type: EcsRollingDeploy",
+            "type: Wait, spec: {duration: 10s}",
+            "type: EcsRollingDeploy, spec: {}",
             "belongs into a Deployment stage that deploys ECS",
         ),
         (
