@@ -1,5 +1,11 @@
 //! The account as its clients see it, in virtual time.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on panics, in its helpers too"
+)]
+
 mod breaker;
 mod durable;
 mod hostile;
