@@ -15,6 +15,12 @@ pub enum RunError {
         /// For people: what was being done, to what, why not, and what to do.
         message: String,
     },
+    /// Documents are at fault.
+    #[error("{}", crate::start::told(faults))]
+    Faulty {
+        /// Every fault, with file, line, column and what would be right.
+        faults: Vec<slipway_model::Diagnostic>,
+    },
     /// The store did not answer as hoped.
     #[error("cannot {doing}")]
     Store {
@@ -44,10 +50,16 @@ impl RunError {
         }
     }
 
+    /// Documents at fault.
+    pub fn faulty(faults: Vec<slipway_model::Diagnostic>) -> Self {
+        Self::Faulty { faults }
+    }
+
     /// The name under which it crosses borders.
     pub fn name(&self) -> ErrorName {
         match self {
             Self::Refused { name, .. } => *name,
+            Self::Faulty { .. } => ErrorName::PlanRefused,
             Self::Store { source, .. } => store_error_name(source),
             Self::Workflow { .. } => ErrorName::WorkflowUnavailable,
         }

@@ -17,6 +17,7 @@ pub mod name;
 pub mod plan_run;
 pub mod runs;
 pub mod stage;
+pub mod start;
 pub mod strategy;
 
 #[cfg(test)]

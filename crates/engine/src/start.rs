@@ -1,0 +1,283 @@
+//! The use case that accepts a run: plan it, record it, start its execution.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use slipway_model::entity;
+use slipway_model::id::{EntityId, PrincipalId, RunId, Scope};
+use slipway_model::status::Status;
+use slipway_model::{Diagnostic, Kind, Parsed, Tree, emit, inputs, yaml};
+use slipway_plan::{FILE, Found, Plan, Reference, Request, Snapshot, references, resolve};
+use slipway_store::Page;
+use slipway_store::record::RunRecord;
+
+use crate::check;
+use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
+use crate::runs::{Runs, not_started};
+use crate::stage::each_step;
+
+/// Rounds of fetching what a plan refers to; each goes one reference deeper.
+const MOST_ROUNDS: u32 = 32;
+
+/// Newest runs of a scope that are looked at for one that was recorded and not started.
+const SWEPT: usize = 100;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct StartRun {
+    /// Where the pipeline lives.
+    pub scope: Scope,
+    /// The pipeline.
+    pub pipeline: EntityId,
+    /// Runtime inputs: YAML with the root `pipeline`, as Harness takes it.
+    pub inputs_yaml: Option<String>,
+    /// Who asks.
+    pub principal: PrincipalId,
+    /// `MANUAL`, ….
+    pub trigger: String,
+}
+
+/// The steps that this version runs; the engine does not know them.
+#[derive(Clone, Copy)]
+pub struct StepTypes {
+    /// Whether steps of a type run.
+    pub runnable: fn(&str) -> bool,
+    /// Faults of the spec of a step of a type.
+    pub faults: fn(&str, &Value) -> Vec<String>,
+}
+
+/// Plans and records a run and starts its execution. The record is written first: once it is there, the run
+/// will run, even if starting fails now ([`resume_unstarted`]).
+///
+/// Fails with all faults of the pipeline at once, and `NotFound` if there is no such pipeline.
+pub async fn start_run(
+    runs: &Runs,
+    request: StartRun,
+    steps: &StepTypes,
+) -> Result<RunRecord, RunError> {
+    let (plan, yaml) = prepare(runs, &request, steps).await?;
+    let store = &runs.store;
+    let what = || format!("store the plan of pipeline {}", request.pipeline);
+    let digest = store.put_plan(&plan).await.doing(what)?;
+    let yaml = store.put_blob(yaml.as_bytes()).await.doing(what)?;
+    let inputs = match &request.inputs_yaml {
+        Some(text) => Some(store.put_blob(text.as_bytes()).await.doing(what)?),
+        None => None,
+    };
+    let sequence = store.next_sequence(&request.scope, &request.pipeline).await;
+    let run = RunRecord {
+        id: RunId::new(uuid::Uuid::now_v7().to_string()),
+        scope: request.scope.clone(),
+        pipeline: request.pipeline.clone(),
+        name: plan.name.clone(),
+        sequence: sequence.doing(|| format!("number a run of pipeline {}", request.pipeline))?,
+        status: Status::NotStarted,
+        trigger_type: request.trigger,
+        triggered_by: request.principal,
+        started_ms: runs.clock.now_ms(),
+        ended_ms: None,
+        yaml,
+        inputs,
+        plan: Some(digest),
+        failure: None,
+        abort: None,
+        tags: plan
+            .tags
+            .iter()
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect(),
+        stages: plan.groups.iter().flatten().map(not_started).collect(),
+    };
+    store
+        .create_run(&run)
+        .await
+        .doing(|| format!("record run {}", run.id))?;
+    tracing::info!(run.id = %run.id, pipeline.id = %run.pipeline, "run accepted");
+    if let Err(error) = start_execution(runs, &run.id).await {
+        tracing::warn!(run.id = %run.id, error = %error.full_text(), "run accepted, not started yet");
+    }
+    Ok(run)
+}
+
+/// The plan of a pipeline as it would run now, and its YAML with the inputs filled in.
+///
+/// Fails as [`start_run`] does.
+pub async fn prepare(
+    runs: &Runs,
+    request: &StartRun,
+    steps: &StepTypes,
+) -> Result<(Plan, String), RunError> {
+    let (scope, id) = (&request.scope, &request.pipeline);
+    let found = runs
+        .store
+        .find_entity(scope, Kind::Pipeline.key(), None, id)
+        .await;
+    let record = found
+        .doing(|| format!("read pipeline {id}"))?
+        .ok_or_else(|| {
+            RunError::refused(
+                ErrorName::NotFound,
+                format!("there is no pipeline {id} in this scope"),
+            )
+        })?;
+    let pipeline = entity::parse(id.as_str(), &record.yaml).map_err(RunError::faulty)?;
+    let given = match request
+        .inputs_yaml
+        .as_deref()
+        .filter(|text| !text.trim().is_empty())
+    {
+        Some(text) => {
+            Some(yaml::parse("inputs", text).map_err(|fault| RunError::faulty(vec![*fault]))?)
+        }
+        None => None,
+    };
+    let given: Vec<&Tree> = given.iter().collect();
+    let merged = inputs::merge(&pipeline, &given).map_err(RunError::faulty)?;
+    let plan = plan(runs, scope, &pipeline, &given, steps).await?;
+    let faults = faults(&plan, steps);
+    if let Some(first) = faults.first() {
+        let more = faults.len() - 1;
+        let more = if more == 0 {
+            String::new()
+        } else {
+            format!(" (and {more} more)")
+        };
+        let message = format!("pipeline {id} cannot be run: {first}{more}");
+        return Err(RunError::refused(ErrorName::PlanRefused, message));
+    }
+    Ok((plan, emit::to_yaml(&merged.tree)))
+}
+
+/// Fetches what the pipeline refers to, until nothing new appears, and resolves it.
+async fn plan(
+    runs: &Runs,
+    scope: &Scope,
+    pipeline: &Parsed,
+    inputs: &[&Tree],
+    steps: &StepTypes,
+) -> Result<Plan, RunError> {
+    let mut snapshot = Snapshot::default();
+    for _ in 0..MOST_ROUNDS {
+        let wanted = {
+            let request = request(scope, pipeline, inputs, steps, &snapshot);
+            snapshot.unknown(references(&request))
+        };
+        if wanted.is_empty() {
+            break;
+        }
+        for reference in wanted {
+            let found = fetch(runs, &reference).await?;
+            snapshot.put(reference, found);
+        }
+    }
+    let request = request(scope, pipeline, inputs, steps, &snapshot);
+    resolve(&request).map_err(RunError::faulty)
+}
+
+fn request<'a>(
+    scope: &'a Scope,
+    pipeline: &'a Parsed,
+    inputs: &'a [&'a Tree],
+    steps: &'a StepTypes,
+    entities: &'a Snapshot,
+) -> Request<'a> {
+    Request {
+        pipeline,
+        inputs,
+        scope,
+        entities,
+        runnable: &steps.runnable,
+        // Manifests come from the pipeline's own entities and the file store; more stores come later.
+        fetchable: &|_| false,
+    }
+}
+
+async fn fetch(runs: &Runs, reference: &Reference) -> Result<Option<Found>, RunError> {
+    let Reference {
+        scope,
+        kind,
+        parent,
+        id,
+    } = reference;
+    let found = runs
+        .store
+        .find_entity(scope, kind, parent.as_ref(), id)
+        .await;
+    let Some(record) = found.doing(|| format!("read {kind} {id}"))? else {
+        return Ok(None);
+    };
+    if *kind == FILE {
+        return Ok(Some(Found::File(record.yaml.into())));
+    }
+    let parsed = entity::parse(&format!("{kind} {id}"), &record.yaml);
+    let parsed = parsed.map_err(RunError::faulty)?;
+    Ok(Some(Found::Entity(Arc::new(parsed))))
+}
+
+/// What only the engine and the steps can find fault with.
+fn faults(plan: &Plan, steps: &StepTypes) -> Vec<String> {
+    let engine = check::check(plan).into_iter();
+    let mut faults: Vec<String> = engine
+        .map(|fault| format!("{}: {}", fault.place, fault.message))
+        .collect();
+    for stage in plan.groups.iter().flatten() {
+        for nodes in [&stage.steps, &stage.rollback_steps] {
+            each_step(nodes, &mut |step| {
+                let found = (steps.faults)(&step.step_type, &step.spec);
+                faults.extend(found.iter().map(|fault| format!("{}: {fault}", step.id)));
+            });
+        }
+    }
+    faults
+}
+
+/// Starts the execution of a recorded run. One that was started before is as good.
+async fn start_execution(runs: &Runs, run: &RunId) -> Result<(), RunError> {
+    let input = serde_json::json!({"runId": run}).to_string();
+    let started = runs
+        .workflows
+        .start_execution()
+        .state_machine_arn(&runs.pipeline_machine)
+        .name(run.as_str())
+        .input(input)
+        .send()
+        .await;
+    match started {
+        Ok(_) => Ok(()),
+        Err(error)
+            if error
+                .as_service_error()
+                .is_some_and(|e| e.is_execution_already_exists()) =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(error).doing(|| format!("start the execution of run {run}")),
+    }
+}
+
+/// Starts the newest runs of a scope that were recorded and, because of a crash or an outage, never
+/// started. Answers how many there were.
+pub async fn resume_unstarted(runs: &Runs, scope: &Scope) -> Result<usize, RunError> {
+    let newest = runs.store.list_runs(scope, None, Page::first(SWEPT)).await;
+    let newest = newest.doing(|| "list the newest runs".to_owned())?;
+    let mut resumed = 0;
+    for run in newest
+        .items
+        .iter()
+        .filter(|run| run.status == Status::NotStarted)
+    {
+        start_execution(runs, &run.id).await?;
+        resumed += 1;
+    }
+    Ok(resumed)
+}
+
+/// Faults of several documents as one text, a line each.
+pub(crate) fn told(faults: &[Diagnostic]) -> String {
+    faults
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
