@@ -116,8 +116,13 @@ impl Store {
         range.backward = true;
         let (entries, next) = self.query_page(&range, None, Some(page.limit)).await?;
         let next = next.and_then(|key| read_text(&key, SK).map(str::to_owned));
-        let runs = entries.iter().filter_map(|entry| read_text(entry, "run")).map(RunId::new);
-        let reading = runs.map(|run| async move { self.find_run(&run).await });
+        // A list of futures, not a lazy chain: closures over references make the future of callers not `Send`.
+        let mut reading = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            if let Some(run) = read_text(entry, "run").map(RunId::new) {
+                reading.push(async move { self.find_run(&run).await });
+            }
+        }
         let read: Vec<_> = stream::iter(reading).buffered(READ_AT_ONCE).collect().await;
         let mut items = Vec::with_capacity(read.len());
         for (run, entry) in read.into_iter().zip(&entries) {

@@ -10,6 +10,9 @@ use axum::Router;
 use axum::body::Body;
 use tower::ServiceExt;
 
+/// Bounds the memory of one answer: the largest value of the store, and some more.
+const LARGEST_ANSWER: usize = 96 * 1024 * 1024;
+
 /// Calls a router in the task of the caller. Nothing waits on another thread by itself, so paused time
 /// moves only when the service waits.
 #[derive(Clone)]
@@ -38,7 +41,10 @@ impl HttpConnector for InProcess {
                 Ok(response) => response,
                 Err(never) => match never {},
             };
-            let response = response.map(SdkBody::from_body_1_x);
+            let (head, body) = response.into_parts();
+            let body = axum::body::to_bytes(body, LARGEST_ANSWER).await;
+            let body = body.map_err(|error| ConnectorError::io(error.into()))?;
+            let response = axum::http::Response::from_parts(head, SdkBody::from(body));
             HttpResponse::try_from(response).map_err(|error| user(error.into()))
         })
     }

@@ -22,7 +22,7 @@ pub(super) fn open(folder: &Path, bucket: &str) -> Result<Router, OpenError> {
     let mut service = S3ServiceBuilder::new(files);
     service.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
     let service = HandleError::new(service.build(), |error: s3s::HttpError| async move {
-        (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}"))
+        (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:?}"))
     });
     Ok(Router::new().fallback_service(service))
 }
