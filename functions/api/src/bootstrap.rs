@@ -1,0 +1,81 @@
+//! What an empty store needs before anybody can use it.
+
+use slipway_clock::Clock;
+use slipway_model::entity::Kind;
+use slipway_model::id::{AccountId, EntityId, OrgId, Scope};
+use slipway_store::record::EntityRecord;
+use slipway_store::{Store, StoreError};
+
+/// Organization and project that are made first.
+const DEFAULT: &str = "default";
+
+/// What was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bootstrap {
+    /// Whether the organization is new: then this is the first start on this store.
+    pub first_start: bool,
+}
+
+/// The store could not be prepared.
+#[derive(Debug, thiserror::Error)]
+#[error("preparing the store: creating the {what} `default`")]
+pub struct BootstrapError {
+    what: &'static str,
+    #[source]
+    source: StoreError,
+}
+
+/// Makes the organization `default` with a project `default`, where they are not there yet.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn bootstrap(
+    store: &Store,
+    clock: &Clock,
+    account: &AccountId,
+) -> Result<Bootstrap, BootstrapError> {
+    let now_ms = clock.now_ms();
+    let account_scope = Scope::account(account.clone());
+    let yaml = "organization:\n  name: default\n  identifier: default\n";
+    let organization = record(account_scope, Kind::Organization, yaml, now_ms);
+    let first_start = put(store, &organization, "organization").await?;
+    let org_scope = Scope::org(account.clone(), OrgId::new(DEFAULT));
+    let yaml = "project:\n  name: default\n  identifier: default\n  orgIdentifier: default\n";
+    put(
+        store,
+        &record(org_scope, Kind::Project, yaml, now_ms),
+        "project",
+    )
+    .await?;
+    Ok(Bootstrap { first_start })
+}
+
+fn record(scope: Scope, kind: Kind, yaml: &str, now_ms: i64) -> EntityRecord {
+    EntityRecord {
+        scope,
+        kind: kind.key().to_owned(),
+        parent: None,
+        id: EntityId::new(DEFAULT),
+        name: DEFAULT.to_owned(),
+        description: None,
+        tags: Vec::new(),
+        entity_type: None,
+        yaml: yaml.to_owned(),
+        version: 0,
+        created_ms: now_ms,
+        updated_ms: now_ms,
+    }
+}
+
+/// Whether it is new.
+async fn put(
+    store: &Store,
+    record: &EntityRecord,
+    what: &'static str,
+) -> Result<bool, BootstrapError> {
+    match store.put_entity(record, None).await {
+        Ok(_) => Ok(true),
+        Err(StoreError::AlreadyExists { .. }) => Ok(false),
+        Err(source) => Err(BootstrapError { what, source }),
+    }
+}

@@ -1,0 +1,230 @@
+//! Connectors: `/ng/api/connectors`.
+
+use axum::Router;
+use axum::extract::{Extension, Path, State};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use slipway_model::entity::Kind;
+use slipway_store::record::EntityRecord;
+
+use crate::Deps;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::bundle;
+use crate::entity::{self, Filter, Place};
+use crate::envelope::success;
+use crate::error::{ApiError, ApiResult};
+use crate::page::Page;
+use crate::query::Query;
+
+/// Types that Terraform's provider can decode; it panics on any other, even inside a list.
+const DECODABLE: &[&str] = &[
+    "AppDynamics",
+    "Artifactory",
+    "Aws",
+    "AwsKms",
+    "AwsSecretManager",
+    "Azure",
+    "AzureArtifacts",
+    "AzureKeyVault",
+    "AzureRepo",
+    "Bitbucket",
+    "CEAws",
+    "CEAzure",
+    "CEK8sCluster",
+    "CustomHealth",
+    "CustomSecretManager",
+    "Datadog",
+    "DockerRegistry",
+    "Dynatrace",
+    "ElasticSearch",
+    "Gcp",
+    "GcpCloudCost",
+    "GcpKms",
+    "GcpSecretManager",
+    "Git",
+    "Github",
+    "Gitlab",
+    "HttpHelmRepo",
+    "JDBC",
+    "Jenkins",
+    "Jira",
+    "K8sCluster",
+    "NewRelic",
+    "Nexus",
+    "OciHelmRepo",
+    "PagerDuty",
+    "Pdc",
+    "Prometheus",
+    "Rancher",
+    "ServiceNow",
+    "Splunk",
+    "Spot",
+    "SumoLogic",
+    "Tas",
+    "TerraformCloud",
+    "Vault",
+];
+
+pub(crate) fn routes() -> Router<Deps> {
+    Router::new()
+        .route(
+            "/ng/api/connectors",
+            get(list_by_query).post(create).put(update),
+        )
+        .route("/ng/api/connectors/listV2", post(list))
+        .route(
+            "/ng/api/connectors/testConnection/{id}",
+            post(test_connection),
+        )
+        .route("/ng/api/connectors/{id}", get(one).delete(remove))
+}
+
+/// A connector as every answer wraps it.
+pub(crate) fn render(record: &EntityRecord) -> Value {
+    json!({
+        "connector": bundle::object(Kind::Connector, record),
+        "createdAt": record.created_ms,
+        "lastModifiedAt": record.updated_ms,
+        "status": null,
+        "activityDetails": {"lastActivityTime": record.updated_ms},
+        "harnessManaged": false,
+        "entityValidityDetails": {"valid": true, "invalidYaml": null},
+        "governanceMetadata": null,
+        "isFavorite": false,
+    })
+}
+
+fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
+    Ok(Place {
+        scope: query.scope(caller)?,
+        kind: Kind::Connector,
+        parent: None,
+        id: crate::identifier::entity(id)?,
+    })
+}
+
+fn strings(body: &Value, field: &str) -> Vec<String> {
+    let items = body.get(field).and_then(Value::as_array);
+    items
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+async fn list(
+    state: State<Deps>,
+    caller: Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    let body = body.object()?;
+    filtered(state, caller, query, &body).await
+}
+
+async fn list_by_query(state: State<Deps>, caller: Extension<Caller>, query: Query) -> ApiResult {
+    filtered(state, caller, query, &Value::Null).await
+}
+
+async fn filtered(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    body: &Value,
+) -> ApiResult {
+    let filter = Filter {
+        search: query.one("searchTerm")?.map(str::to_owned),
+        identifiers: strings(body, "connectorIdentifiers"),
+        types: strings(body, "types"),
+    };
+    let (scope, page) = (query.scope(&caller)?, Page::ng(&query)?);
+    let (found, total) = entity::list(&deps, &scope, Kind::Connector, None, &filter, page).await?;
+    Ok(success(
+        page.render(found.iter().map(render).collect(), total),
+    ))
+}
+
+async fn one(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path(id): Path<String>,
+) -> ApiResult {
+    let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
+    Ok(success(render(&record)))
+}
+
+fn draft(caller: &Caller, query: &Query, body: &Value) -> ApiResult<entity::Draft> {
+    let scope = bundle::scope(caller, query, Kind::Connector, body)?;
+    let draft = bundle::draft(scope, Kind::Connector, body, None)?;
+    check_type(draft.entity_type.as_deref())?;
+    Ok(draft)
+}
+
+/// Refuses a type that would later break the clients that list it.
+pub(crate) fn check_type(given: Option<&str>) -> ApiResult<()> {
+    let given = given.ok_or_else(|| ApiError::field("type", "must not be empty"))?;
+    match DECODABLE.contains(&given) {
+        true => Ok(()),
+        false => Err(ApiError::field(
+            "type",
+            format!("`{given}` is not a type of connector"),
+        )),
+    }
+}
+
+async fn create(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    let draft = draft(&caller, &query, &body.object()?)?;
+    let record = entity::create(&deps, &caller, draft).await?;
+    Ok(success(render(&record)))
+}
+
+async fn update(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    let draft = draft(&caller, &query, &body.object()?)?;
+    let before = entity::get(&deps, &draft.place).await?;
+    if before.entity_type != draft.entity_type {
+        return Err(ApiError::field("type", "of a connector cannot be changed"));
+    }
+    let record = entity::update(&deps, &caller, draft).await?;
+    Ok(success(render(&record)))
+}
+
+/// Says honestly that nothing was tried: clients read `UNKNOWN` as neither good nor bad.
+async fn test_connection(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path(id): Path<String>,
+) -> ApiResult {
+    entity::get(&deps, &place(&caller, &query, &id)?).await?;
+    let message = "This version does not test connections; the first run does";
+    Ok(success(json!({
+        "status": "UNKNOWN",
+        "errors": [{"reason": "not tested", "message": message, "code": 0}],
+        "errorSummary": message,
+        "testedAt": deps.clock.now_ms(),
+        "delegateId": null,
+    })))
+}
+
+async fn remove(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path(id): Path<String>,
+) -> ApiResult {
+    entity::delete(&deps, &caller, &place(&caller, &query, &id)?).await?;
+    Ok(success(Value::Bool(true)))
+}

@@ -1,0 +1,395 @@
+//! What all kinds of entities share: a draft is checked, then created, updated or both; found; listed;
+//! deleted. Controllers only translate between their wire form and this.
+
+use slipway_engine::error_name::ErrorName;
+use slipway_model::entity::{self, Kind, Parsed};
+use slipway_model::id::{EntityId, Scope};
+use slipway_store::record::EntityRecord;
+use slipway_store::{Page as StorePage, StoreError};
+
+use crate::Deps;
+use crate::auth::Caller;
+use crate::error::{ApiError, ApiResult};
+use crate::page::Page;
+use crate::scope;
+
+/// Entities of one kind in one scope that a list looks at; more are a sign of something else.
+const MOST_LISTED: usize = 20_000;
+
+/// Entities fetched from the store at a time.
+const STORE_PAGE: usize = 200;
+
+/// Where an entity is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) scope: Scope,
+    pub(crate) kind: Kind,
+    /// The environment of an infrastructure.
+    pub(crate) parent: Option<EntityId>,
+    pub(crate) id: EntityId,
+}
+
+/// An entity that passed the checks and can be stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    pub(crate) place: Place,
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) tags: Vec<(String, String)>,
+    pub(crate) entity_type: Option<String>,
+    pub(crate) yaml: String,
+}
+
+/// What storing a draft did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Created,
+    Updated,
+    Unchanged,
+}
+
+/// How people call a kind.
+pub(crate) fn noun(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Pipeline => "Pipeline",
+        Kind::Service => "Service",
+        Kind::Environment => "Environment",
+        Kind::Infrastructure => "Infrastructure Definition",
+        Kind::Connector => "Connector",
+        Kind::Secret => "Secret",
+        Kind::Organization => "Organization",
+        Kind::Project => "Project",
+        _ => "Entity",
+    }
+}
+
+impl Place {
+    /// 404 for this place.
+    pub(crate) fn not_found(&self) -> ApiError {
+        let noun = noun(self.kind);
+        let parent = self
+            .parent
+            .as_ref()
+            .map(|p| format!(" environment [{p}],"))
+            .unwrap_or_default();
+        let place = scope::describe(&self.scope);
+        ApiError::not_found(format!(
+            "{noun} with identifier [{}] in{parent} {place} not found",
+            self.id
+        ))
+    }
+}
+
+impl Draft {
+    /// A draft of a YAML text that the language accepts. Identifiers of organization and project in the
+    /// text must not contradict `scope`.
+    pub(crate) fn of_yaml(scope: Scope, kind: Kind, yaml: String) -> ApiResult<Self> {
+        let parsed = entity::parse(kind.key(), &yaml)
+            .map_err(|found| ApiError::diagnostics(ErrorName::InvalidRequest, &found))?;
+        Self::of_parsed(scope, kind, &parsed, yaml)
+    }
+
+    /// A draft of a text that was parsed before.
+    pub(crate) fn of_parsed(
+        scope: Scope,
+        kind: Kind,
+        parsed: &Parsed,
+        yaml: String,
+    ) -> ApiResult<Self> {
+        let head = &parsed.head;
+        if head.kind != kind {
+            return Err(ApiError::invalid(format!(
+                "The YAML must have the root key `{}`, not `{}`",
+                kind.key(),
+                head.kind.key()
+            )));
+        }
+        if !crate::identifier::is_valid(head.identifier.as_str()) {
+            return Err(
+                crate::identifier::check("identifier", head.identifier.as_str())
+                    .err()
+                    .unwrap_or_else(|| ApiError::field("identifier", "is not valid")),
+            );
+        }
+        agree(
+            "orgIdentifier",
+            head.org.as_ref().map(|o| o.as_str()),
+            org_of(&scope, kind),
+        )?;
+        agree(
+            "projectIdentifier",
+            head.project.as_ref().map(|p| p.as_str()),
+            project_of(&scope),
+        )?;
+        let parent = match kind {
+            Kind::Infrastructure => Some(
+                head.env_ref
+                    .clone()
+                    .ok_or_else(|| ApiError::field("environmentRef", "must not be empty"))?,
+            ),
+            _ => None,
+        };
+        Ok(Self {
+            place: Place {
+                scope,
+                kind,
+                parent,
+                id: head.identifier.clone(),
+            },
+            name: head.name.clone(),
+            description: head.description.clone(),
+            tags: head.tags.clone(),
+            entity_type: head.entity_type.clone(),
+            yaml,
+        })
+    }
+
+    fn record(self, before: Option<&EntityRecord>, now_ms: i64) -> EntityRecord {
+        EntityRecord {
+            scope: self.place.scope,
+            kind: self.place.kind.key().to_owned(),
+            parent: self.place.parent,
+            id: self.place.id,
+            name: self.name,
+            description: self.description,
+            tags: self.tags,
+            entity_type: self.entity_type,
+            yaml: self.yaml,
+            version: before.map_or(0, |b| b.version),
+            created_ms: before.map_or(now_ms, |b| b.created_ms),
+            updated_ms: now_ms,
+        }
+    }
+
+    fn equals(&self, record: &EntityRecord) -> bool {
+        self.yaml == record.yaml
+            && self.name == record.name
+            && self.description == record.description
+            && self.tags == record.tags
+            && self.entity_type == record.entity_type
+    }
+}
+
+/// An organization's own YAML may name itself; the scope that it lives in has none.
+fn org_of(scope: &Scope, kind: Kind) -> Option<Option<&str>> {
+    match kind {
+        Kind::Organization => None,
+        _ => Some(scope.org.as_ref().map(|o| o.as_str())),
+    }
+}
+
+fn project_of(scope: &Scope) -> Option<Option<&str>> {
+    Some(scope.project.as_ref().map(|p| p.as_str()))
+}
+
+fn agree(field: &str, in_yaml: Option<&str>, in_scope: Option<Option<&str>>) -> ApiResult<()> {
+    let (Some(yaml), Some(given)) = (in_yaml, in_scope) else {
+        return Ok(());
+    };
+    if given == Some(yaml) {
+        return Ok(());
+    }
+    let given = given.map_or_else(|| "names none".to_owned(), |id| format!("names `{id}`"));
+    Err(ApiError::field(
+        field,
+        format!("the YAML says `{yaml}`, the request {given}"),
+    ))
+}
+
+/// The entity, or 404.
+pub(crate) async fn get(deps: &Deps, place: &Place) -> ApiResult<EntityRecord> {
+    find(deps, place).await?.ok_or_else(|| place.not_found())
+}
+
+/// The entity, if it is there.
+pub(crate) async fn find(deps: &Deps, place: &Place) -> ApiResult<Option<EntityRecord>> {
+    let Place {
+        scope,
+        kind,
+        parent,
+        id,
+    } = place;
+    Ok(deps
+        .store
+        .find_entity(scope, kind.key(), parent.as_ref(), id)
+        .await?)
+}
+
+/// Stores a new entity; 400 `DUPLICATE_FIELD` when it is there already.
+pub(crate) async fn create(deps: &Deps, caller: &Caller, draft: Draft) -> ApiResult<EntityRecord> {
+    check_parents(deps, &draft.place).await?;
+    let place = draft.place.clone();
+    let record = draft.record(None, deps.clock.now_ms());
+    match deps.store.put_entity(&record, None).await {
+        Ok(stored) => {
+            audit(caller, "created", &place);
+            Ok(stored)
+        }
+        Err(StoreError::AlreadyExists { .. }) => Err(duplicate(&place)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn duplicate(place: &Place) -> ApiError {
+    let noun = noun(place.kind);
+    let scope = scope::describe(&place.scope);
+    let message = format!(
+        "{noun} with identifier [{}] in {scope} already exists",
+        place.id
+    );
+    ApiError::new(ErrorName::AlreadyExists, message)
+}
+
+/// Stores a new version of an entity that is there.
+pub(crate) async fn update(deps: &Deps, caller: &Caller, draft: Draft) -> ApiResult<EntityRecord> {
+    let before = get(deps, &draft.place).await?;
+    replace(deps, caller, draft, &before)
+        .await
+        .map(|(record, _)| record)
+}
+
+/// Creates or updates.
+pub(crate) async fn upsert(
+    deps: &Deps,
+    caller: &Caller,
+    draft: Draft,
+) -> ApiResult<(EntityRecord, Change)> {
+    match find(deps, &draft.place).await? {
+        Some(before) => replace(deps, caller, draft, &before).await,
+        None => create(deps, caller, draft)
+            .await
+            .map(|record| (record, Change::Created)),
+    }
+}
+
+async fn replace(
+    deps: &Deps,
+    caller: &Caller,
+    draft: Draft,
+    before: &EntityRecord,
+) -> ApiResult<(EntityRecord, Change)> {
+    if draft.equals(before) {
+        return Ok((before.clone(), Change::Unchanged));
+    }
+    let place = draft.place.clone();
+    let record = draft.record(Some(before), deps.clock.now_ms());
+    let stored = deps.store.put_entity(&record, Some(before.version)).await?;
+    audit(caller, "updated", &place);
+    Ok((stored, Change::Updated))
+}
+
+/// Deletes an entity; 404 when it is not there.
+pub(crate) async fn delete(deps: &Deps, caller: &Caller, place: &Place) -> ApiResult<()> {
+    let before = get(deps, place).await?;
+    let Place {
+        scope,
+        kind,
+        parent,
+        id,
+    } = place;
+    deps.store
+        .delete_entity(scope, kind.key(), parent.as_ref(), id, Some(before.version))
+        .await?;
+    audit(caller, "deleted", place);
+    Ok(())
+}
+
+async fn check_parents(deps: &Deps, place: &Place) -> ApiResult<()> {
+    scope::check_exists(deps, &place.scope).await?;
+    if let (Kind::Infrastructure, Some(environment)) = (place.kind, &place.parent) {
+        let (scope, id) = place.scope.resolve(environment.as_str());
+        get(
+            deps,
+            &Place {
+                scope,
+                kind: Kind::Environment,
+                parent: None,
+                id,
+            },
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+/// One line for each change: who, what, where.
+fn audit(caller: &Caller, action: &str, place: &Place) {
+    tracing::info!(
+        target: "slipway::audit",
+        principal = %caller.principal,
+        token.id = %caller.token.id,
+        account = %caller.account,
+        scope = %scope::describe(&place.scope),
+        kind = place.kind.key(),
+        identifier = %place.id,
+        action,
+        "{} {} `{}`", caller.principal, action, place.id
+    );
+}
+
+/// What a list leaves out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filter {
+    /// Part of the name or identifier, in any case.
+    pub(crate) search: Option<String>,
+    /// Only these identifiers, unless empty.
+    pub(crate) identifiers: Vec<String>,
+    /// Only these types, unless empty.
+    pub(crate) types: Vec<String>,
+}
+
+impl Filter {
+    fn keeps(&self, record: &EntityRecord) -> bool {
+        let id = record.id.as_str();
+        let found = self.search.as_ref().is_none_or(|text| {
+            let text = text.to_lowercase();
+            id.to_lowercase().contains(&text) || record.name.to_lowercase().contains(&text)
+        });
+        let listed =
+            |list: &[String], value: &str| list.is_empty() || list.iter().any(|v| v == value);
+        found
+            && listed(&self.identifiers, id)
+            && listed(
+                &self.types,
+                record.entity_type.as_deref().unwrap_or_default(),
+            )
+    }
+}
+
+/// The entities of a page, and how many there are in all.
+pub(crate) async fn list(
+    deps: &Deps,
+    scope: &Scope,
+    kind: Kind,
+    parent: Option<&EntityId>,
+    filter: &Filter,
+    page: Page,
+) -> ApiResult<(Vec<EntityRecord>, usize)> {
+    let mut after = None;
+    let (mut kept, mut total, mut seen) = (Vec::new(), 0, 0);
+    loop {
+        let part = StorePage {
+            limit: STORE_PAGE,
+            after,
+        };
+        let listing = deps
+            .store
+            .list_entities(scope, kind.key(), parent, part)
+            .await?;
+        seen += listing.items.len();
+        for record in listing
+            .items
+            .into_iter()
+            .filter(|record| filter.keeps(record))
+        {
+            if total >= page.start() && kept.len() < page.size {
+                kept.push(record);
+            }
+            total += 1;
+        }
+        after = listing.next;
+        if after.is_none() || seen >= MOST_LISTED {
+            return Ok((kept, total));
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! The graph of a run (`executionGraph` of the v2 detail): the tree that the clients draw and follow.
+//!
+//! `children` holds the first of a sequence, `nextIds` what comes after; a parallel block has all of its
+//! branches as children. Clients decode strictly: numbers are numbers, `failureInfo` is an object or
+//! null, and log keys and units are lists of strings.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+use slipway_expr::secret::SecretText;
+use slipway_model::id::{NodeId, StageId};
+use slipway_model::status::Status;
+use slipway_plan::{Node, Plan, StagePlan, StepPlan};
+use slipway_store::record::{NodeRecord, RunRecord, StageSummary, UnitRecord};
+
+use super::node::{LogPlace, id, log_places, run_key, unit_key};
+use super::summary::{failure_info, stages};
+
+/// Unique id of a stage in the graph.
+pub(crate) fn stage_uuid(stage: &StageId) -> String {
+    format!("stages.{stage}")
+}
+
+/// What several things side by side come to: the worst of the ended, or that something still goes on.
+pub(crate) fn worst(statuses: impl IntoIterator<Item = Status>) -> Status {
+    let all: Vec<Status> = statuses.into_iter().collect();
+    if all.iter().all(|status| *status == Status::NotStarted) {
+        return Status::NotStarted;
+    }
+    if all.iter().any(|status| !status.is_final()) {
+        return Status::Running;
+    }
+    let bad = all.iter().find(|status| !status.is_good());
+    bad.copied().unwrap_or(Status::Success)
+}
+
+/// Builds one graph.
+pub(crate) struct Builder<'a> {
+    run: &'a RunRecord,
+    plan: Option<&'a Plan>,
+    records: HashMap<&'a NodeId, &'a NodeRecord>,
+    logs: HashMap<NodeId, String>,
+    nodes: Map<String, Value>,
+    edges: Map<String, Value>,
+}
+
+impl<'a> Builder<'a> {
+    /// A builder for a run, its plan once it has one, and the nodes that have begun.
+    pub(crate) fn new(
+        run: &'a RunRecord,
+        plan: Option<&'a Plan>,
+        records: &'a [NodeRecord],
+    ) -> Self {
+        let mut newest: HashMap<&NodeId, &NodeRecord> = HashMap::new();
+        for record in records {
+            let known = newest.entry(&record.id).or_insert(record);
+            if record.attempt > known.attempt {
+                *known = record;
+            }
+        }
+        let base = run_key(run);
+        let places = plan.map(log_places).unwrap_or_default();
+        let logs = places
+            .into_iter()
+            .map(|LogPlace { node, path, .. }| (node, format!("{base}/{path}")))
+            .collect();
+        Self {
+            run,
+            plan,
+            records: newest,
+            logs,
+            nodes: Map::new(),
+            edges: Map::new(),
+        }
+    }
+
+    /// The whole graph.
+    pub(crate) fn whole(mut self) -> Value {
+        let groups = stages(self.run, self.plan);
+        let chain: Vec<String> = groups
+            .iter()
+            .enumerate()
+            .map(|(index, group)| self.stage_group(index, group))
+            .collect();
+        self.chain(&chain);
+        let ended = (self.run.started_ms, self.run.ended_ms);
+        let mut root = self.section("pipeline", "PIPELINE_SECTION", self.run.status, ended);
+        root["name"] = self.run.name.as_str().into();
+        root["logBaseKey"] = run_key(self.run).into();
+        root["failureInfo"] = failure_info(self.run.failure.as_ref());
+        self.add("pipeline", root, &["stages".to_owned()]);
+        let section = self.section("stages", "STAGES_STEP", self.run.status, ended);
+        let first: Vec<String> = chain.into_iter().take(1).collect();
+        self.add("stages", section, &first);
+        self.finish("pipeline")
+    }
+
+    /// The graph of one stage, which is its root.
+    pub(crate) fn of_stage(mut self, stage: &StageSummary) -> Value {
+        let root = self.stage(stage);
+        self.finish(&root)
+    }
+
+    fn finish(self, root: &str) -> Value {
+        json!({
+            "rootNodeId": root,
+            "representationStrategy": "camelCase",
+            "nodeMap": self.nodes,
+            "nodeAdjacencyListMap": self.edges,
+        })
+    }
+
+    fn add(&mut self, uuid: &str, node: Value, children: &[String]) {
+        self.nodes.insert(uuid.to_owned(), node);
+        let edges = self.edges.entry(uuid.to_owned());
+        let edges = edges.or_insert_with(|| json!({"children": [], "nextIds": []}));
+        edges["children"] = json!(children);
+    }
+
+    /// Each follows the one before it.
+    fn chain(&mut self, uuids: &[String]) {
+        for pair in uuids.windows(2) {
+            let edges = self.edges.entry(pair[0].clone());
+            let edges = edges.or_insert_with(|| json!({"children": [], "nextIds": []}));
+            edges["nextIds"] = json!([pair[1]]);
+        }
+    }
+
+    fn stage_group(&mut self, index: usize, group: &[StageSummary]) -> String {
+        if let [stage] = group {
+            return self.stage(stage);
+        }
+        let children: Vec<String> = group.iter().map(|stage| self.stage(stage)).collect();
+        let uuid = format!("stages.parallel{index}");
+        let status = worst(group.iter().map(|stage| stage.status));
+        let node = blank(
+            &uuid,
+            &format!("parallel{index}"),
+            "pipeline.stages",
+            "NG_FORK",
+            status,
+        );
+        self.add(&uuid, node, &children);
+        uuid
+    }
+
+    fn stage(&mut self, summary: &StageSummary) -> String {
+        let uuid = stage_uuid(&summary.id);
+        let step_type = match summary.stage_type.as_str() {
+            "Deployment" => "DEPLOYMENT_STAGE_STEP",
+            "Approval" => "APPROVAL_STAGE",
+            _ => "CUSTOM_STAGE",
+        };
+        let fqn = format!("pipeline.stages.{}", summary.id);
+        let mut node = blank(&uuid, summary.id.as_str(), &fqn, step_type, summary.status);
+        node["name"] = summary.name.as_str().into();
+        node["startTs"] = summary.started_ms.into();
+        node["endTs"] = summary.ended_ms.into();
+        node["failureInfo"] = failure_info(summary.failure.as_ref());
+        let plan = self.plan.and_then(|plan| {
+            plan.groups
+                .iter()
+                .flatten()
+                .find(|stage| stage.id == summary.id)
+        });
+        let children: Vec<String> = plan
+            .map(|stage| self.execution(stage, summary))
+            .into_iter()
+            .collect();
+        self.add(&uuid, node, &children);
+        uuid
+    }
+
+    /// The steps of a stage, and its rollback steps once one of them has begun.
+    fn execution(&mut self, stage: &StagePlan, summary: &StageSummary) -> String {
+        let uuid = format!("stages.{}.spec.execution", stage.id);
+        let chain = self.sequence(&stage.steps);
+        let times = (summary.started_ms, summary.ended_ms);
+        let node = self.part(&uuid, "Execution", summary.status, times);
+        self.add(&uuid, node, &chain.into_iter().take(1).collect::<Vec<_>>());
+        if self.has_begun(&stage.rollback_steps) {
+            let rollback = format!("{uuid}.rollbackSteps");
+            let chain = self.sequence(&stage.rollback_steps);
+            let status = worst(stage.rollback_steps.iter().map(|node| self.status(node)));
+            let node = self.part(&rollback, "Rollback", status, times);
+            self.add(
+                &rollback,
+                node,
+                &chain.into_iter().take(1).collect::<Vec<_>>(),
+            );
+            self.chain(&[uuid.clone(), rollback]);
+        }
+        uuid
+    }
+
+    fn has_begun(&self, nodes: &[Node]) -> bool {
+        nodes
+            .iter()
+            .any(|node| self.status(node) != Status::NotStarted)
+    }
+
+    fn status(&self, node: &Node) -> Status {
+        if let Some(record) = self.records.get(id(node)) {
+            return record.status;
+        }
+        match node {
+            Node::Step(_) => Status::NotStarted,
+            Node::Group(group) => worst(group.nodes.iter().map(|node| self.status(node))),
+            Node::Parallel(block) => worst(block.branches.iter().map(|node| self.status(node))),
+        }
+    }
+
+    fn sequence(&mut self, nodes: &[Node]) -> Vec<String> {
+        let chain: Vec<String> = nodes.iter().map(|node| self.node(node)).collect();
+        self.chain(&chain);
+        chain
+    }
+
+    fn node(&mut self, node: &Node) -> String {
+        let uuid = id(node).to_string();
+        let status = self.status(node);
+        let record = self.records.get(id(node)).copied();
+        match node {
+            Node::Step(step) => {
+                let rendered = self.step(step, record);
+                self.add(&uuid, rendered, &[]);
+            }
+            Node::Group(group) => {
+                let chain = self.sequence(&group.nodes);
+                let mut rendered = self.container(&uuid, "STEP_GROUP", status, record);
+                rendered["identifier"] = group.identifier.as_str().into();
+                rendered["name"] = group.name.as_str().into();
+                self.add(
+                    &uuid,
+                    rendered,
+                    &chain.into_iter().take(1).collect::<Vec<_>>(),
+                );
+            }
+            Node::Parallel(block) => {
+                let all: Vec<String> = block.branches.iter().map(|node| self.node(node)).collect();
+                let rendered = self.container(&uuid, "NG_FORK", status, record);
+                self.add(&uuid, rendered, &all);
+            }
+        }
+        uuid
+    }
+
+    fn container(
+        &self,
+        uuid: &str,
+        step_type: &str,
+        status: Status,
+        record: Option<&NodeRecord>,
+    ) -> Value {
+        let mut node = blank(
+            uuid,
+            "parallel",
+            &format!("pipeline.{uuid}"),
+            step_type,
+            status,
+        );
+        if let Some(record) = record {
+            node["startTs"] = record.started_ms.into();
+            node["endTs"] = record.ended_ms.into();
+            node["failureInfo"] = failure_info(record.failure.as_ref());
+        }
+        node
+    }
+
+    fn step(&self, step: &StepPlan, record: Option<&NodeRecord>) -> Value {
+        let uuid = step.id.as_str();
+        let status = record.map_or(Status::NotStarted, |record| record.status);
+        let fqn = format!("pipeline.{uuid}");
+        let mut node = blank(
+            uuid,
+            step.identifier.as_str(),
+            &fqn,
+            &step.step_type,
+            status,
+        );
+        node["name"] = step.name.as_str().into();
+        let spec = record.map_or(&step.spec, |record| &record.spec);
+        node["stepParameters"] = json!({
+            "identifier": step.identifier.as_str(),
+            "name": step.name,
+            "type": step.step_type,
+            "timeout": format!("{}s", step.timeout.as_secs()),
+            "spec": shown(spec),
+        });
+        let Some(record) = record else { return node };
+        node["startTs"] = record.started_ms.into();
+        node["endTs"] = record.ended_ms.into();
+        node["failureInfo"] = failure_info(record.failure.as_ref());
+        if record.outputs.is_object() {
+            node["outcomes"] = shown(&record.outputs);
+        }
+        node["unitProgresses"] = record.units.iter().map(unit_progress).collect();
+        if let Some(base) = self.logs.get(&step.id).filter(|_| !record.units.is_empty()) {
+            node["logBaseKey"] = base.as_str().into();
+            node["executableResponses"] = json!([{"task": task(record, base)}]);
+        }
+        if let Some(name) = &record.delegate {
+            node["delegateInfoList"] = json!([{
+                "id": name, "name": name, "taskId": task_id(record), "taskName": step.name,
+            }]);
+        }
+        node
+    }
+
+    fn section(
+        &self,
+        uuid: &str,
+        step_type: &str,
+        status: Status,
+        (started, ended): (i64, Option<i64>),
+    ) -> Value {
+        let fqn = if uuid == "pipeline" {
+            "pipeline"
+        } else {
+            "pipeline.stages"
+        };
+        let mut node = blank(uuid, uuid, fqn, step_type, status);
+        node["startTs"] = started.into();
+        node["endTs"] = ended.into();
+        node
+    }
+
+    fn part(
+        &self,
+        uuid: &str,
+        name: &str,
+        status: Status,
+        (started, ended): (Option<i64>, Option<i64>),
+    ) -> Value {
+        let identifier = uuid.rsplit('.').next().unwrap_or(uuid);
+        let mut node = blank(
+            uuid,
+            identifier,
+            &format!("pipeline.{uuid}"),
+            "NG_EXECUTION",
+            status,
+        );
+        node["name"] = name.into();
+        node["startTs"] = started.into();
+        node["endTs"] = ended.into();
+        node
+    }
+}
+
+/// A node that has not begun.
+fn blank(uuid: &str, identifier: &str, fqn: &str, step_type: &str, status: Status) -> Value {
+    json!({
+        "uuid": uuid,
+        "setupId": uuid,
+        "name": identifier,
+        "identifier": identifier,
+        "baseFqn": fqn,
+        "stepType": step_type,
+        "status": status,
+        "startTs": null,
+        "endTs": null,
+        "failureInfo": null,
+        "logBaseKey": "",
+        "executableResponses": [],
+        "unitProgresses": [],
+        "delegateInfoList": [],
+        "interruptHistories": [],
+        "outcomes": {},
+        "stepDetails": {},
+        "stepParameters": {},
+        "skipInfo": null,
+        "nodeRunInfo": null,
+    })
+}
+
+fn task_id(record: &NodeRecord) -> String {
+    format!("{}.{}.{}", record.run, record.id, record.attempt)
+}
+
+fn task(record: &NodeRecord, base: &str) -> Value {
+    let keys: Vec<String> = record
+        .units
+        .iter()
+        .map(|unit| unit_key(base, &unit.name))
+        .collect();
+    let units: Vec<&str> = record.units.iter().map(|unit| unit.name.as_str()).collect();
+    json!({
+        "taskId": task_id(record),
+        "taskName": record.name,
+        "taskCategory": "UNKNOWN_CATEGORY",
+        "logKeys": keys,
+        "units": units,
+    })
+}
+
+fn unit_progress(unit: &UnitRecord) -> Value {
+    json!({
+        "unitName": unit.name,
+        "status": unit.status,
+        "startTime": unit.started_ms.to_string(),
+        "endTime": unit.ended_ms.map(|ms| ms.to_string()),
+    })
+}
+
+/// A stored value with its references to secrets spelt as expressions.
+fn shown(value: &Value) -> Value {
+    match value {
+        Value::String(text) => SecretText::decode(text).to_string().into(),
+        Value::Array(items) => items.iter().map(shown).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| (key.clone(), shown(value)))
+            .collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,199 @@
+//! Lists and details of runs: `/pipeline/api/pipelines/execution`.
+
+use axum::Router;
+use axum::extract::{Extension, Path, State};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use slipway_model::id::EntityId;
+use slipway_plan::Plan;
+use slipway_store::Page as StorePage;
+use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
+
+use super::graph::Builder;
+use super::{find, plan, summary};
+use crate::Deps;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::envelope::success;
+use crate::error::{ApiError, ApiResult};
+use crate::page::Page;
+use crate::query::Query;
+
+/// Runs that a list looks at: what lies further back is found by asking for one pipeline or status.
+const MOST_LISTED: usize = 20_000;
+
+/// Runs fetched from the store at a time.
+const STORE_PAGE: usize = 100;
+
+pub(crate) fn routes() -> Router<Deps> {
+    Router::new()
+        .route("/pipeline/api/pipelines/execution/summary", post(list))
+        .route("/pipeline/api/pipelines/execution/v2/{id}", get(detail))
+        .route("/pipeline/api/pipelines/execution/{id}", get(detail))
+        .route(
+            "/pipeline/api/pipelines/execution/{id}/inputsetV2",
+            get(inputs),
+        )
+}
+
+/// What a list of runs leaves out.
+struct Filter {
+    pipeline: Option<EntityId>,
+    statuses: Vec<String>,
+    search: Option<String>,
+    mine: Option<String>,
+}
+
+impl Filter {
+    fn of(query: &Query, caller: &Caller, body: &Value) -> ApiResult<Self> {
+        let listed = |field: &str| -> Vec<String> {
+            let items = body.get(field).and_then(Value::as_array);
+            items
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect()
+        };
+        let pipeline = match query.one("pipelineIdentifier")? {
+            Some(id) => Some(crate::identifier::entity(id)?),
+            None => None,
+        };
+        let mut statuses = listed("status");
+        statuses.extend(query.all("status").map(str::to_owned));
+        let mine = query.one("myDeployments")? == Some("true");
+        Ok(Self {
+            pipeline,
+            statuses,
+            search: query.one("searchTerm")?.map(str::to_lowercase),
+            mine: mine.then(|| caller.principal.to_string()),
+        })
+    }
+
+    fn keeps(&self, run: &RunRecord) -> bool {
+        let status = format!("{:?}", run.status);
+        let found = |text: &String| {
+            run.pipeline.as_str().to_lowercase().contains(text)
+                || run.name.to_lowercase().contains(text)
+                || run.id.as_str() == text
+        };
+        (self.statuses.is_empty() || self.statuses.contains(&status))
+            && self.search.as_ref().is_none_or(found)
+            && self
+                .mine
+                .as_ref()
+                .is_none_or(|who| run.triggered_by.as_str() == who)
+    }
+}
+
+async fn list(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    let scope = query.project_scope(&caller)?;
+    let filter = Filter::of(&query, &caller, &body.object()?)?;
+    let page = Page::ng(&query)?;
+    let (mut content, mut total, mut seen, mut after) = (Vec::new(), 0, 0, None);
+    loop {
+        let part = StorePage {
+            limit: STORE_PAGE,
+            after,
+        };
+        let listing = deps
+            .store
+            .list_runs(&scope, filter.pipeline.as_ref(), part)
+            .await?;
+        seen += listing.items.len();
+        for run in listing.items.iter().filter(|run| filter.keeps(run)) {
+            if total >= page.start() && content.len() < page.size {
+                content.push(summary::render(run, None));
+            }
+            total += 1;
+        }
+        after = listing.next;
+        if after.is_none() || seen >= MOST_LISTED {
+            return Ok(success(page.render(content, total)));
+        }
+    }
+}
+
+async fn detail(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path(id): Path<String>,
+) -> ApiResult {
+    let run = find(&deps, &caller, &query, &id).await?;
+    let plan = plan(&deps, &run).await?;
+    let nodes = deps.store.show_nodes(&run.id).await?;
+    let graph = graph(&run, plan.as_deref(), &nodes, &query)?;
+    Ok(success(json!({
+        "pipelineExecutionSummary": summary::render(&run, plan.as_deref()),
+        "executionGraph": graph,
+    })))
+}
+
+/// The whole graph when asked for, else that of one stage: the one that is named, or the one that a
+/// person would look at first.
+fn graph(
+    run: &RunRecord,
+    plan: Option<&Plan>,
+    nodes: &[NodeRecord],
+    query: &Query,
+) -> ApiResult<Value> {
+    let builder = Builder::new(run, plan, nodes);
+    if query.one("renderFullBottomGraph")? == Some("true") {
+        return Ok(builder.whole());
+    }
+    let stages: Vec<StageSummary> = summary::stages(run, plan).into_iter().flatten().collect();
+    let chosen = match query.one("stageNodeId")? {
+        Some(wanted) => Some(
+            stages
+                .iter()
+                .find(|stage| stage.id.as_str() == wanted)
+                .ok_or_else(|| ApiError::not_found(format!("The run has no stage [{wanted}]")))?,
+        ),
+        None => first_to_look_at(&stages),
+    };
+    Ok(chosen.map_or(Value::Null, |stage| builder.of_stage(stage)))
+}
+
+fn first_to_look_at(stages: &[StageSummary]) -> Option<&StageSummary> {
+    let bad = |stage: &&StageSummary| stage.status.is_final() && !stage.status.is_good();
+    let begun = |stage: &&StageSummary| stage.started_ms.is_some();
+    stages
+        .iter()
+        .find(bad)
+        .or_else(|| stages.iter().rev().find(begun))
+        .or(stages.first())
+}
+
+async fn inputs(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path(id): Path<String>,
+) -> ApiResult {
+    let run = find(&deps, &caller, &query, &id).await?;
+    let given = match &run.inputs {
+        Some(digest) => Some(text(deps.store.get_blob(digest).await?)?),
+        None => None,
+    };
+    let resolved = text(deps.store.get_blob(&run.yaml).await?)?;
+    Ok(success(json!({
+        "inputSetYaml": given,
+        "inputSetTemplateYaml": given,
+        "resolvedYaml": resolved,
+        "inputSetDetails": [],
+        "inputSetBranchName": null,
+    })))
+}
+
+fn text(blob: Vec<u8>) -> ApiResult<String> {
+    String::from_utf8(blob).map_err(|_| {
+        let name = slipway_engine::error_name::ErrorName::StoreUnreadable;
+        ApiError::new(name, "A stored document is not text")
+    })
+}

@@ -1,0 +1,229 @@
+//! The summary of a run: what lists show, and the overview of its stages.
+
+use serde_json::{Map, Value, json};
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::Plan;
+use slipway_store::record::{RunRecord, StageSummary};
+
+use crate::wire::{self, tags_list};
+
+/// The internal upper-case spelling, which only the answer to an execute request uses.
+pub(crate) fn internal(status: Status) -> &'static str {
+    match status {
+        Status::NotStarted => "NOT_STARTED",
+        Status::Queued => "QUEUED",
+        Status::Running => "RUNNING",
+        Status::AsyncWaiting => "ASYNC_WAITING",
+        Status::TimedWaiting => "TIMED_WAITING",
+        Status::ResourceWaiting => "RESOURCE_WAITING",
+        Status::InterventionWaiting => "INTERVENTION_WAITING",
+        Status::ApprovalWaiting => "APPROVAL_WAITING",
+        Status::InputWaiting => "INPUT_WAITING",
+        Status::Paused => "PAUSED",
+        Status::Discontinuing => "DISCONTINUING",
+        Status::Success => "SUCCEEDED",
+        Status::IgnoreFailed => "IGNORE_FAILED",
+        Status::Skipped => "SKIPPED",
+        Status::Failed => "FAILED",
+        Status::Errored => "ERRORED",
+        Status::Aborted => "ABORTED",
+        Status::AbortedByFreeze => "ABORTED_BY_FREEZE",
+        Status::Expired => "EXPIRED",
+        Status::ApprovalRejected => "APPROVAL_REJECTED",
+    }
+}
+
+/// `failureInfo`: an object, or null. What was left behind is part of the message, where everybody sees it.
+pub(crate) fn failure_info(failure: Option<&Failure>) -> Value {
+    let Some(failure) = failure else {
+        return Value::Null;
+    };
+    json!({
+        "message": failure_message(failure),
+        "failureTypeList": [failure_type(failure.error)],
+        "responseMessages": [],
+    })
+}
+
+fn failure_message(failure: &Failure) -> String {
+    match &failure.left_behind {
+        Some(left) => format!("{} Left behind: {left}", failure.message),
+        None => failure.message.clone(),
+    }
+}
+
+fn failure_type(error: ErrorType) -> &'static str {
+    match error {
+        ErrorType::Authentication => "AUTHENTICATION_ERROR",
+        ErrorType::Authorization => "AUTHORIZATION_ERROR",
+        ErrorType::Connectivity => "CONNECTIVITY_ERROR",
+        ErrorType::DelegateProvisioning => "DELEGATE_PROVISIONING_ERROR",
+        ErrorType::DelegateRestart => "DELEGATE_RESTART",
+        ErrorType::Timeout => "TIMEOUT_ERROR",
+        ErrorType::Verification => "VERIFICATION_ERROR",
+        ErrorType::PolicyEvaluationFailure => "POLICY_EVALUATION_FAILURE",
+        ErrorType::InputTimeoutError => "INPUT_TIMEOUT_FAILURE",
+        ErrorType::ApprovalRejection => "APPROVAL_REJECTION",
+        ErrorType::UserMarkedFailure => "USER_MARKED_FAILURE",
+        ErrorType::Unknown => "UNKNOWN_ERROR",
+    }
+}
+
+/// Who or what started a run.
+pub(crate) fn trigger_info(run: &RunRecord) -> Value {
+    json!({
+        "triggerType": run.trigger_type,
+        "triggeredBy": {
+            "uuid": run.triggered_by.as_str(),
+            "identifier": run.triggered_by.as_str(),
+            "extraInfo": {"email": crate::user::email(&run.triggered_by)},
+        },
+        "isRerun": false,
+    })
+}
+
+/// The summary of a run; with its plan, stages that run side by side are shown so.
+pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
+    let stages = stages(run, plan);
+    let count = |keep: fn(Status) -> bool| {
+        stages
+            .iter()
+            .flatten()
+            .filter(|stage| keep(stage.status))
+            .count()
+    };
+    let failed = |status: Status| status.is_final() && !status.is_good();
+    let running = |status: Status| {
+        !status.is_final() && !matches!(status, Status::NotStarted | Status::Queued)
+    };
+    let (starting, layout) = layout(&stages);
+    let error = run.failure.as_ref().map(failure_message);
+    json!({
+        "planExecutionId": run.id.as_str(),
+        "pipelineIdentifier": run.pipeline.as_str(),
+        "orgIdentifier": wire::org(&run.scope),
+        "projectIdentifier": wire::project(&run.scope),
+        "name": run.name,
+        "status": run.status,
+        "runSequence": run.sequence,
+        "startTs": run.started_ms,
+        "endTs": run.ended_ms,
+        "createdAt": run.started_ms,
+        "tags": tags_list(&run.tags),
+        "modules": ["cd"],
+        "moduleInfo": {"cd": {}},
+        "executionTriggerInfo": trigger_info(run),
+        "failureInfo": failure_info(run.failure.as_ref()),
+        "executionErrorInfo": error.map(|message| json!({"message": message})),
+        "governanceMetadata": null,
+        "startingNodeId": starting,
+        "layoutNodeMap": layout,
+        "successfulStagesCount": count(Status::is_good),
+        "failedStagesCount": count(failed),
+        "runningStagesCount": count(running),
+        "totalStagesCount": stages.iter().flatten().count(),
+        "canRetry": false,
+        "showRetryHistory": false,
+        "gitDetails": null,
+        "stagesExecution": false,
+        "stagesExecuted": [],
+        "allowStageExecutions": false,
+        "shouldUseSimplifiedKey": true,
+        "executionInputConfigured": false,
+        "parentStageInfo": null,
+        "storeType": "INLINE",
+    })
+}
+
+/// Stages in the groups of the plan, as far as they are known; each in a group of its own without one.
+pub(crate) fn stages(run: &RunRecord, plan: Option<&Plan>) -> Vec<Vec<StageSummary>> {
+    let Some(plan) = plan else {
+        return run.stages.iter().map(|stage| vec![stage.clone()]).collect();
+    };
+    let seen = |id| run.stages.iter().find(|stage| stage.id == id).cloned();
+    let groups = plan.groups.iter().map(|group| {
+        group
+            .iter()
+            .map(|stage| {
+                seen(stage.id.clone()).unwrap_or_else(|| StageSummary {
+                    id: stage.id.clone(),
+                    name: stage.name.clone(),
+                    stage_type: stage.stage_type.clone(),
+                    status: Status::NotStarted,
+                    started_ms: None,
+                    ended_ms: None,
+                    failure: None,
+                    rolled_back: false,
+                })
+            })
+            .collect()
+    });
+    groups.collect()
+}
+
+/// The key of a stage in the overview.
+fn layout_id(stage: &StageSummary) -> String {
+    stage.id.to_string()
+}
+
+/// The key of a group in the overview: that of its stage, or a node of its own for several.
+fn group_id(index: usize, group: &[StageSummary]) -> String {
+    match group {
+        [stage] => layout_id(stage),
+        _ => format!("parallel{index}"),
+    }
+}
+
+fn layout(groups: &[Vec<StageSummary>]) -> (Option<String>, Map<String, Value>) {
+    let ids: Vec<String> = groups
+        .iter()
+        .enumerate()
+        .map(|(index, group)| group_id(index, group))
+        .collect();
+    let mut map = Map::new();
+    for (index, group) in groups.iter().enumerate() {
+        let next: Vec<&String> = ids.get(index + 1).into_iter().collect();
+        if let [stage] = group.as_slice() {
+            map.insert(layout_id(stage), layout_stage(stage, json!(next)));
+            continue;
+        }
+        let children: Vec<String> = group.iter().map(layout_id).collect();
+        let status = crate::execution::graph::worst(group.iter().map(|stage| stage.status));
+        let parallel = json!({
+            "nodeType": "parallel",
+            "nodeGroup": "PARALLEL",
+            "nodeIdentifier": ids[index],
+            "name": ids[index],
+            "nodeUuid": ids[index],
+            "nodeExecutionId": ids[index],
+            "status": status,
+            "module": "cd",
+            "moduleInfo": {},
+            "edgeLayoutList": {"currentNodeChildren": children, "nextIds": next},
+        });
+        map.insert(ids[index].clone(), parallel);
+        for stage in group {
+            map.insert(layout_id(stage), layout_stage(stage, json!([])));
+        }
+    }
+    (ids.first().cloned(), map)
+}
+
+fn layout_stage(stage: &StageSummary, next: Value) -> Value {
+    json!({
+        "nodeType": stage.stage_type,
+        "nodeGroup": "STAGE",
+        "nodeIdentifier": stage.id.as_str(),
+        "name": stage.name,
+        "nodeUuid": layout_id(stage),
+        "nodeExecutionId": crate::execution::graph::stage_uuid(&stage.id),
+        "status": stage.status,
+        "module": "cd",
+        "moduleInfo": {"cd": {}},
+        "startTs": stage.started_ms,
+        "endTs": stage.ended_ms,
+        "failureInfo": failure_info(stage.failure.as_ref()),
+        "isRollbackStageNode": false,
+        "edgeLayoutList": {"currentNodeChildren": [], "nextIds": next},
+    })
+}

@@ -1,0 +1,244 @@
+//! Bodies with flat fields and a `yaml` text beside them.
+//!
+//! Clients read an entity, change a flat field and send the whole object back with the old `yaml`. So
+//! where both say something different, the flat field is what was meant, and the text is changed to
+//! agree. Otherwise the text is kept as it was sent, to the letter.
+
+use serde_json::{Map, Value};
+use slipway_model::Tree;
+use slipway_model::entity::{Kind, Parsed};
+use slipway_model::id::{OrgId, ProjectId, Scope};
+use slipway_store::record::EntityRecord;
+
+use crate::auth::Caller;
+use crate::entity::{self, Draft, Place};
+use crate::error::{ApiError, ApiResult};
+use crate::query::{self, Query};
+use crate::{Deps, identifier};
+
+/// Fields whose flat form wins over the YAML.
+const WINNING: &[&str] = &["name", "description", "tags"];
+
+/// A body as the clients send it; fields that are not known are ignored.
+pub(crate) struct Flat<'a> {
+    kind: Kind,
+    body: &'a Map<String, Value>,
+}
+
+impl<'a> Flat<'a> {
+    /// The object itself, or what is under `wrapper` in it.
+    pub(crate) fn new(kind: Kind, body: &'a Value, wrapper: &str) -> ApiResult<Self> {
+        let inner = body
+            .get(wrapper)
+            .filter(|inner| inner.is_object())
+            .unwrap_or(body);
+        let body = inner
+            .as_object()
+            .ok_or_else(|| ApiError::invalid("The body must be an object"))?;
+        Ok(Self { kind, body })
+    }
+
+    fn text(&self, field: &str) -> ApiResult<Option<&'a str>> {
+        match self.body.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) if text.is_empty() => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(ApiError::field(field, "must be a string")),
+        }
+    }
+
+    /// The scope: that of the body, else that of the query, else that of the YAML.
+    pub(crate) fn scope(&self, caller: &Caller, query: &Query) -> ApiResult<Scope> {
+        let yaml = self.parsed_head();
+        let one = |field: &str, query: Option<String>| -> ApiResult<Option<String>> {
+            let found = match self.text(field)? {
+                Some(text) => Some(text.to_owned()),
+                None => query.or_else(|| {
+                    let inner = yaml.as_ref()?.root().get(self.kind.key())?;
+                    inner.get_text(field).map(str::to_owned)
+                }),
+            };
+            let Some(found) = found.filter(|text| !text.is_empty()) else {
+                return Ok(None);
+            };
+            identifier::check(field, &found)?;
+            Ok(Some(found))
+        };
+        let org = one("orgIdentifier", query.org()?.map(|o| o.to_string()))?.map(OrgId::new);
+        let project =
+            one("projectIdentifier", query.project()?.map(|p| p.to_string()))?.map(ProjectId::new);
+        query::scope(caller, org, project)
+    }
+
+    fn parsed_head(&self) -> Option<Tree> {
+        let yaml = self.body.get("yaml")?.as_str()?;
+        slipway_model::yaml::parse(self.kind.key(), yaml).ok()
+    }
+
+    /// `identifier`, which must be given.
+    pub(crate) fn identifier(&self) -> ApiResult<&'a str> {
+        let text = self
+            .text("identifier")?
+            .ok_or_else(|| ApiError::field("identifier", "must not be empty"))?;
+        identifier::check("identifier", text)
+    }
+
+    /// `environmentRef` of an infrastructure.
+    pub(crate) fn environment(&self) -> ApiResult<Option<&'a str>> {
+        self.text("environmentRef")
+    }
+
+    /// A draft of a new entity or of a new version of `before`.
+    pub(crate) fn draft(&self, scope: Scope, before: Option<&EntityRecord>) -> ApiResult<Draft> {
+        let id = self.identifier()?;
+        let given = self
+            .text("yaml")?
+            .or(before.map(|record| record.yaml.as_str()));
+        let yaml = match given {
+            Some(yaml) => self.reconciled(yaml)?,
+            None => self.minimal(id, &scope)?,
+        };
+        let mut draft = Draft::of_yaml(scope, self.kind, yaml)?;
+        if draft.place.id.as_str() != id {
+            let message = format!("the YAML says `{}`, the request `{id}`", draft.place.id);
+            return Err(ApiError::field("identifier", message));
+        }
+        if let Some(name) = self.text("name")? {
+            name.clone_into(&mut draft.name);
+        }
+        if let Some(description) = self.text("description")? {
+            draft.description = Some(description.to_owned());
+        }
+        if let Some(tags) = self.tags()?.filter(|tags| !tags.is_empty()) {
+            draft.tags = tags;
+        }
+        Ok(draft)
+    }
+
+    fn tags(&self) -> ApiResult<Option<Vec<(String, String)>>> {
+        match self.body.get("tags") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Object(tags)) => tags
+                .iter()
+                .map(|(key, value)| match value {
+                    Value::String(text) => Ok((key.clone(), text.clone())),
+                    Value::Null => Ok((key.clone(), String::new())),
+                    _ => Err(ApiError::field("tags", "must be a map of strings")),
+                })
+                .collect::<ApiResult<_>>()
+                .map(Some),
+            Some(_) => Err(ApiError::field("tags", "must be a map of strings")),
+        }
+    }
+
+    /// The YAML, changed only where a flat field contradicts it.
+    fn reconciled(&self, yaml: &str) -> ApiResult<String> {
+        let Ok(parsed) = slipway_model::entity::parse(self.kind.key(), yaml) else {
+            // The draft's own check reports what is wrong.
+            return Ok(yaml.to_owned());
+        };
+        let mut changed = parsed.tree.root().to_json();
+        let typed = parsed.to_json();
+        let mut differs = false;
+        if let Some(Value::Object(inner)) = changed.get_mut(self.kind.key()) {
+            for field in self.winning() {
+                let Some(flat) = self.body.get(*field).filter(|v| !v.is_null()) else {
+                    continue;
+                };
+                // An absent key and an empty value say the same.
+                let Some(there) = typed.get(*field).filter(|v| !v.is_null()) else {
+                    continue;
+                };
+                if there != flat {
+                    inner.insert((*field).to_owned(), flat.clone());
+                    differs = true;
+                }
+            }
+        }
+        Ok(match differs {
+            true => slipway_model::emit::to_yaml(&Tree::from_json(self.kind.key(), &changed)),
+            false => yaml.to_owned(),
+        })
+    }
+
+    /// An environment's type is one of its own flat fields; that of a service is in its definition.
+    fn winning(&self) -> impl Iterator<Item = &'static &'static str> + use<> {
+        let with_type = self.kind == Kind::Environment;
+        WINNING.iter().chain(with_type.then_some(&"type"))
+    }
+
+    fn minimal(&self, id: &str, scope: &Scope) -> ApiResult<String> {
+        if self.kind == Kind::Infrastructure {
+            return Err(ApiError::field("yaml", "must not be empty"));
+        }
+        let mut inner = Map::new();
+        let name = self.text("name")?.unwrap_or(id);
+        inner.insert("name".to_owned(), name.into());
+        inner.insert("identifier".to_owned(), id.into());
+        for (field, value) in [
+            ("orgIdentifier", scope.org.as_ref().map(|o| o.as_str())),
+            (
+                "projectIdentifier",
+                scope.project.as_ref().map(|p| p.as_str()),
+            ),
+        ] {
+            inner.extend(value.map(|value| (field.to_owned(), value.into())));
+        }
+        for field in ["description", "tags", "color", "type"] {
+            let wanted = field != "type" || self.kind == Kind::Environment;
+            let wanted = wanted && (field != "color" || self.kind != Kind::Service);
+            let value = self.body.get(field).filter(|v| !v.is_null() && wanted);
+            inner.extend(value.map(|value| (field.to_owned(), value.clone())));
+        }
+        let mut root = Map::new();
+        root.insert(self.kind.key().to_owned(), Value::Object(inner));
+        let tree = Tree::from_json(self.kind.key(), &Value::Object(root));
+        Ok(slipway_model::emit::to_yaml(&tree))
+    }
+}
+
+/// What a PUT or POST of a flat body does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Create,
+    Update,
+    Upsert,
+}
+
+/// Stores the flat body of a request.
+pub(crate) async fn store(
+    deps: &Deps,
+    caller: &Caller,
+    query: &Query,
+    flat: &Flat<'_>,
+    verb: Verb,
+) -> ApiResult<EntityRecord> {
+    let scope = flat.scope(caller, query)?;
+    if verb == Verb::Create {
+        return entity::create(deps, caller, flat.draft(scope, None)?).await;
+    }
+    let before = match (flat.kind, flat.environment()?) {
+        (Kind::Infrastructure, None) => None,
+        (_, environment) => {
+            let place = Place {
+                scope: scope.clone(),
+                kind: flat.kind,
+                parent: environment.map(slipway_model::id::EntityId::new),
+                id: slipway_model::id::EntityId::new(flat.identifier()?),
+            };
+            entity::find(deps, &place).await?
+        }
+    };
+    let draft = flat.draft(scope, before.as_ref())?;
+    match verb {
+        Verb::Upsert => entity::upsert(deps, caller, draft)
+            .await
+            .map(|(record, _)| record),
+        _ => entity::update(deps, caller, draft).await,
+    }
+}
+
+/// The YAML of a record as typed JSON; `None` when this version cannot read it any more.
+pub(crate) fn parsed(kind: Kind, yaml: &str) -> Option<Parsed> {
+    slipway_model::entity::parse(kind.key(), yaml).ok()
+}

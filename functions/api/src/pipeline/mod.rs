@@ -1,0 +1,67 @@
+//! Pipelines, in both forms of the API.
+
+pub(crate) mod ng;
+pub(crate) mod v1;
+
+use slipway_model::Ref;
+use slipway_model::entity::Kind;
+use slipway_model::id::Scope;
+use slipway_store::Page as StorePage;
+use slipway_store::record::{EntityRecord, RunRecord};
+
+use crate::Deps;
+use crate::entity::Place;
+use crate::error::ApiResult;
+
+/// Runs that a summary of a pipeline shows.
+const RECENT: usize = 10;
+
+/// The place of a pipeline.
+pub(crate) fn place(scope: Scope, id: &str) -> ApiResult<Place> {
+    let id = crate::identifier::entity(id)?;
+    Ok(Place {
+        scope,
+        kind: Kind::Pipeline,
+        parent: None,
+        id,
+    })
+}
+
+/// The newest runs of a pipeline.
+async fn recent_runs(deps: &Deps, record: &EntityRecord) -> ApiResult<Vec<RunRecord>> {
+    let page = StorePage {
+        limit: RECENT,
+        after: None,
+    };
+    Ok(deps
+        .store
+        .list_runs(&record.scope, Some(&record.id), page)
+        .await?
+        .items)
+}
+
+/// Stage names of a pipeline, in order.
+fn stage_names(record: &EntityRecord) -> Vec<String> {
+    let parsed = crate::flat::parsed(Kind::Pipeline, &record.yaml);
+    let mut names = Vec::new();
+    if let Some(stages) = parsed
+        .as_ref()
+        .and_then(|parsed| parsed.body().get("stages"))
+    {
+        collect_names(stages, &mut names);
+    }
+    names
+}
+
+/// Parallel stages stand in a list of their own; the language bounds how deep.
+fn collect_names(stages: Ref<'_>, into: &mut Vec<String>) {
+    for item in stages.items() {
+        if let Some(stage) = item.get("stage") {
+            let name = stage.get_text("name").or(stage.get_text("identifier"));
+            into.extend(name.map(str::to_owned));
+        }
+        if let Some(parallel) = item.get("parallel") {
+            collect_names(parallel, into);
+        }
+    }
+}

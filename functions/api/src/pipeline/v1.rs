@@ -1,0 +1,194 @@
+//! Pipelines in v1 form: bare objects in snake_case, totals in headers. They hold v0 YAML.
+
+use axum::extract::{Extension, Path, State};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use slipway_model::entity::Kind;
+use slipway_model::id::{OrgId, ProjectId, Scope};
+use slipway_store::record::{EntityRecord, RunRecord};
+
+use super::{ng, place, recent_runs};
+use crate::Deps;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::entity::{self, Draft, Filter};
+use crate::error::{ApiError, ApiResult};
+use crate::identifier;
+use crate::page::Page;
+use crate::query::Query;
+use crate::wire::tags_map;
+
+pub(crate) fn routes() -> Router<Deps> {
+    Router::new()
+        .route(
+            "/v1/orgs/{org}/projects/{project}/pipelines",
+            get(list).post(create),
+        )
+        .route(
+            "/v1/orgs/{org}/projects/{project}/pipelines/{id}",
+            get(one).put(update).delete(remove),
+        )
+}
+
+/// The scope of a v1 path.
+pub(crate) fn scope(caller: &Caller, org: &str, project: &str) -> ApiResult<Scope> {
+    identifier::check("org", org)?;
+    identifier::check("project", project)?;
+    Ok(Scope::project(
+        caller.account.clone(),
+        OrgId::new(org),
+        ProjectId::new(project),
+    ))
+}
+
+async fn list(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path((org, project)): Path<(String, String)>,
+) -> ApiResult {
+    let scope = scope(&caller, &org, &project)?;
+    let filter = Filter {
+        search: query
+            .one("search_term")?
+            .or(query.one("name")?)
+            .map(str::to_owned),
+        identifiers: query
+            .all("pipeline_identifiers")
+            .map(str::to_owned)
+            .collect(),
+        types: Vec::new(),
+    };
+    let page = Page::v1(&query)?;
+    let (found, total) = entity::list(&deps, &scope, Kind::Pipeline, None, &filter, page).await?;
+    let mut items = Vec::with_capacity(found.len());
+    for record in &found {
+        items.push(render_item(record, &recent_runs(&deps, record).await?));
+    }
+    let mut response = Json(Value::Array(items)).into_response();
+    for (name, value) in [
+        ("x-total-elements", total),
+        ("x-page-number", page.index),
+        ("x-page-size", page.size),
+    ] {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from(value));
+    }
+    Ok(response)
+}
+
+fn render_item(record: &EntityRecord, runs: &[RunRecord]) -> Value {
+    json!({
+        "identifier": record.id.as_str(),
+        "name": record.name,
+        "description": record.description,
+        "tags": tags_map(&record.tags),
+        "created": record.created_ms,
+        "updated": record.updated_ms,
+        "modules": ["cd"],
+        "store_type": "INLINE",
+        "connector_ref": null,
+        "valid": true,
+        "yaml_version": "0",
+        "git_details": null,
+        "execution_summary": null,
+        "recent_execution_info": runs.iter().map(recent).collect::<Vec<_>>(),
+    })
+}
+
+fn recent(run: &RunRecord) -> Value {
+    json!({
+        "execution_id": run.id.as_str(),
+        "execution_status": run.status,
+        "started": run.started_ms,
+        "ended": run.ended_ms,
+        "run_number": run.sequence,
+        "executor_info": {
+            "trigger_type": run.trigger_type,
+            "username": run.triggered_by.as_str(),
+            "email": crate::user::email(&run.triggered_by),
+        },
+    })
+}
+
+async fn one(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path((org, project, id)): Path<(String, String, String)>,
+) -> ApiResult {
+    let scope = scope(&caller, &org, &project)?;
+    let record = entity::get(&deps, &place(scope, &id)?).await?;
+    Ok(Json(json!({
+        "identifier": record.id.as_str(),
+        "name": record.name,
+        "org": org,
+        "project": project,
+        "description": record.description,
+        "tags": tags_map(&record.tags),
+        "pipeline_yaml": record.yaml,
+        "template_applied_pipeline_yaml": record.yaml,
+        "modules": ["cd"],
+        "git_details": null,
+        "valid": true,
+        "yaml_error_wrapper": [],
+        "created": record.created_ms,
+        "updated": record.updated_ms,
+    }))
+    .into_response())
+}
+
+/// The YAML of a body; its other fields repeat what the YAML says.
+fn draft(scope: Scope, body: &Value) -> ApiResult<Draft> {
+    let yaml = body
+        .get("pipeline_yaml")
+        .and_then(Value::as_str)
+        .filter(|yaml| !yaml.trim().is_empty())
+        .ok_or_else(|| ApiError::field("pipeline_yaml", "must not be empty"))?;
+    let draft = Draft::of_yaml(scope, Kind::Pipeline, yaml.to_owned())?;
+    if let Some(id) = body
+        .get("identifier")
+        .and_then(Value::as_str)
+        .filter(|id| !id.is_empty())
+    {
+        ng::check_same(id, &draft)?;
+    }
+    Ok(draft)
+}
+
+async fn create(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path((org, project)): Path<(String, String)>,
+    body: Body,
+) -> ApiResult {
+    let draft = draft(scope(&caller, &org, &project)?, &body.object()?)?;
+    let record = entity::create(&deps, &caller, draft).await?;
+    let body = Json(json!({"identifier": record.id.as_str()}));
+    Ok((StatusCode::CREATED, body).into_response())
+}
+
+async fn update(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path((org, project, id)): Path<(String, String, String)>,
+    body: Body,
+) -> ApiResult {
+    let draft = draft(scope(&caller, &org, &project)?, &body.object()?)?;
+    ng::check_same(&id, &draft)?;
+    let record = entity::update(&deps, &caller, draft).await?;
+    Ok(Json(json!({"identifier": record.id.as_str()})).into_response())
+}
+
+async fn remove(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path((org, project, id)): Path<(String, String, String)>,
+) -> ApiResult {
+    let scope = scope(&caller, &org, &project)?;
+    entity::delete(&deps, &caller, &place(scope, &id)?).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

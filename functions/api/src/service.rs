@@ -1,0 +1,134 @@
+//! Services: `/ng/api/servicesV2`.
+
+use axum::Router;
+use axum::extract::{Extension, Path, State};
+use axum::routing::{get, put};
+use serde_json::{Value, json};
+use slipway_model::entity::Kind;
+use slipway_store::record::EntityRecord;
+
+use crate::Deps;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::entity::{self, Filter, Place};
+use crate::envelope::success;
+use crate::error::ApiResult;
+use crate::flat::{self, Flat, Verb};
+use crate::page::Page;
+use crate::query::Query;
+use crate::wire::{self, tags_map};
+
+pub(crate) fn routes() -> Router<Deps> {
+    Router::new()
+        .route("/ng/api/servicesV2", get(list).post(create).put(update))
+        .route("/ng/api/servicesV2/upsert", put(upsert))
+        .route("/ng/api/servicesV2/{id}", get(one).delete(remove))
+}
+
+/// A service as every answer wraps it.
+pub(crate) fn render(record: &EntityRecord) -> Value {
+    json!({
+        "service": {
+            "accountId": record.scope.account.as_str(),
+            "identifier": record.id.as_str(),
+            "orgIdentifier": wire::org(&record.scope),
+            "projectIdentifier": wire::project(&record.scope),
+            "name": record.name,
+            "description": record.description,
+            "deleted": false,
+            "tags": tags_map(&record.tags),
+            "yaml": record.yaml,
+            "storeType": "INLINE",
+        },
+        "createdAt": record.created_ms,
+        "lastModifiedAt": record.updated_ms,
+        "entityValidityDetails": {"valid": true, "invalidYaml": null},
+        "governanceMetadata": null,
+    })
+}
+
+fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
+    Ok(Place {
+        scope: query.scope(caller)?,
+        kind: Kind::Service,
+        parent: None,
+        id: crate::identifier::entity(id)?,
+    })
+}
+
+async fn list(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+) -> ApiResult {
+    let filter = Filter {
+        search: query.one("searchTerm")?.map(str::to_owned),
+        identifiers: query.all("serviceIdentifiers").map(str::to_owned).collect(),
+        types: Vec::new(),
+    };
+    let (scope, page) = (query.scope(&caller)?, Page::ng(&query)?);
+    let (found, total) = entity::list(&deps, &scope, Kind::Service, None, &filter, page).await?;
+    Ok(success(
+        page.render(found.iter().map(render).collect(), total),
+    ))
+}
+
+async fn one(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path(id): Path<String>,
+) -> ApiResult {
+    let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
+    Ok(success(render(&record)))
+}
+
+async fn create(
+    state: State<Deps>,
+    caller: Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    store(state, caller, query, body, Verb::Create).await
+}
+
+async fn update(
+    state: State<Deps>,
+    caller: Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    store(state, caller, query, body, Verb::Update).await
+}
+
+async fn upsert(
+    state: State<Deps>,
+    caller: Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    store(state, caller, query, body, Verb::Upsert).await
+}
+
+async fn store(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    body: Body,
+    verb: Verb,
+) -> ApiResult {
+    let body = body.object()?;
+    let flat = Flat::new(Kind::Service, &body, "service")?;
+    let record = flat::store(&deps, &caller, &query, &flat, verb).await?;
+    Ok(success(render(&record)))
+}
+
+async fn remove(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path(id): Path<String>,
+) -> ApiResult {
+    entity::delete(&deps, &caller, &place(&caller, &query, &id)?).await?;
+    Ok(success(Value::Bool(true)))
+}

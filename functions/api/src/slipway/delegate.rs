@@ -1,0 +1,309 @@
+//! What a delegate says to the service about its task. Bodies are bare JSON, without an envelope.
+//!
+//! - `GET  …/tasks/{id}`: claims the task for the delegate in `X-Delegate-Name` and answers with
+//!   [`ClaimedTask`]. 404 unknown, 409 taken by another or done, 410 cancelled, 412 when the selectors in
+//!   `X-Delegate-Selectors` do not suit.
+//! - `POST …/tasks/{id}/logs` with `{"unit","lines":[{"level","out","time"}]}`.
+//! - `POST …/tasks/{id}/result` with the outcome; the first one counts, a later one gets 409.
+//! - `GET  …/tasks/{id}/cancelled`: `{"cancelled":true}` when nobody needs the work any more.
+//!
+//! A task token is never part of any of these: the delegate has it from its activity.
+
+use std::collections::BTreeSet;
+
+use axum::extract::{Extension, Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use slipway_engine::error_name::ErrorName;
+use slipway_expr::secret::{Piece, SecretRef, SecretText};
+use slipway_model::id::EntityId;
+use slipway_steps::delegate::{ClaimedTask, NAME_HEADER, SELECTORS_HEADER, SecretValue, suits};
+use slipway_steps::shell::task::Outcome;
+use slipway_store::StoreError;
+use slipway_store::record::{DelegateTaskRecord, LogLine, RunRecord};
+
+use crate::Deps;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::error::{ApiError, ApiResult};
+
+/// Longest name of a delegate.
+const LONGEST_NAME: usize = 128;
+
+/// Lines of one request, and bytes of one line.
+const MOST_LINES: usize = 5_000;
+const LONGEST_LINE: usize = 60 * 1024;
+
+/// Time of a task that names none, in seconds: Harness's default for a step.
+const DEFAULT_TIMEOUT: u64 = 600;
+
+pub(super) fn routes() -> Router<Deps> {
+    Router::new()
+        .route("/slipway/api/delegate/tasks/{id}", get(claim))
+        .route("/slipway/api/delegate/tasks/{id}/logs", post(logs))
+        .route("/slipway/api/delegate/tasks/{id}/result", post(result))
+        .route("/slipway/api/delegate/tasks/{id}/cancelled", get(cancelled))
+}
+
+fn not_found(id: &str) -> ApiError {
+    ApiError::not_found(format!("Delegate task [{id}] does not exist"))
+}
+
+fn gone(id: &str) -> ApiError {
+    ApiError::new(
+        ErrorName::Conflict,
+        format!("Delegate task [{id}] was cancelled"),
+    )
+    .with_status(StatusCode::GONE)
+}
+
+/// A task of the caller's account, with its run.
+async fn find(
+    deps: &Deps,
+    caller: &Caller,
+    id: &str,
+) -> ApiResult<(DelegateTaskRecord, RunRecord)> {
+    let task = deps
+        .store
+        .get_delegate_task(id)
+        .await
+        .map_err(|error| match error {
+            StoreError::NotFound { .. } => not_found(id),
+            other => other.into(),
+        })?;
+    let run = deps.store.find_run(&task.run).await?;
+    let run = run
+        .filter(|run| run.scope.account == caller.account)
+        .ok_or_else(|| not_found(id))?;
+    Ok((task, run))
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .trim()
+}
+
+fn delegate_name(headers: &HeaderMap) -> ApiResult<&str> {
+    let name = header(headers, NAME_HEADER);
+    let plain = |c: char| c.is_ascii_graphic() || c == ' ';
+    match !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(plain) {
+        true => Ok(name),
+        false => Err(ApiError::field(
+            NAME_HEADER,
+            "must name the delegate, in 1 to 128 characters",
+        )),
+    }
+}
+
+async fn claim(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> ApiResult {
+    let name = delegate_name(&headers)?;
+    let (task, run) = find(&deps, &caller, &id).await?;
+    if task.cancelled {
+        return Err(gone(&id));
+    }
+    let carried: Vec<String> = header(&headers, SELECTORS_HEADER)
+        .split(',')
+        .map(|selector| selector.trim().to_owned())
+        .filter(|selector| !selector.is_empty())
+        .collect();
+    if !suits(&carried, name, &task.selectors) {
+        let wanted = task.selectors.join(", ");
+        let message = format!("Delegate {name} does not carry the selectors {wanted}");
+        return Err(ApiError::new(ErrorName::DelegateUnsuitable, message)
+            .with_status(StatusCode::PRECONDITION_FAILED));
+    }
+    let task = deps
+        .store
+        .claim_delegate_task(&id, name)
+        .await
+        .map_err(|error| match error {
+            StoreError::Conflict { .. } | StoreError::AlreadyExists { .. } => taken(&id),
+            other => other.into(),
+        })?;
+    let secrets = secrets(&deps, &run, &task.payload).await?;
+    tracing::info!(
+        target: "slipway::audit",
+        principal = %caller.principal,
+        delegate = name,
+        task = %id,
+        secrets = secrets.len(),
+        action = "claimed",
+        "delegate {name} claimed task {id}"
+    );
+    let timeout = task.payload.get("timeoutSeconds").and_then(Value::as_u64);
+    Ok(Json(ClaimedTask {
+        id: task.id,
+        task_type: task.task_type,
+        payload: task.payload,
+        secrets,
+        selectors: task.selectors,
+        timeout_seconds: timeout.unwrap_or(DEFAULT_TIMEOUT),
+    })
+    .into_response())
+}
+
+fn taken(id: &str) -> ApiError {
+    let message = format!("Delegate task [{id}] was taken by another delegate or is done");
+    ApiError::new(ErrorName::Conflict, message)
+}
+
+/// The values of the secrets that a payload refers to, each once.
+async fn secrets(deps: &Deps, run: &RunRecord, payload: &Value) -> ApiResult<Vec<SecretValue>> {
+    let mut references = BTreeSet::new();
+    collect(payload, &mut references);
+    let mut values = Vec::with_capacity(references.len());
+    for reference in references {
+        let value = deps
+            .secrets
+            .value(&run.scope, reference.as_str())
+            .await
+            .map_err(|failure| ApiError::new(ErrorName::PlanRefused, failure.message))?;
+        values.push(SecretValue {
+            placeholder: SecretText::secret(reference).encode(),
+            value: value.expose_secret().to_owned(),
+        });
+    }
+    Ok(values)
+}
+
+fn collect(value: &Value, into: &mut BTreeSet<SecretRef>) {
+    match value {
+        Value::String(text) => {
+            for piece in SecretText::decode(text).pieces() {
+                if let Piece::Secret(reference) = piece {
+                    into.insert(reference.clone());
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
+        Value::Object(fields) => fields.values().for_each(|field| collect(field, into)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Body of a log request.
+#[derive(Deserialize)]
+struct Lines {
+    unit: String,
+    lines: Vec<LogLine>,
+}
+
+async fn logs(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    body: Body,
+) -> ApiResult {
+    let (task, _) = find(&deps, &caller, &id).await?;
+    if task.result.is_some() {
+        return Err(taken(&id));
+    }
+    let mut body: Lines = serde_json::from_value(body.object()?)
+        .map_err(|error| ApiError::invalid(format!("The log cannot be read: {error}")))?;
+    if body.lines.len() > MOST_LINES || body.unit.is_empty() || body.unit.len() > LONGEST_NAME {
+        let message = format!("must hold a unit and at most {MOST_LINES} lines");
+        return Err(ApiError::field("lines", message));
+    }
+    for line in &mut body.lines {
+        tidy(line, &deps);
+    }
+    deps.store
+        .append_log(&task.run, &task.node, &body.unit, &body.lines)
+        .await?;
+    Ok(Json(json!({})).into_response())
+}
+
+/// A line that cannot break the record: of bounded length, with a known level and a time.
+fn tidy(line: &mut LogLine, deps: &Deps) {
+    if line.out.len() > LONGEST_LINE {
+        let end = (0..=LONGEST_LINE)
+            .rev()
+            .find(|at| line.out.is_char_boundary(*at))
+            .unwrap_or(0);
+        line.out.truncate(end);
+        line.out.push_str("…\n");
+    }
+    if !["INFO", "WARN", "ERROR"].contains(&line.level.as_str()) {
+        "INFO".clone_into(&mut line.level);
+    }
+    if line.time.parse::<jiff::Timestamp>().is_err() {
+        line.time = deps.clock.now().to_string();
+    }
+}
+
+async fn result(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    body: Body,
+) -> ApiResult {
+    let (task, run) = find(&deps, &caller, &id).await?;
+    // Read as what the step will read, so that nonsense is refused here and not there.
+    let mut outcome: Outcome = serde_json::from_value(body.object()?)
+        .map_err(|error| ApiError::invalid(format!("The result cannot be read: {error}")))?;
+    if task.cancelled {
+        return Err(gone(&id));
+    }
+    if task.result.is_some() {
+        return Err(taken(&id));
+    }
+    keep_secrets(&deps, &run, &id, &mut outcome).await?;
+    deps.store
+        .finish_delegate_task(&id, &json!(outcome))
+        .await
+        .map_err(|error| match error {
+            StoreError::Conflict { .. } | StoreError::AlreadyExists { .. } => taken(&id),
+            other => other.into(),
+        })?;
+    Ok(Json(json!({})).into_response())
+}
+
+/// Secret outputs are kept as secrets, under a reference that is the same however often the result is
+/// posted; the result itself has only the references.
+async fn keep_secrets(
+    deps: &Deps,
+    run: &RunRecord,
+    task: &str,
+    outcome: &mut Outcome,
+) -> ApiResult<()> {
+    for (name, value) in outcome.take_secrets() {
+        let digest = Sha256::digest(format!("{task}\n{name}"));
+        let hex: String = digest
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let id = format!("slipway_output_{hex}");
+        let reference =
+            SecretRef::new(id.as_str()).map_err(|error| ApiError::invalid(error.to_string()))?;
+        deps.secret_values
+            .put(&run.scope, &EntityId::new(id), &value)
+            .await?;
+        outcome.secret_references.insert(name, reference);
+    }
+    Ok(())
+}
+
+async fn cancelled(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> ApiResult {
+    let (task, run) = find(&deps, &caller, &id).await?;
+    let over = task.cancelled || task.result.is_some() || run.status.is_final();
+    Ok(Json(json!({"cancelled": over})).into_response())
+}

@@ -1,0 +1,35 @@
+//! Slipway's own endpoints, for its CLI and delegates. Their bodies are described where they are.
+
+mod apply;
+mod delegate;
+mod instances;
+mod plan;
+
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::json;
+
+use crate::Deps;
+use crate::error::ApiResult;
+
+pub(crate) fn routes() -> Router<Deps> {
+    Router::new()
+        .route("/slipway/api/health", get(health))
+        .route("/slipway/api/version", get(version))
+        .route("/slipway/api/apply", post(apply::apply))
+        .route("/slipway/api/plan/{pipeline}", post(plan::plan))
+        .route("/slipway/api/instances", get(instances::list))
+        .merge(delegate::routes())
+}
+
+/// `GET /slipway/api/health`, the one route without a token: `{"status":"UP"}` and nothing else.
+async fn health() -> Json<serde_json::Value> {
+    Json(json!({"status": "UP"}))
+}
+
+/// `GET /slipway/api/version`: `{"data":{"version":"0.1.0"}}`.
+async fn version() -> ApiResult {
+    Ok(crate::envelope::success(
+        json!({"version": env!("CARGO_PKG_VERSION")}),
+    ))
+}

@@ -1,0 +1,1 @@
+//! Through the router, as the clients send it.

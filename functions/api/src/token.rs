@@ -1,0 +1,209 @@
+//! Tokens: minted, looked up by hash, validated for `auth login`.
+
+use axum::extract::State;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use slipway_model::id::{AccountId, PrincipalId};
+use slipway_store::record::TokenRecord;
+use slipway_store::{Store, StoreError};
+use uuid::Uuid;
+
+use crate::Deps;
+use crate::auth::look_up;
+use crate::body::Body;
+use crate::envelope::success;
+use crate::error::{ApiError, ApiResult};
+
+/// What a token may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// Everything.
+    Admin,
+    /// The routes of a delegate: fetch a task, write its log, report its result.
+    Delegate,
+    /// Reading logs.
+    Logs,
+}
+
+impl Permission {
+    /// As it is stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Delegate => "delegate",
+            Self::Logs => "logs",
+        }
+    }
+}
+
+/// A token as the API knows it: everything but its secret.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenInfo {
+    pub(crate) account: AccountId,
+    pub(crate) principal: PrincipalId,
+    /// Its third segment.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    permissions: Vec<String>,
+    /// Epoch milliseconds.
+    pub(crate) valid_from_ms: i64,
+    /// Epoch milliseconds; 0 is never.
+    pub(crate) valid_to_ms: i64,
+}
+
+impl TokenInfo {
+    /// Whether it may be used for this.
+    pub(crate) fn allows(&self, needed: Permission) -> bool {
+        let has = |p: Permission| self.permissions.iter().any(|name| name == p.as_str());
+        has(Permission::Admin) || has(needed)
+    }
+}
+
+/// What a new token is for.
+#[derive(Clone, Debug)]
+pub struct NewToken {
+    /// The account that it opens.
+    pub account: AccountId,
+    /// Who uses it.
+    pub principal: PrincipalId,
+    /// For people.
+    pub name: String,
+    /// What it may be used for.
+    pub permission: Permission,
+    /// Epoch milliseconds of now.
+    pub now_ms: i64,
+    /// Epoch milliseconds after which it is refused; 0 for never.
+    pub valid_to_ms: i64,
+}
+
+/// Makes a token and stores its hash. The text is shown once, here.
+///
+/// # Errors
+/// When the account cannot be part of a token, or the store cannot be written.
+pub async fn mint_token(store: &Store, new: NewToken) -> Result<String, MintError> {
+    if !is_segment(new.account.as_str()) {
+        return Err(MintError::Account(new.account));
+    }
+    let id = Uuid::new_v4().simple().to_string();
+    // Two random UUIDs: 244 bits that nobody can guess.
+    let secret = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+    let text = format!("pat.{}.{id}.{secret}", new.account);
+    let record = TokenRecord {
+        account: new.account,
+        principal: new.principal,
+        id,
+        name: new.name,
+        permissions: vec![new.permission.as_str().to_owned()],
+        valid_from_ms: new.now_ms,
+        valid_to_ms: new.valid_to_ms,
+    };
+    store
+        .put_token(&hash(&text), &record)
+        .await
+        .map_err(MintError::Store)?;
+    Ok(text)
+}
+
+/// Why no token was made.
+#[derive(Debug, thiserror::Error)]
+pub enum MintError {
+    /// The account's id has characters that a token cannot hold.
+    #[error("minting a token: the account id `{0}` must consist of letters, digits, `_` and `-`")]
+    Account(AccountId),
+    /// The store refused.
+    #[error("storing the hash of a new token")]
+    Store(#[source] StoreError),
+}
+
+/// Whether a text has the form `pat.<account>.<id>.<secret>` or `sat.…`.
+pub(crate) fn is_well_formed(text: &str) -> bool {
+    let mut segments = text.split('.');
+    matches!(segments.next(), Some("pat" | "sat"))
+        && segments
+            .by_ref()
+            .take(3)
+            .filter(|segment| is_segment(segment))
+            .count()
+            == 3
+        && segments.next().is_none()
+}
+
+fn is_segment(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The record of a token that is valid at `now_ms`.
+pub(crate) async fn find(
+    store: &Store,
+    text: &str,
+    now_ms: i64,
+) -> Result<Option<TokenInfo>, StoreError> {
+    let Some(record) = store.get_token(&hash(text)).await? else {
+        return Ok(None);
+    };
+    let expired = record.valid_to_ms != 0 && record.valid_to_ms <= now_ms;
+    // The hash covers the account; a record under it that says otherwise is not trusted.
+    let same_account = text.split('.').nth(1) == Some(record.account.as_str());
+    Ok((!expired && same_account).then_some(TokenInfo {
+        account: record.account,
+        principal: record.principal,
+        id: record.id,
+        name: record.name,
+        permissions: record.permissions,
+        valid_from_ms: record.valid_from_ms,
+        valid_to_ms: record.valid_to_ms,
+    }))
+}
+
+/// `POST /ng/api/token/validate`: the body is the token.
+pub(crate) async fn validate(State(deps): State<Deps>, body: Body) -> ApiResult {
+    let text = body.text().map_err(|_| ApiError::unauthenticated())?.trim();
+    let caller = look_up(&deps, text).await?;
+    let token = caller.token;
+    Ok(success(json!({
+        "identifier": token.id,
+        "name": token.name,
+        "username": caller.principal.as_str(),
+        "email": crate::user::email(&caller.principal),
+        "validFrom": token.valid_from_ms,
+        "validTo": token.valid_to_ms,
+        "valid": true,
+        "apiKeyType": if text.starts_with("sat.") { "SERVICE_ACCOUNT" } else { "USER" },
+        "parentIdentifier": caller.principal.as_str(),
+        "accountIdentifier": caller.account.as_str(),
+        "tags": {},
+    })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_well_formed;
+
+    #[test]
+    fn a_token_has_four_segments_of_safe_characters() {
+        assert!(is_well_formed("pat.acc-1.id_2.S3"));
+        assert!(is_well_formed("sat.a.b.c"));
+        for bad in [
+            "",
+            "pat",
+            "pat.a.b",
+            "pat.a.b.c.d",
+            "pat..b.c",
+            "jwt.a.b.c",
+            "pat.a.b.c\n",
+            "pat.a.b.é",
+        ] {
+            assert!(!is_well_formed(bad), "{bad:?}");
+        }
+    }
+}
