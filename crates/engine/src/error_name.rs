@@ -44,7 +44,7 @@ names! {
     /// Known to Harness, not done by this version.
     Unsupported => "INVALID_REQUEST", false;
     /// What was named does not exist.
-    NotFound => "RESOURCE_NOT_FOUND", false;
+    NotFound => "RESOURCE_NOT_FOUND_EXCEPTION", false;
     /// The identifier is taken.
     AlreadyExists => "DUPLICATE_FIELD", false;
     /// Somebody else changed it since it was read.
@@ -54,7 +54,7 @@ names! {
     /// No valid token was given.
     Unauthenticated => "INVALID_TOKEN", false;
     /// The token does not permit this.
-    Forbidden => "ACCESS_DENIED", false;
+    Forbidden => "NG_ACCESS_DENIED", false;
     /// The store cannot be reached or throttles.
     StoreUnavailable => "SERVICE_UNAVAILABLE", true;
     /// What is stored cannot be read by this version.
