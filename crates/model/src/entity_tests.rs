@@ -86,7 +86,12 @@ fn misspelt_fields_and_types_are_named_with_the_nearest() {
         (
             "timeout: 10m",
             "timeout: ten",
-            "29:28: pipeline.stages[0].stage.spec.execution.steps[0].step.timeout: `ten` is not accepted here; expected a duration",
+            "29:28: pipeline.stages[0].stage.spec.execution.steps[0].step.timeout: `ten` is no duration; expected a duration",
+        ),
+        (
+            "timeout: 10m",
+            "timeout: 400d",
+            "`400d` is out of range: from 1 second to 365 days",
         ),
         (
             "errors: [AllErrors]",
@@ -250,6 +255,18 @@ fn too_many_stages_or_steps_are_refused() {
     ));
     assert!(
         found.contains("300 stages; a pipeline has at most 256"),
+        "{found}"
+    );
+    let step =
+        |n: usize| format!("{{step: {{identifier: s{n}, name: s, type: K8sApply, spec: {{}}}}}}");
+    let steps: Vec<_> = (0..257).map(step).collect();
+    let found = faults(&format!(
+        "pipeline: {{identifier: p, name: p, stages: [{{stage: {{identifier: a, name: a, type: Custom, spec: {{execution: \
+         {{steps: [{{parallel: [{}]}}]}}}}}}}}]}}",
+        steps.join(",")
+    ));
+    assert!(
+        found.contains("257 branches; at most 256 run side by side"),
         "{found}"
     );
 }

@@ -10,11 +10,15 @@ pub const MOST_STAGES: usize = 256;
 /// Most steps of a pipeline.
 pub const MOST_STEPS: usize = 5_000;
 
+/// Most branches of one `parallel`.
+pub const MOST_BRANCHES: usize = 256;
+
 /// Notes identifiers that stand twice where they must be unique (stages in the pipeline; steps and step
 /// groups in the list they are in, branches of `parallel` included), and too many stages or steps.
 pub(crate) fn check(pipeline: Ref<'_>, out: &mut Diagnostics) {
     let mut names = Names { out, steps: 0 };
     let mut stages = Vec::new();
+    names.width(pipeline.get("stages"));
     flatten(pipeline.get("stages"), &mut stages);
     if stages.len() > MOST_STAGES {
         let message = format!(
@@ -58,12 +62,30 @@ struct Names<'a> {
 impl Names<'_> {
     fn list(&mut self, list: Option<Ref<'_>>) {
         let mut elements = Vec::new();
+        self.width(list);
         flatten(list, &mut elements);
         self.steps += elements.len();
         self.unique(&elements, "step");
         for element in elements {
             self.list(element.get("steps"));
             self.list(element.get("rollbackSteps"));
+        }
+    }
+
+    /// Notes blocks of the list with too many branches.
+    fn width(&mut self, list: Option<Ref<'_>>) {
+        for item in list.into_iter().flat_map(Ref::items) {
+            let Some(parallel) = item.get("parallel") else {
+                continue;
+            };
+            let branches = parallel.items().len();
+            if branches > MOST_BRANCHES {
+                let message =
+                    format!("{branches} branches; at most {MOST_BRANCHES} run side by side");
+                self.out
+                    .push(Diagnostic::at(Code::Limit, parallel, message));
+            }
+            self.width(Some(parallel));
         }
     }
 

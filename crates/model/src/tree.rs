@@ -1,6 +1,7 @@
 //! A document as a tree in an arena: every key and value knows its file, line and column, scalars keep
 //! the text and style they were written with, and nothing recurses.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::diagnostic::FileName;
@@ -28,7 +29,7 @@ pub enum Style {
 }
 
 /// What a node holds.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Data {
     Scalar(Arc<str>, Style),
     List(Vec<u32>),
@@ -36,25 +37,35 @@ pub(crate) enum Data {
 }
 
 /// One key of a mapping with its value.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) key: Arc<str>,
     pub(crate) key_place: Place,
     pub(crate) value: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) place: Place,
     pub(crate) data: Data,
 }
 
 /// A document. Cheap to read, and edited by building a new one.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tree {
     pub(crate) files: Vec<FileName>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) root: u32,
+}
+
+/// Shows no values: a document may hold a secret.
+impl fmt::Debug for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tree")
+            .field("files", &self.files)
+            .field("nodes", &self.nodes.len())
+            .finish()
+    }
 }
 
 impl Tree {

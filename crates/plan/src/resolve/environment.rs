@@ -50,7 +50,7 @@ impl Resolver<'_> {
             };
             plan.environment.clone_from(&used.environment);
             plan.infrastructure.clone_from(&used.infrastructure);
-            if plan.environment.is_none() {
+            if plan.environment.is_none() && used.stage_type != "Deployment" {
                 let message = format!("stage `{}` has no environment to use", used.identifier);
                 self.fault(Code::NotFound, from, message);
             }

@@ -31,7 +31,8 @@ impl Resolver<'_> {
         if let Some(from) = service.get("useFromStage") {
             let used = self.used_stage(from, plan, before)?;
             let found = used.service.clone();
-            if found.is_none() {
+            // A deployment stage without one has been reported already.
+            if found.is_none() && used.stage_type != "Deployment" {
                 let message = format!("stage `{}` has no service to use", used.identifier);
                 self.fault(Code::NotFound, from, message);
             }

@@ -3,11 +3,14 @@
 //! The shapes themselves are in [`crate::schema`]. Rules that hold everywhere, as in Harness: a null
 //! reads as an absent field, and a text with an expression (`<+…>`) may stand for any value.
 
-use serde_json::{Map, Value};
-
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
-use crate::duration;
 use crate::tree::{Ref, join};
+
+mod decode;
+mod rule;
+
+pub(crate) use decode::to_json;
+pub(crate) use rule::Rule;
 
 /// What a value may look like.
 #[derive(Clone, Copy)]
@@ -32,23 +35,6 @@ pub(crate) enum Shape {
     Or(&'static Shape, &'static Shape),
     /// A mapping with known keys.
     Object(&'static Object),
-}
-
-/// Rules for texts. The patterns are those of Harness's pipeline schema.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rule {
-    /// A letter or `_`, then at most 127 letters, digits and `_`.
-    Identifier,
-    /// A name for people, at most 128 characters.
-    Name,
-    /// Name of a variable.
-    Variable,
-    /// A duration such as `10m` or `1h 30m`.
-    Duration,
-    /// A reference to an entity: not blank.
-    Reference,
-    /// Not blank.
-    Filled,
 }
 
 /// A mapping with known keys.
@@ -257,7 +243,9 @@ impl Checker<'_> {
         }
         let names = || {
             let typed = object.typed().map(|typed| typed.field);
-            object.all_fields().map(|field| field.name).chain(typed)
+            let own = object.all_fields().map(|field| field.name).chain(typed);
+            // Fields that only Harness itself writes help nobody.
+            own.filter(|name| *name != "metadata" && !name.starts_with("__"))
         };
         let message = if key == "<<" {
             "YAML merge keys are not supported; write the fields out".to_owned()
@@ -328,7 +316,10 @@ impl Checker<'_> {
             _ => true,
         };
         if !well {
-            let message = format!("`{}` is not accepted here", shown(text));
+            let message = match shape {
+                Shape::By(Rule::Duration) => rule::why_no_duration(text),
+                _ => format!("`{}` is not accepted here", shown(text)),
+            };
             let fault = Diagnostic::error(Code::BadValue, value.file(), value.place(), message)
                 .path(path)
                 .expected(scalar_form(shape));
@@ -367,46 +358,6 @@ fn scalar_form(shape: Shape) -> String {
     }
 }
 
-impl Rule {
-    fn holds(self, text: &str) -> bool {
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let within = |longest: usize| text.chars().count() <= longest;
-        let starts = |also: &str| {
-            text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || also.contains(c))
-        };
-        match self {
-            Self::Identifier => within(128) && starts("") && text.chars().all(word),
-            Self::Name => {
-                let inside = |c: char| word(c) || matches!(c, '-' | '.') || c.is_whitespace();
-                within(128) && starts("-.0123456789") && text.chars().all(inside)
-            }
-            Self::Variable => {
-                let inside = |c: char| word(c) || matches!(c, '.' | '$' | '-');
-                within(128) && starts("") && text.chars().all(inside)
-            }
-            Self::Duration => text.trim().is_empty() || duration::parse(text).is_ok(),
-            Self::Reference | Self::Filled => !text.trim().is_empty(),
-        }
-    }
-
-    fn form(self) -> &'static str {
-        match self {
-            Self::Identifier => {
-                "an identifier: a letter or `_`, then letters, digits and `_`, at most 128 in all"
-            }
-            Self::Name => "a name: letters, digits, spaces, `_`, `-` and `.`, at most 128 in all",
-            Self::Variable => {
-                "a variable name: a letter or `_`, then letters, digits, `_`, `.`, `-` and `$`"
-            }
-            Self::Duration => "a duration such as `30s`, `10m`, `1h 30m` or `2d`",
-            Self::Reference => {
-                "the identifier of an entity, with `account.` or `org.` before it where it lives there"
-            }
-            Self::Filled => "a text that is not empty",
-        }
-    }
-}
-
 /// Checks that the expressions of a text parse.
 fn expression(value: Ref<'_>, path: &str, out: &mut Diagnostics) {
     if let Err(message) = crate::expression::check(value.scalar().unwrap_or_default()) {
@@ -416,55 +367,4 @@ fn expression(value: Ref<'_>, path: &str, out: &mut Diagnostics) {
 
 fn bad_expression(value: Ref<'_>, path: &str, message: &str) -> Diagnostic {
     Diagnostic::error(Code::BadExpression, value.file(), value.place(), message).path(path)
-}
-
-/// The value as JSON with the types of its shape: a field that Harness reads as text is a JSON string
-/// even where it looks like a number. Texts with expressions stay texts.
-pub(crate) fn to_json(value: Ref<'_>, shape: Shape) -> Value {
-    if value.is_null() {
-        return Value::Null;
-    }
-    if value.is_expression() {
-        return Value::String(value.scalar().unwrap_or_default().to_owned());
-    }
-    let list = |item: Shape| Value::Array(value.items().map(|each| to_json(each, item)).collect());
-    match shape {
-        Shape::Or(first, second) => {
-            let shape = if value.scalar().is_some() {
-                second
-            } else {
-                first
-            };
-            to_json(value, *shape)
-        }
-        Shape::List(item) if value.is_list() => list(*item),
-        Shape::Map(item) if value.is_map() => fields(value, |_| *item),
-        Shape::Object(object) if value.is_map() => fields(value, |key| {
-            object.field_shape(value, key).unwrap_or(Shape::Any)
-        }),
-        Shape::Text | Shape::By(_) | Shape::OneOf(_) => match value.text() {
-            Some(text) => Value::String(text.to_owned()),
-            None => value.to_json(),
-        },
-        Shape::Bool => match value.text().map(str::to_ascii_lowercase).as_deref() {
-            Some("true") => Value::Bool(true),
-            Some("false") => Value::Bool(false),
-            _ => value.to_json(),
-        },
-        Shape::Int(..) => match value.text().and_then(|text| text.parse::<i64>().ok()) {
-            Some(number) => number.into(),
-            None => value.to_json(),
-        },
-        _ => value.to_json(),
-    }
-}
-
-fn fields(value: Ref<'_>, shape: impl Fn(&str) -> Shape) -> Value {
-    Value::Object(
-        value
-            .entries()
-            .filter(|(_, each)| !each.is_null())
-            .map(|(key, each)| (key.to_owned(), to_json(each, shape(key))))
-            .collect::<Map<_, _>>(),
-    )
 }

@@ -1,0 +1,71 @@
+//! Rules for texts.
+
+use crate::diagnostic::shown;
+use crate::duration;
+
+/// Rules for texts. The patterns are those of Harness's pipeline schema.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// A letter or `_`, then at most 127 letters, digits and `_`.
+    Identifier,
+    /// A name for people, at most 128 characters.
+    Name,
+    /// Name of a variable.
+    Variable,
+    /// A duration such as `10m` or `1h 30m`.
+    Duration,
+    /// A reference to an entity: not blank.
+    Reference,
+    /// Not blank.
+    Filled,
+}
+
+impl Rule {
+    pub(super) fn holds(self, text: &str) -> bool {
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let within = |longest: usize| text.chars().count() <= longest;
+        let starts = |also: &str| {
+            text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || also.contains(c))
+        };
+        match self {
+            Self::Identifier => within(128) && starts("") && text.chars().all(word),
+            Self::Name => {
+                let inside = |c: char| word(c) || matches!(c, '-' | '.') || c.is_whitespace();
+                within(128) && starts("-.0123456789") && text.chars().all(inside)
+            }
+            Self::Variable => {
+                let inside = |c: char| word(c) || matches!(c, '.' | '$' | '-');
+                within(128) && starts("") && text.chars().all(inside)
+            }
+            Self::Duration => text.trim().is_empty() || duration::parse(text).is_ok(),
+            Self::Reference | Self::Filled => !text.trim().is_empty(),
+        }
+    }
+
+    pub(super) fn form(self) -> &'static str {
+        match self {
+            Self::Identifier => {
+                "an identifier: a letter or `_`, then letters, digits and `_`, at most 128 in all"
+            }
+            Self::Name => "a name: letters, digits, spaces, `_`, `-` and `.`, at most 128 in all",
+            Self::Variable => {
+                "a variable name: a letter or `_`, then letters, digits, `_`, `.`, `-` and `$`"
+            }
+            Self::Duration => "a duration such as `30s`, `10m`, `1h 30m` or `2d`",
+            Self::Reference => {
+                "the identifier of an entity, with `account.` or `org.` before it where it lives there"
+            }
+            Self::Filled => "a text that is not empty",
+        }
+    }
+}
+
+/// What is wrong with a text that should be a duration.
+pub(super) fn why_no_duration(text: &str) -> String {
+    match duration::parse(text) {
+        Err(duration::DurationError::Range(text)) => {
+            format!("`{text}` is out of range: from 1 second to 365 days")
+        }
+        _ => format!("`{}` is no duration", shown(text)),
+    }
+}
