@@ -153,7 +153,6 @@ async fn condition_holds(
     let context = RunContext {
         plan: &of_run.plan,
         run: &of_run.run,
-        stages: &of_run.run.stages,
         nodes: &nodes,
         stage: Some(of_run.stage()),
         node: None,

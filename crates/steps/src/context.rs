@@ -76,6 +76,8 @@ pub struct StepTrace {
     pub progress: Value,
     /// Command units so far.
     pub units: Vec<UnitRecord>,
+    /// Whether the store has this progress already.
+    pub stored: bool,
 }
 
 /// Progress as it is stored: what the step saved, and its units, so that a wait does not lose them.
@@ -94,19 +96,23 @@ pub struct StepContext<'a> {
     secrets: Secrets<'a>,
     state: Value,
     units: Vec<UnitRecord>,
+    /// Progress as the store has it.
+    stored: Value,
     log: LogBuffer,
 }
 
 impl<'a> StepContext<'a> {
     /// A context for one call.
     pub fn new(services: &'a StepServices, mut input: StepInput<'a>) -> Self {
-        let saved: Saved = serde_json::from_value(input.progress.take()).unwrap_or_default();
+        let stored = input.progress.take();
+        let saved = Saved::deserialize(&stored).unwrap_or_default();
         Self {
             services,
             secrets: Secrets::new(&*services.secrets, &input.plan.scope),
             input,
             state: saved.state,
             units: saved.units,
+            stored,
             log: LogBuffer::default(),
         }
     }
@@ -249,7 +255,9 @@ impl<'a> StepContext<'a> {
             .store
             .save_progress(self.run(), self.node(), self.attempt(), &progress)
             .await
-            .map_err(|error| store_failure("save the progress of the step", &error))
+            .map_err(|error| store_failure("save the progress of the step", &error))?;
+        self.stored = progress;
+        Ok(())
     }
 
     /// Begins a command unit, unless it has begun.
@@ -366,8 +374,10 @@ impl<'a> StepContext<'a> {
             }
         }
         self.flush().await?;
+        let progress = self.progress();
         Ok(StepTrace {
-            progress: self.progress(),
+            stored: progress == self.stored,
+            progress,
             units: self.units,
         })
     }

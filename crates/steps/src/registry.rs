@@ -34,6 +34,12 @@ pub fn runnable(step_type: &str) -> bool {
     find(step_type).is_some()
 }
 
+/// The steps as the engine's use cases want to know them.
+pub const STEP_TYPES: slipway_engine::start::StepTypes = slipway_engine::start::StepTypes {
+    runnable,
+    faults: |step_type, spec| find(step_type).map(|step| step.check(spec)).unwrap_or_default(),
+};
+
 /// The deployment types whose stages may hold this step; empty when every stage may.
 pub fn deployment_types(step_type: &str) -> &'static [&'static str] {
     if step_type.starts_with("Ecs") {

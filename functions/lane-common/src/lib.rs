@@ -1,1 +1,57 @@
-//! The function of lanes that need no swimlane of their own.
+//! The function of lanes that need no swimlane of their own, and the lane loop that the functions of
+//! all swimlanes share.
+//!
+//! One invocation walks a lane as far as it goes: `slipway_engine::lane::next` decides, this loop carries
+//! out, the store remembers. Any invocation may be repeated at any point: what has begun is recorded
+//! before it has an effect, and ends are recorded on conditions.
+
+mod expressions;
+mod invocation;
+mod mention;
+mod record;
+mod step;
+mod task;
+mod walk;
+mod wiring;
+
+use std::time::Duration;
+
+use slipway_engine::directive::Directive;
+use slipway_engine::runs::Runs;
+use slipway_steps::{Step, StepServices};
+
+pub use invocation::Event;
+pub use slipway_engine::error::HandlerError;
+pub use wiring::{ConfigError, answer, wire};
+
+/// How long an invocation goes on before it hands over to the next one.
+pub const BUDGET: Duration = Duration::from_secs(60);
+
+/// What lives as long as the function.
+#[derive(Clone)]
+pub struct Deps {
+    /// Store, Step Functions and clock.
+    pub runs: Runs,
+    /// What steps may touch.
+    pub services: StepServices,
+    /// The steps of this swimlane.
+    pub find: fn(&str) -> Option<&'static dyn Step>,
+    /// How long an invocation goes on.
+    pub budget: Duration,
+}
+
+/// Walks a lane until it must wait, fork or end.
+pub async fn handle(deps: &Deps, event: Event) -> Result<Directive, HandlerError> {
+    // Boxed: the futures of the SDK clients nest deeper than the compiler likes to lay out.
+    let walk = Box::pin(walk::Walk::load(deps, event)).await?;
+    Box::pin(walk.go()).await
+}
+
+/// The steps of lanes that need no swimlane of their own.
+pub fn find(step_type: &str) -> Option<&'static dyn Step> {
+    let everywhere = slipway_steps::registry::deployment_types(step_type).is_empty();
+    everywhere.then(|| slipway_steps::find(step_type)).flatten()
+}
+
+#[cfg(test)]
+mod tests;

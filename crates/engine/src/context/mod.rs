@@ -14,17 +14,15 @@ use slipway_expr::{Context, SecretRef, Segment, Value};
 use slipway_model::id::NodeId;
 use slipway_model::status::Status;
 use slipway_plan::{Plan, StagePlan, Variable};
-use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
+use slipway_store::record::{NodeRecord, RunRecord};
 
 /// The names that an expression can use at one place of a run.
 #[derive(Clone, Copy)]
 pub struct RunContext<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The run.
+    /// The run, with its stages.
     pub run: &'a RunRecord,
-    /// Its stages, as far as they have begun.
-    pub stages: &'a [StageSummary],
     /// Its nodes, as far as they were loaded and have begun.
     pub nodes: &'a BTreeMap<NodeId, NodeRecord>,
     /// The stage where the expression stands.
@@ -107,7 +105,7 @@ impl RunContext<'_> {
             ["name"] => text(&stage.name),
             ["type"] => text(&stage.stage_type),
             ["status" | "currentStatus" | "liveStatus"] => {
-                let summary = self.stages.iter().find(|known| known.id == stage.id)?;
+                let summary = self.run.stages.iter().find(|known| known.id == stage.id)?;
                 text(status_name(summary.status))
             }
             ["variables", name @ ..] => variable(&stage.variables, name),

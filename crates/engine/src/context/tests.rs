@@ -58,7 +58,8 @@ fn nodes() -> BTreeMap<NodeId, NodeRecord> {
 
 fn evaluate(text: &str) -> String {
     let (plan, nodes) = (a_plan(), nodes());
-    let stages = [StageSummary {
+    let mut run = run(&plan);
+    run.stages = vec![StageSummary {
         id: plan.groups[0][0].id.clone(),
         name: "build".to_owned(),
         stage_type: "Custom".to_owned(),
@@ -71,8 +72,7 @@ fn evaluate(text: &str) -> String {
     let at = NodeId::new("switch");
     let context = RunContext {
         plan: &plan,
-        run: &run(&plan),
-        stages: &stages,
+        run: &run,
         nodes: &nodes,
         stage: Some(&plan.groups[1][0]),
         node: Some(&at),

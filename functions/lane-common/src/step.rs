@@ -1,0 +1,341 @@
+//! Calls of steps: give them what they need, write down how far they came.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use slipway_engine::abort::{abort_run, cancel_task, task_id};
+use slipway_engine::directive::Directive;
+use slipway_engine::error::Doing;
+use slipway_engine::error_name::ErrorName;
+use slipway_engine::lane::{LanePlan, StopReason};
+use slipway_engine::strategy::{Verdict, judge};
+use slipway_model::id::PrincipalId;
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::StepPlan;
+use slipway_steps::context::StepTrace;
+use slipway_steps::{Expressions, Progress, Step, StepContext, StepInput};
+use slipway_store::record::NodeRecord;
+
+use crate::HandlerError;
+use crate::expressions::NodeExpressions;
+use crate::walk::Walk;
+
+/// Who aborts a run when a failure strategy says so.
+const FAILURE_STRATEGY: &str = "failure-strategy";
+
+impl Walk<'_> {
+    /// The spec of a step with its expressions resolved, but for those that the step resolves itself.
+    pub(crate) fn resolve(&self, step: &StepPlan) -> Result<Value, Failure> {
+        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id);
+        let own = (self.deps.find)(&step.step_type).map_or(&[][..], Step::own_expressions);
+        let Value::Object(fields) = &step.spec else {
+            return expressions.evaluate(&step.spec);
+        };
+        let mut resolved = Map::new();
+        for (name, value) in fields {
+            let value = match own.contains(&name.as_str()) {
+                true => value.clone(),
+                false => expressions.evaluate(value)?,
+            };
+            resolved.insert(name.clone(), value);
+        }
+        Ok(Value::Object(resolved))
+    }
+
+    /// Lets a step go on.
+    pub(crate) async fn advance(
+        &mut self,
+        lane: &LanePlan<'_>,
+        step: &StepPlan,
+        attempt: u32,
+    ) -> Result<Option<Directive>, HandlerError> {
+        if let Some((_, failure)) = self.unusable.take_if(|(id, _)| *id == step.id) {
+            return self.fail(lane, step, failure, Status::Failed, None).await;
+        }
+        let Some(implementation) = (self.deps.find)(&step.step_type) else {
+            let failure = Failure {
+                error: ErrorType::Unknown,
+                message: format!("Steps of type {} do not run in this lane.", step.step_type),
+                left_behind: None,
+            };
+            return self.fail(lane, step, failure, Status::Errored, None).await;
+        };
+        let given = match self.delegate_result(step, attempt).await? {
+            Ok(given) => given,
+            Err(failure) => return self.fail(lane, step, failure, Status::Failed, None).await,
+        };
+        let (came, trace) = self.call(implementation, step, given).await?;
+        match came {
+            Ok(Progress::Done(outputs)) => {
+                self.succeed(step, outputs, trace).await?;
+                Ok(None)
+            }
+            Ok(Progress::Again(after)) => {
+                self.keep(step, trace).await?;
+                Ok(self.wait(after).await)
+            }
+            Ok(Progress::Delegate(work)) => {
+                self.keep(step, trace).await?;
+                self.delegate(step, attempt, work).await
+            }
+            Err(failure) => {
+                self.fail(lane, step, failure, Status::Failed, Some(trace))
+                    .await
+            }
+        }
+    }
+
+    /// One call of a step.
+    async fn call(
+        &self,
+        implementation: &dyn Step,
+        step: &StepPlan,
+        delegate_result: Option<Value>,
+    ) -> Result<(Result<Progress, Failure>, StepTrace), HandlerError> {
+        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id);
+        let input = self.input(step, delegate_result, &expressions)?;
+        let mut cx = StepContext::new(&self.deps.services, input);
+        let came = implementation.advance(&mut cx).await;
+        let ended = match &came {
+            Ok(Progress::Done(_)) => Some(true),
+            Ok(Progress::Again(_) | Progress::Delegate(_)) => None,
+            Err(_) => Some(false),
+        };
+        let trace = cx.finish(ended).await.map_err(unavailable)?;
+        Ok((came, trace))
+    }
+
+    fn input<'a>(
+        &'a self,
+        step: &'a StepPlan,
+        delegate_result: Option<Value>,
+        expressions: &'a NodeExpressions<'a>,
+    ) -> Result<StepInput<'a>, HandlerError> {
+        let record = self.record(step)?;
+        Ok(StepInput {
+            run: &self.of_run.run.id,
+            plan: &self.of_run.plan,
+            stage: self.of_run.stage(),
+            step,
+            attempt: record.attempt,
+            spec: &record.spec,
+            progress: record.progress.clone(),
+            started_ms: record.started_ms,
+            earlier: &self.history,
+            delegate_result,
+            expressions,
+        })
+    }
+
+    pub(crate) fn record(&self, step: &StepPlan) -> Result<&NodeRecord, HandlerError> {
+        self.nodes.get(&step.id).ok_or_else(|| {
+            let message = format!("step {} goes on and has not begun", step.id);
+            HandlerError::new(ErrorName::Internal, message)
+        })
+    }
+
+    async fn succeed(
+        &mut self,
+        step: &StepPlan,
+        outputs: Value,
+        trace: StepTrace,
+    ) -> Result<(), HandlerError> {
+        let record = NodeRecord {
+            status: Status::Success,
+            ended_ms: Some(self.now_ms()),
+            outputs,
+            progress: trace.progress,
+            units: trace.units,
+            ..self.record(step)?.clone()
+        };
+        self.end(record).await
+    }
+
+    /// Keeps what a step that goes on later has noted.
+    async fn keep(&mut self, step: &StepPlan, trace: StepTrace) -> Result<(), HandlerError> {
+        let record = self.record(step)?;
+        if !trace.stored {
+            let (run, attempt) = (&self.of_run.run.id, record.attempt);
+            let store = &self.deps.runs.store;
+            let saved = store
+                .save_progress(run, &step.id, attempt, &trace.progress)
+                .await;
+            saved.doing(|| format!("save the progress of {}", step.id))?;
+        }
+        let record = NodeRecord {
+            progress: trace.progress,
+            units: trace.units,
+            ..record.clone()
+        };
+        self.know(record);
+        Ok(())
+    }
+
+    /// Records that a step has failed, with the status that its failure strategies give it.
+    pub(crate) async fn fail(
+        &mut self,
+        lane: &LanePlan<'_>,
+        step: &StepPlan,
+        failure: Failure,
+        failed: Status,
+        trace: Option<StepTrace>,
+    ) -> Result<Option<Directive>, HandlerError> {
+        let record = self.record(step)?.clone();
+        let levels = lane
+            .step(&step.id)
+            .map(|(_, levels)| levels)
+            .unwrap_or_default();
+        let status = match judge(&levels, failure.error, failed, record.attempt) {
+            Verdict::Again(_) => failed,
+            Verdict::Over { status, .. } => status,
+        };
+        if status == Status::Aborted {
+            // The wish is recorded before the node ends: the lane would not ask again.
+            let who = PrincipalId::new(FAILURE_STRATEGY);
+            abort_run(&self.deps.runs, &self.of_run.run.id, &who).await?;
+        }
+        let (progress, units) = match trace {
+            Some(trace) => (trace.progress, trace.units),
+            None => (record.progress.clone(), record.units.clone()),
+        };
+        let ended = NodeRecord {
+            status,
+            ended_ms: Some(self.now_ms()),
+            failure: Some(failure),
+            progress,
+            units,
+            ..record
+        };
+        self.end(ended).await?;
+        Ok(None)
+    }
+
+    /// Stops a step early: what would go on by itself is released, then its end is recorded.
+    pub(crate) async fn stop(
+        &mut self,
+        lane: &LanePlan<'_>,
+        step: &StepPlan,
+        attempt: u32,
+        reason: StopReason,
+    ) -> Result<Option<Directive>, HandlerError> {
+        let unclaimed = self.recall(step, attempt).await?;
+        let (left_behind, trace) = self.release(step).await?;
+        let error = match unclaimed {
+            true => ErrorType::DelegateProvisioning,
+            false => ErrorType::Timeout,
+        };
+        let timeout = |what: String| Failure {
+            error,
+            message: match unclaimed {
+                true => format!("{what} No delegate took its work: start one that may."),
+                false => what,
+            },
+            left_behind: left_behind.clone(),
+        };
+        match reason {
+            StopReason::Abort => {
+                let record = NodeRecord {
+                    status: Status::Aborted,
+                    ended_ms: Some(self.now_ms()),
+                    failure: Some(self.aborted(left_behind)),
+                    progress: trace.progress,
+                    units: trace.units,
+                    ..self.record(step)?.clone()
+                };
+                self.end(record).await?;
+                Ok(None)
+            }
+            StopReason::StepTimeout => {
+                let limit = shown(step.timeout);
+                let failure = timeout(format!("It did not end within its timeout of {limit}."));
+                self.fail(lane, step, failure, Status::Expired, Some(trace))
+                    .await
+            }
+            StopReason::StageTimeout => {
+                let failure = timeout("The time of its stage or of the run was up.".to_owned());
+                self.fail(lane, step, failure, Status::Expired, Some(trace))
+                    .await
+            }
+        }
+    }
+
+    fn aborted(&self, left_behind: Option<String>) -> Failure {
+        let by = self
+            .of_run
+            .run
+            .abort
+            .as_ref()
+            .map_or_else(String::new, |(who, _)| format!(" by {who}"));
+        Failure {
+            error: ErrorType::Unknown,
+            message: format!("It was stopped: the run was aborted{by}."),
+            left_behind,
+        }
+    }
+
+    /// Takes back what a delegate was given; whether none had taken it.
+    async fn recall(&mut self, step: &StepPlan, attempt: u32) -> Result<bool, HandlerError> {
+        let run = &self.of_run.run.id;
+        let store = &self.deps.runs.store;
+        let wait = store
+            .take_wait(run, &step.id, attempt, crate::task::WAIT)
+            .await;
+        if wait
+            .doing(|| format!("end the wait of {}", step.id))?
+            .is_none()
+        {
+            return Ok(false);
+        }
+        let id = task_id(run, &step.id, attempt);
+        cancel_task(&self.deps.runs, &id).await?;
+        let task = self.task(&id).await?;
+        Ok(task.is_some_and(|task| task.delegate.is_none()))
+    }
+
+    async fn release(&self, step: &StepPlan) -> Result<(Option<String>, StepTrace), HandlerError> {
+        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id);
+        let input = self.input(step, None, &expressions)?;
+        let mut cx = StepContext::new(&self.deps.services, input);
+        let stopped = match (self.deps.find)(&step.step_type) {
+            Some(implementation) => implementation.stop(&mut cx).await,
+            None => Ok(()),
+        };
+        let trace = cx.finish(Some(false)).await.map_err(unavailable)?;
+        let left_behind = stopped.err().map(|failure| match failure.left_behind {
+            Some(left) => format!("{} {left}", failure.message),
+            None => failure.message,
+        });
+        Ok((left_behind, trace))
+    }
+}
+
+/// A step's log or progress could not be written: the invocation is repeated.
+fn unavailable(failure: Failure) -> HandlerError {
+    HandlerError::new(ErrorName::StoreUnavailable, failure.message)
+}
+
+/// Time left until a step's deadline.
+pub(crate) fn time_left(record: &NodeRecord, step: &StepPlan, now_ms: i64) -> Duration {
+    let spent = u64::try_from(now_ms - record.started_ms).unwrap_or(0);
+    step.timeout.saturating_sub(Duration::from_millis(spent))
+}
+
+/// A time limit as YAML writes it: `1h 30m`.
+fn shown(limit: Duration) -> String {
+    let seconds = limit.as_secs();
+    let parts = [
+        (seconds / 3_600, "h"),
+        (seconds / 60 % 60, "m"),
+        (seconds % 60, "s"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, unit)| format!("{number}{unit}"))
+        .collect();
+    if parts.is_empty() {
+        "0s".to_owned()
+    } else {
+        parts.join(" ")
+    }
+}

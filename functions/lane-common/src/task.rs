@@ -1,0 +1,152 @@
+//! Work that a delegate does: given out once, waited for by the machine, read from the store.
+
+use serde_json::Value;
+use slipway_engine::abort::task_id;
+use slipway_engine::directive::Directive;
+use slipway_engine::error::Doing;
+use slipway_model::status::{ErrorType, Failure};
+use slipway_plan::StepPlan;
+use slipway_steps::DelegateWork;
+use slipway_store::StoreError;
+use slipway_store::record::{DelegateTaskRecord, WaitRecord};
+
+use crate::HandlerError;
+use crate::step::time_left;
+use crate::walk::Walk;
+
+/// Kind of the wait for a delegate.
+pub(crate) const WAIT: &str = "delegate";
+
+/// What the machine waits longer than the step may take, in seconds: the delegate tells of a timeout first.
+const GRACE: u64 = 10;
+
+/// Longest silence of a delegate, in seconds.
+const HEARTBEAT: u64 = 60;
+
+impl Walk<'_> {
+    /// The result of a delegate's work for this attempt, if the machine has just waited for it. An error
+    /// means that there will be none.
+    pub(crate) async fn delegate_result(
+        &mut self,
+        step: &StepPlan,
+        attempt: u32,
+    ) -> Result<Result<Option<Value>, Failure>, HandlerError> {
+        let id = task_id(&self.of_run.run.id, &step.id, attempt);
+        match &self.event.next {
+            Some(Directive::AwaitDelegate { task, .. }) if *task == id => {}
+            _ => return Ok(Ok(None)),
+        }
+        let Some(task) = self.task(&id).await? else {
+            return Ok(Ok(None));
+        };
+        if let Some(result) = task.result {
+            self.forget_wait(step, attempt).await?;
+            return Ok(Ok(Some(result)));
+        }
+        let Some(failure) = lost(&task, self.event.error.as_deref()) else {
+            return Ok(Ok(None));
+        };
+        self.forget_wait(step, attempt).await?;
+        slipway_engine::abort::cancel_task(&self.deps.runs, &id).await?;
+        Ok(Err(failure))
+    }
+
+    /// Gives work to a delegate, once per attempt.
+    pub(crate) async fn delegate(
+        &mut self,
+        step: &StepPlan,
+        attempt: u32,
+        work: DelegateWork,
+    ) -> Result<Option<Directive>, HandlerError> {
+        let run = self.of_run.run.id.clone();
+        let task = DelegateTaskRecord {
+            id: task_id(&run, &step.id, attempt),
+            run: run.clone(),
+            node: step.id.clone(),
+            attempt,
+            task_type: work.task_type,
+            payload: work.payload,
+            selectors: work.selectors,
+            delegate: None,
+            result: None,
+            cancelled: false,
+        };
+        let wait = WaitRecord {
+            run,
+            node: step.id.clone(),
+            attempt,
+            kind: WAIT.to_owned(),
+            token: None,
+        };
+        let store = &self.deps.runs.store;
+        store
+            .put_wait(&wait)
+            .await
+            .doing(|| format!("record that {} waits", step.id))?;
+        match store.put_delegate_task(&task).await {
+            Ok(()) | Err(StoreError::AlreadyExists { .. }) => {}
+            Err(error) => Err(error).doing(|| format!("give {} to a delegate", step.id))?,
+        }
+        // Read after the wait was recorded: an abort either sees the wait, or is seen here.
+        if self.read_abort().await? {
+            return Ok(None);
+        }
+        let left = time_left(self.record(step)?, step, self.now_ms());
+        let timeout_seconds = left.as_secs() + GRACE;
+        Ok(Some(Directive::AwaitDelegate {
+            task: task.id,
+            timeout_seconds,
+            heartbeat_seconds: HEARTBEAT.min(timeout_seconds - 1),
+        }))
+    }
+
+    /// A delegate's task, if it was given out.
+    pub(crate) async fn task(&self, id: &str) -> Result<Option<DelegateTaskRecord>, HandlerError> {
+        match self.deps.runs.store.get_delegate_task(id).await {
+            Ok(task) => Ok(Some(task)),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Ok(Err(error).doing(|| format!("read the delegate's task {id}"))?),
+        }
+    }
+
+    async fn forget_wait(&mut self, step: &StepPlan, attempt: u32) -> Result<(), HandlerError> {
+        let run = &self.of_run.run.id;
+        let taken = self
+            .deps
+            .runs
+            .store
+            .take_wait(run, &step.id, attempt, WAIT)
+            .await;
+        taken.doing(|| format!("end the wait of {}", step.id))?;
+        // The directive is used up: another attempt of the step asks anew.
+        self.event.next = None;
+        Ok(())
+    }
+}
+
+/// Why a task without a result has none, if no result can come any more. A timeout of the machine's wait is
+/// left to the step's own limit, which has passed by then.
+fn lost(task: &DelegateTaskRecord, error: Option<&str>) -> Option<Failure> {
+    let (error, message) = match error? {
+        "States.HeartbeatTimeout" => (
+            ErrorType::DelegateRestart,
+            format!(
+                "Delegate {} took the work and fell silent; whether the work went on is unknown.",
+                task.delegate.as_deref().unwrap_or("(unnamed)")
+            ),
+        ),
+        "DelegateUnsuitable" => (
+            ErrorType::DelegateProvisioning,
+            format!(
+                "No delegate carries the selectors {}: start one that does.",
+                task.selectors.join(", ")
+            ),
+        ),
+        _ => return None,
+    };
+    Some(Failure {
+        error,
+        message,
+        left_behind: None,
+    })
+}

@@ -1,0 +1,358 @@
+//! The loop: ask what comes next, do it, write it down.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use slipway_engine::directive::{ChildLane, Directive};
+use slipway_engine::end::end_stage;
+use slipway_engine::error::{Doing, RunError};
+use slipway_engine::error_name::ErrorName;
+use slipway_engine::lane::{LanePlan, Move, Opening, next, node_id};
+use slipway_engine::name::{self, Lane, Walk as Nodes};
+use slipway_engine::runs::{self, StageOfRun, fact};
+use slipway_model::id::NodeId;
+use slipway_model::status::{Failure, Status};
+use slipway_plan::{Node, ParallelPlan, StagePlan};
+use slipway_store::StoreError;
+use slipway_store::record::NodeRecord;
+
+use crate::expressions::NodeExpressions;
+use crate::mention::mentions_other_stages;
+use crate::record::{Unwritten, Writer, is_container};
+use crate::{Deps, Event, HandlerError};
+
+/// How stale the knowledge of an abort may be between two nodes.
+const ABORT_SEEN_WITHIN: Duration = Duration::from_secs(1);
+
+/// Longest wait that one directive asks for: an abort is seen after it.
+const LONGEST_SLEEP: u64 = 60;
+
+/// How often another writer may be met before the invocation gives up.
+const MOST_CONFLICTS: u32 = 10;
+
+/// A lane in the course of one invocation.
+pub(crate) struct Walk<'d> {
+    pub(crate) deps: &'d Deps,
+    pub(crate) event: Event,
+    pub(crate) lane: Lane,
+    pub(crate) of_run: StageOfRun,
+    /// Newest attempts of the nodes that have begun: of the stage, and of others if expressions read them.
+    pub(crate) nodes: BTreeMap<NodeId, NodeRecord>,
+    /// All attempts of the stage's nodes, oldest first.
+    pub(crate) history: Vec<NodeRecord>,
+    pub(crate) facts: slipway_engine::lane::Facts,
+    /// What has happened and is not written yet: it goes out together with the start of the next step.
+    unwritten: Unwritten,
+    /// A step that has begun and cannot run, because its spec has no value.
+    pub(crate) unusable: Option<(NodeId, Failure)>,
+    began: Timestamp,
+    abort_read: Timestamp,
+    conflicts: u32,
+    moves: u32,
+}
+
+impl<'d> Walk<'d> {
+    pub(crate) async fn load(deps: &'d Deps, event: Event) -> Result<Self, HandlerError> {
+        let lane = runs::lane(&event.lane_id)?;
+        let of_run = deps.runs.load_stage(&event.run_id, &lane.stage).await?;
+        let now = deps.runs.clock.now();
+        let mut walk = Self {
+            deps,
+            event,
+            lane,
+            of_run,
+            nodes: BTreeMap::new(),
+            history: Vec::new(),
+            facts: slipway_engine::lane::Facts::default(),
+            unwritten: Unwritten::default(),
+            unusable: None,
+            began: now,
+            abort_read: now,
+            conflicts: 0,
+            moves: 0,
+        };
+        walk.read_nodes().await?;
+        Ok(walk)
+    }
+
+    /// Reads what has happened so far.
+    async fn read_nodes(&mut self) -> Result<(), HandlerError> {
+        let stage = self.of_run.stage();
+        let only = (!mentions_other_stages(&self.of_run.plan, stage)).then_some(&self.lane.stage);
+        let run = &self.of_run.run.id;
+        let records = self.deps.runs.store.list_nodes(run, only).await;
+        let records = records.doing(|| format!("read the steps of run {run}"))?;
+        let own = |record: &&NodeRecord| record.stage == self.lane.stage;
+        self.history = records.iter().filter(own).cloned().collect();
+        self.history
+            .sort_by_key(|record| (record.started_ms, record.attempt));
+        self.nodes = runs::newest(records);
+        let conditions = std::mem::take(&mut self.facts.conditions);
+        self.facts = self.of_run.facts(&self.lane, &self.nodes);
+        self.facts.conditions = conditions;
+        if let Some(Directive::Fork { node, .. }) = &self.event.next {
+            self.facts.joined.insert(NodeId::new(node.as_str()));
+        }
+        self.unwritten = Unwritten::default();
+        Ok(())
+    }
+
+    /// Walks until the lane must wait, fork or end.
+    pub(crate) async fn go(mut self) -> Result<Directive, HandlerError> {
+        let plan = Arc::clone(&self.of_run.plan);
+        let mut stages = plan.groups.iter().flatten();
+        let stage = stages.find(|stage| stage.id == self.lane.stage);
+        let lane = stage.and_then(|stage: &StagePlan| LanePlan::of(stage, &self.lane));
+        let lane = lane.ok_or_else(|| {
+            let message = format!("the plan has no lane {}", self.event.lane_id);
+            HandlerError::new(ErrorName::NotFound, message)
+        })?;
+        loop {
+            if let Some(directive) = self.turn(&lane).await? {
+                self.write().await?;
+                tracing::info!(
+                    run.id = %self.event.run_id,
+                    lane.id = %self.event.lane_id,
+                    moves = self.moves,
+                    duration_ms = self.spent().as_millis(),
+                    "lane walked as far as it goes: {directive:?}"
+                );
+                return Ok(directive);
+            }
+        }
+    }
+
+    /// One move; a directive ends the invocation.
+    async fn turn(&mut self, lane: &LanePlan<'_>) -> Result<Option<Directive>, HandlerError> {
+        if self.spent() >= self.deps.budget {
+            return Ok(Some(Directive::Sleep { seconds: 1 }));
+        }
+        self.see_abort().await?;
+        self.moves += 1;
+        match next(lane, &self.facts, self.now_ms()) {
+            Move::Evaluate { node, condition } => self.evaluate(node, condition).await,
+            Move::Skip { node, reason } => {
+                tracing::debug!(run.id = %self.event.run_id, node.id = %node_id(node), "skipped: {reason}");
+                let skipped = self.writer().ends_unrun(node, Status::Skipped, None);
+                self.begin(skipped).await
+            }
+            Move::Start { node, attempt } => self.start(node, attempt).await,
+            Move::Continue { step, attempt } => self.advance(lane, step, attempt).await,
+            Move::Stop {
+                step,
+                attempt,
+                reason,
+            } => self.stop(lane, step, attempt, reason).await,
+            Move::Close {
+                node,
+                status,
+                failure,
+            } => self.close(node, status, failure).await,
+            Move::Fork { parallel } => Ok(Some(self.fork(parallel))),
+            Move::Wait { until_ms } => Ok(self.wait_until(until_ms).await),
+            Move::Done { status } => self.done(status).await.map(Some),
+        }
+    }
+
+    async fn evaluate(
+        &mut self,
+        node: &Node,
+        condition: &str,
+    ) -> Result<Option<Directive>, HandlerError> {
+        let id = node_id(node);
+        let holds = NodeExpressions::new(&self.of_run, &self.nodes, id).condition(condition);
+        match holds {
+            Ok(holds) => {
+                self.facts.conditions.insert(id.clone(), holds);
+                Ok(None)
+            }
+            Err(failure) => {
+                let failed = self
+                    .writer()
+                    .ends_unrun(node, Status::Failed, Some(failure));
+                self.begin(failed).await
+            }
+        }
+    }
+
+    async fn start(
+        &mut self,
+        node: Opening<'_>,
+        attempt: u32,
+    ) -> Result<Option<Directive>, HandlerError> {
+        let Opening::Step(step) = node else {
+            let record = self.writer().begins(node, attempt, Value::Null);
+            return self.begin(record).await;
+        };
+        let spec = self.resolve(step);
+        let resolved = spec.as_ref().ok().cloned().unwrap_or_default();
+        let record = self.writer().begins(node, attempt, resolved);
+        self.begin(record).await?;
+        if let Err(failure) = spec
+            && self
+                .nodes
+                .get(&step.id)
+                .is_some_and(|node| !node.status.is_final())
+        {
+            self.unusable = Some((step.id.clone(), failure));
+        }
+        Ok(None)
+    }
+
+    /// Notes that a node has begun. A step's start is written at once, with all that happened before;
+    /// groups, blocks and skipped nodes have no effect and can wait.
+    async fn begin(&mut self, record: NodeRecord) -> Result<Option<Directive>, HandlerError> {
+        let step = record.status == Status::Running && !is_container(&record.node_type);
+        self.unwritten.starts(record.clone());
+        self.history.push(record.clone());
+        self.know(record);
+        if step || self.unwritten.is_full() {
+            self.write().await?;
+        }
+        Ok(None)
+    }
+
+    /// Notes that a node has ended; written with the start of the next step, or before the invocation ends.
+    pub(crate) async fn end(&mut self, record: NodeRecord) -> Result<(), HandlerError> {
+        let same =
+            |known: &&mut NodeRecord| known.id == record.id && known.attempt == record.attempt;
+        if let Some(known) = self.history.iter_mut().rev().find(same) {
+            *known = record.clone();
+        }
+        self.know(record.clone());
+        self.unwritten.ends(record);
+        if self.unwritten.is_full() {
+            self.write().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what has happened, all or nothing. Where another writer was faster, what it wrote is read
+    /// and counts.
+    pub(crate) async fn write(&mut self) -> Result<(), HandlerError> {
+        let unwritten = std::mem::take(&mut self.unwritten);
+        match unwritten.write(&self.deps.runs.store).await {
+            Ok(()) => Ok(()),
+            Err(
+                StoreError::AlreadyExists { .. }
+                | StoreError::Conflict { .. }
+                | StoreError::NotFound { .. },
+            ) if self.conflicts < MOST_CONFLICTS => {
+                self.conflicts += 1;
+                self.unusable = None;
+                self.read_nodes().await
+            }
+            Err(source) => Err(RunError::Store {
+                doing: format!("record the steps of run {}", self.of_run.run.id),
+                source,
+            }
+            .into()),
+        }
+    }
+
+    pub(crate) fn know(&mut self, record: NodeRecord) {
+        self.facts.nodes.insert(record.id.clone(), fact(&record));
+        self.nodes.insert(record.id.clone(), record);
+    }
+
+    async fn close(
+        &mut self,
+        node: &Node,
+        status: Status,
+        failure: Option<Failure>,
+    ) -> Result<Option<Directive>, HandlerError> {
+        let Some(open) = self.nodes.get(node_id(node)) else {
+            return Ok(None);
+        };
+        let closed = NodeRecord {
+            status,
+            failure,
+            ended_ms: Some(self.now_ms()),
+            ..open.clone()
+        };
+        self.end(closed).await?;
+        Ok(None)
+    }
+
+    fn fork(&self, parallel: &ParallelPlan) -> Directive {
+        let run = &self.of_run.run.id;
+        let lanes = (0..parallel.branches.len()).map(|branch| {
+            let lane = Lane::branch(&self.lane.stage, &parallel.id, branch);
+            ChildLane {
+                execution: name::lane_execution(run, &lane, 0),
+                lane_id: lane.id().to_string(),
+            }
+        });
+        Directive::Fork {
+            node: parallel.id.to_string(),
+            lanes: lanes.collect(),
+        }
+    }
+
+    async fn wait_until(&mut self, until_ms: i64) -> Option<Directive> {
+        let left = u64::try_from(until_ms - self.now_ms()).unwrap_or(0);
+        self.wait(Duration::from_millis(left)).await
+    }
+
+    /// Short waits pass here; longer ones are for the machine.
+    pub(crate) async fn wait(&mut self, time: Duration) -> Option<Directive> {
+        if time < Duration::from_secs(1) {
+            self.deps.runs.clock.sleep(time).await;
+            return None;
+        }
+        let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+        Some(Directive::Sleep {
+            seconds: seconds.min(LONGEST_SLEEP),
+        })
+    }
+
+    /// The lane of a stage's steps ends the stage itself when all went well, which saves an invocation.
+    async fn done(&mut self, status: Status) -> Result<Directive, HandlerError> {
+        self.write().await?;
+        if self.lane.walk == Nodes::Steps && status.is_good() {
+            end_stage(&self.deps.runs, &self.of_run, &self.nodes, 0, false).await?;
+        }
+        Ok(Directive::end(status))
+    }
+
+    async fn see_abort(&mut self) -> Result<(), HandlerError> {
+        let now = self.deps.runs.clock.now();
+        let age = Duration::try_from(now.duration_since(self.abort_read)).unwrap_or_default();
+        if age >= ABORT_SEEN_WITHIN {
+            self.read_abort().await?;
+        }
+        Ok(())
+    }
+
+    /// Reads whether the run shall stop.
+    pub(crate) async fn read_abort(&mut self) -> Result<bool, HandlerError> {
+        let run = &self.of_run.run.id;
+        let record = self.deps.runs.store.get_run(run).await;
+        let record = record.doing(|| format!("read run {run}"))?;
+        self.of_run.run = record;
+        self.abort_read = self.deps.runs.clock.now();
+        self.facts.aborted = self.of_run.run.abort.is_some();
+        Ok(self.facts.aborted)
+    }
+
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.deps.runs.clock.now_ms()
+    }
+
+    fn spent(&self) -> Duration {
+        let spent = self.deps.runs.clock.now().duration_since(self.began);
+        Duration::try_from(spent).unwrap_or_default()
+    }
+
+    fn writer(&self) -> Writer<'_> {
+        Writer {
+            run: &self.of_run.run.id,
+            stage: &self.lane.stage,
+            lane: self.event.lane_id.clone(),
+            now_ms: self.now_ms(),
+        }
+    }
+}
