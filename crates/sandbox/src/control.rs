@@ -83,8 +83,8 @@ async fn remove_faults(
     StatusCode::NO_CONTENT
 }
 
-async fn images(State(sandbox): State<Sandbox>) -> Json<Vec<ImageRule>> {
-    Json(sandbox.images())
+async fn images(State(sandbox): State<Sandbox>) -> Response {
+    shown(sandbox.images())
 }
 
 async fn set_image(State(sandbox): State<Sandbox>, Json(rule): Json<ImageRule>) -> Response {
@@ -98,8 +98,8 @@ async fn remove_images(
     done(sandbox.remove_images(selection.image.as_deref()))
 }
 
-async fn roles(State(sandbox): State<Sandbox>) -> Json<Vec<RoleRule>> {
-    Json(sandbox.roles())
+async fn roles(State(sandbox): State<Sandbox>) -> Response {
+    shown(sandbox.roles())
 }
 
 async fn set_role(State(sandbox): State<Sandbox>, Json(rule): Json<RoleRule>) -> Response {
@@ -130,6 +130,17 @@ async fn calls(
 fn done(result: Result<(), StoreError>) -> Response {
     match result {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        Err(error) => failed(&error),
     }
+}
+
+fn shown<T: Serialize>(result: Result<T, StoreError>) -> Response {
+    match result {
+        Ok(found) => Json(found).into_response(),
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &StoreError) -> Response {
+    (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response()
 }

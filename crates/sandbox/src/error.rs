@@ -69,6 +69,14 @@ pub enum StoreError {
     },
 }
 
+/// Logs an error with its causes.
+pub(crate) fn log(error: &StoreError) {
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "the sandbox account's data file failed"
+    );
+}
+
 /// An error as AWS's APIs answer it: a code, a message, an HTTP status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiError {

@@ -204,7 +204,8 @@ async fn serve(
     if credential.region.is_empty() {
         credential.region = sandbox.region();
     }
-    let caller = sandbox.read(|account| sts::identify(account, credential))?;
+    let caller = sandbox.look(|account| sts::identify(account, credential));
+    let caller = caller.map_err(|error| ApiError::server(error.to_string()))??;
     call.principal.clone_from(&caller.arn);
     let action = format!("{}:{}", call.service, call.operation);
     match fault {

@@ -30,12 +30,14 @@ mod journal;
 mod pace;
 mod page;
 mod scaling;
+mod state;
 mod sts;
 mod table;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::SignedDuration;
 use slipway_clock::Clock;
 use tokio::sync::Notify;
 
@@ -49,11 +51,11 @@ pub use crate::pace::Pace;
 use crate::account::Account;
 use crate::call::CallLog;
 use crate::error::ApiError;
-use crate::journal::Journal;
+use crate::state::State;
 use crate::sts::Role;
 
-/// Changed rows after which changes that only time made are written too.
-const PENDING_ROWS: usize = 512;
+/// How long [`Sandbox::run`] waits after the data file failed.
+const AFTER_FAILURE: SignedDuration = SignedDuration::from_secs(1);
 
 /// What an account is.
 #[derive(Clone, Debug)]
@@ -81,11 +83,6 @@ struct Inner {
     changed: Notify,
 }
 
-struct State {
-    account: Account,
-    journal: Option<Journal>,
-}
-
 impl std::fmt::Debug for Sandbox {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let account = &self.0.config.account;
@@ -103,11 +100,10 @@ impl Sandbox {
     /// # Errors
     /// When another process holds the file, when it cannot be read, or when a newer version wrote it.
     pub fn open(path: Option<&Path>, config: SandboxConfig) -> Result<Self, OpenError> {
-        let journal = path.map(Journal::open).transpose()?;
-        let account = load(&config, journal.as_ref())?;
+        let state = State::open(path, config.clone())?;
         Ok(Self(Arc::new(Inner {
             config,
-            state: Mutex::new(State { account, journal }),
+            state: Mutex::new(state),
             faults: Faults::default(),
             calls: CallLog::default(),
             changed: Notify::new(),
@@ -131,14 +127,18 @@ impl Sandbox {
     }
 
     /// Rules for images, see [`ImageBehaviour`].
-    pub fn images(&self) -> Vec<ImageRule> {
-        let state = self.lock();
-        state
-            .account
-            .images
-            .iter()
-            .map(|(_, rule)| rule.clone())
-            .collect()
+    ///
+    /// # Errors
+    /// When the data file failed before and cannot be read now.
+    pub fn images(&self) -> Result<Vec<ImageRule>, StoreError> {
+        let rules = |account: &Account| {
+            account
+                .images
+                .iter()
+                .map(|(_, rule)| rule.clone())
+                .collect()
+        };
+        self.look(rules)
     }
 
     /// Sets the rule of an image or of all images with a prefix. It holds for images pulled from now on.
@@ -166,15 +166,16 @@ impl Sandbox {
     }
 
     /// Roles with conditions.
-    pub fn roles(&self) -> Vec<RoleRule> {
-        let state = self.lock();
-        let rows = state.account.roles.iter();
-        rows.map(|(arn, role)| RoleRule {
+    ///
+    /// # Errors
+    /// When the data file failed before and cannot be read now.
+    pub fn roles(&self) -> Result<Vec<RoleRule>, StoreError> {
+        let rule = |(arn, role): (&String, &Role)| RoleRule {
             arn: arn.clone(),
             external_id: role.external_id.clone(),
             denied: role.denied,
-        })
-        .collect()
+        };
+        self.look(|account| account.roles.iter().map(rule).collect())
     }
 
     /// Puts conditions on assuming a role; without any rule every role can be assumed.
@@ -208,8 +209,13 @@ impl Sandbox {
         loop {
             let next = {
                 let mut state = self.lock();
-                self.advance(&mut state);
-                state.account.next_event()
+                match state.present() {
+                    Ok(account) => account.next_event(),
+                    Err(error) => {
+                        error::log(&error);
+                        Some(self.0.config.clock.now() + AFTER_FAILURE)
+                    }
+                }
             };
             let changed = self.0.changed.notified();
             match next {
@@ -237,10 +243,8 @@ impl Sandbox {
     }
 
     /// Looks at the account as it is now.
-    pub(crate) fn read<T>(&self, look: impl FnOnce(&Account) -> T) -> T {
-        let mut state = self.lock();
-        self.advance(&mut state);
-        look(&state.account)
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Account) -> T) -> Result<T, StoreError> {
+        Ok(look(self.lock().present()?))
     }
 
     /// Carries out a request on the account as it is now. What it changed is on disk before this returns.
@@ -249,7 +253,7 @@ impl Sandbox {
         changes: bool,
         carry_out: impl FnOnce(&mut Account) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let on_disk = changes && self.lock().journal.is_some();
+        let on_disk = changes && self.lock().is_on_disk();
         if !on_disk {
             return self.serve_now(changes, carry_out);
         }
@@ -267,14 +271,14 @@ impl Sandbox {
         changes: bool,
         carry_out: impl FnOnce(&mut Account) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
+        let failed = |error: StoreError| {
+            error::log(&error);
+            ApiError::server(error.to_string())
+        };
         let mut state = self.lock();
-        self.advance(&mut state);
-        let answer = carry_out(&mut state.account)?;
+        let answer = carry_out(state.present().map_err(failed)?)?;
         if changes {
-            self.commit(&mut state).map_err(|error| {
-                tracing::error!(error = &error as &dyn std::error::Error, "commit failed");
-                ApiError::server(error.to_string())
-            })?;
+            state.commit().map_err(failed)?;
             self.0.changed.notify_one();
         }
         Ok(answer)
@@ -282,46 +286,11 @@ impl Sandbox {
 
     fn change(&self, change: impl FnOnce(&mut Account)) -> Result<(), StoreError> {
         let mut state = self.lock();
-        self.advance(&mut state);
-        change(&mut state.account);
-        self.commit(&mut state)
-    }
-
-    /// Lives through what is due. Changes of time follow from what is stored, so writing them can wait.
-    fn advance(&self, state: &mut State) {
-        state.account.advance(self.0.config.clock.now());
-        if state.account.pending() > PENDING_ROWS
-            && let Err(error) = self.commit(state)
-        {
-            tracing::error!(error = &error as &dyn std::error::Error, "commit failed");
-        }
-    }
-
-    /// Writes everything that changed. If that fails the account goes back to what is stored, so that it
-    /// never shows what it may lose.
-    fn commit(&self, state: &mut State) -> Result<(), StoreError> {
-        let Some(journal) = &state.journal else {
-            state.account.forget_changes();
-            return Ok(());
-        };
-        let changes = state.account.changes()?;
-        if let Err(error) = journal.commit(&changes) {
-            state.account = load(&self.0.config, Some(journal))?;
-            return Err(error);
-        }
-        Ok(())
+        change(state.present()?);
+        state.commit()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn load(config: &SandboxConfig, journal: Option<&Journal>) -> Result<Account, StoreError> {
-    let mut account = Account::new(config.account.clone(), config.pace.clone());
-    if let Some(journal) = journal {
-        journal.load(|key, value| account.load(key, value))?;
-        account.loaded();
-    }
-    Ok(account)
 }
