@@ -11,10 +11,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("slipway-expr", &[]),
     ("slipway-model", &["slipway-expr"]),
     ("slipway-plan", &["slipway-expr", "slipway-model"]),
-    ("slipway-store", &["slipway-clock", "slipway-model", "slipway-plan"]),
+    (
+        "slipway-store",
+        &["slipway-clock", "slipway-model", "slipway-plan"],
+    ),
     (
         "slipway-engine",
-        &["slipway-clock", "slipway-expr", "slipway-model", "slipway-plan", "slipway-store"],
+        &[
+            "slipway-clock",
+            "slipway-expr",
+            "slipway-model",
+            "slipway-plan",
+            "slipway-store",
+        ],
     ),
     (
         "slipway-steps",
@@ -35,9 +44,15 @@ const ARROWS: &[(&str, &[&str])] = &[
 const LOCAL_ONLY: &[&str] = &["slipway-asl", "slipway-sandbox", "slipway-cli"];
 
 fn edges() -> BTreeMap<String, BTreeSet<String>> {
-    let metadata = MetadataCommand::new().no_deps().exec().expect("cargo metadata");
-    let names: BTreeSet<String> =
-        metadata.packages.iter().map(|package| package.name.to_string()).collect();
+    let metadata = MetadataCommand::new()
+        .no_deps()
+        .exec()
+        .expect("cargo metadata");
+    let names: BTreeSet<String> = metadata
+        .packages
+        .iter()
+        .map(|package| package.name.to_string())
+        .collect();
     metadata
         .packages
         .iter()
@@ -58,7 +73,9 @@ fn every_room_depends_only_on_the_rooms_below_it() {
     let edges = edges();
     for (room, allowed) in ARROWS {
         let allowed: BTreeSet<String> = allowed.iter().map(|name| (*name).to_owned()).collect();
-        let found = edges.get(*room).unwrap_or_else(|| panic!("{room} is not in the workspace"));
+        let found = edges
+            .get(*room)
+            .unwrap_or_else(|| panic!("{room} is not in the workspace"));
         let extra: Vec<_> = found.difference(&allowed).collect();
         assert!(extra.is_empty(), "{room} must not depend on {extra:?}");
     }
@@ -68,8 +85,10 @@ fn every_room_depends_only_on_the_rooms_below_it() {
 fn no_function_carries_local_mode() {
     for (package, found) in edges() {
         if package.starts_with("slipway-fn-") {
-            let extra: Vec<_> =
-                found.iter().filter(|name| LOCAL_ONLY.contains(&name.as_str())).collect();
+            let extra: Vec<_> = found
+                .iter()
+                .filter(|name| LOCAL_ONLY.contains(&name.as_str()))
+                .collect();
             assert!(extra.is_empty(), "{package} must not depend on {extra:?}");
         }
     }

@@ -58,7 +58,10 @@ fn test(rest: &[String]) -> Result<()> {
     let lint = tools::python_tool("cfn-lint", "cfn-lint==1.58.0")?;
     // End-to-end tests start the binary as users do.
     run(cargo().args(["build", "--package", "slipway-cli", "--bin", "slipway"]))?;
-    run(cargo().args(["test", "--workspace"]).args(rest).env("SLIPWAY_CFN_LINT", lint))
+    run(cargo()
+        .args(["test", "--workspace"])
+        .args(rest)
+        .env("SLIPWAY_CFN_LINT", lint))
 }
 
 fn conformance(rest: &[String]) -> Result<()> {
@@ -69,13 +72,32 @@ fn conformance(rest: &[String]) -> Result<()> {
             shared.display()
         );
     }
-    let arguments = ["test", "--package", "slipway-tests", "--features", "conformance"];
-    run(cargo().args(arguments).args(["--test", "conformance"]).args(rest).env("SLIPWAY_SHARED", shared))
+    let arguments = [
+        "test",
+        "--package",
+        "slipway-tests",
+        "--features",
+        "conformance",
+    ];
+    run(cargo()
+        .args(arguments)
+        .args(["--test", "conformance"])
+        .args(rest)
+        .env("SLIPWAY_SHARED", shared))
 }
 
 fn bench(rest: &[String]) -> Result<()> {
     run(cargo().args(["build", "--release", "--package", "slipway-cli"]))?;
-    run(cargo().args(["bench", "--package", "slipway-tests", "--bench", "local", "--"]).args(rest))
+    run(cargo()
+        .args([
+            "bench",
+            "--package",
+            "slipway-tests",
+            "--bench",
+            "local",
+            "--",
+        ])
+        .args(rest))
 }
 
 /// The cargo that runs this task.
@@ -98,7 +120,9 @@ fn target() -> PathBuf {
 
 fn run(command: &mut Command) -> Result<()> {
     let shown = format!("{command:?}");
-    let status = command.status().with_context(|| format!("starting {shown}"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("starting {shown}"))?;
     if !status.success() {
         bail!("{shown} ended with {status}");
     }

@@ -42,7 +42,9 @@ pub fn package(arch: Arch) -> Result<()> {
     let path = std::env::var("PATH").unwrap_or_default();
     let names = functions()?;
     let mut build = cargo();
-    build.arg("zigbuild").args(["--release", "--target", &format!("{}.2.34", arch.triple())]);
+    build
+        .arg("zigbuild")
+        .args(["--release", "--target", &format!("{}.2.34", arch.triple())]);
     for name in &names {
         build.args(["--package", &format!("slipway-fn-{name}")]);
     }
@@ -50,10 +52,17 @@ pub fn package(arch: Arch) -> Result<()> {
     let out = target().join("lambda");
     std::fs::create_dir_all(&out).with_context(|| format!("creating {}", out.display()))?;
     for name in &names {
-        let binary = target().join(arch.triple()).join("release").join(format!("slipway-fn-{name}"));
+        let binary = target()
+            .join(arch.triple())
+            .join("release")
+            .join(format!("slipway-fn-{name}"));
         let zip = out.join(format!("{name}.zip"));
         compress(&binary, &zip)?;
-        println!("{} {} KiB", zip.display(), std::fs::metadata(&zip)?.len() / 1024);
+        println!(
+            "{} {} KiB",
+            zip.display(),
+            std::fs::metadata(&zip)?.len() / 1024
+        );
     }
     Ok(())
 }
@@ -61,7 +70,9 @@ pub fn package(arch: Arch) -> Result<()> {
 fn functions() -> Result<Vec<String>> {
     let folder = root().join("functions");
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
+    for entry in
+        std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?
+    {
         let entry = entry?;
         if entry.path().join("Cargo.toml").is_file() {
             names.push(entry.file_name().to_string_lossy().into_owned());

@@ -18,7 +18,12 @@ pub fn python_tool(command: &str, requirement: &str) -> Result<PathBuf> {
         eprintln!("installing {requirement} into {}", venv.display());
         run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
         let pip = venv.join("bin/pip");
-        run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check", requirement]))?;
+        run(Command::new(pip).args([
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            requirement,
+        ]))?;
     }
     Ok(tool)
 }

@@ -1,1 +1,73 @@
-//! The binary slipway: client commands, local mode, delegate.
+//! The binary `slipway`: client commands, local mode, delegate.
+//!
+//! `args` says what can be typed, `commands` has a file per client verb, `local` is the whole service in one
+//! process, `demo` plays with it, and `delegate` works for a service elsewhere.
+
+pub mod args;
+pub mod client;
+pub mod commands;
+pub mod delegate;
+pub mod demo;
+pub mod error;
+pub mod exit;
+pub mod local;
+pub mod output;
+pub mod token;
+
+use slipway_clock::Clock;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Cli, Command};
+use crate::client::Client;
+use crate::commands::{abort, apply, entity, logs, run};
+use crate::exit::Exit;
+
+/// Runs one command to its end; failures go to standard error.
+pub fn main(cli: Cli) -> Exit {
+    log();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(why) => return failed(&why.into()),
+    };
+    match runtime.block_on(command(cli)) {
+        Ok(exit) => exit,
+        Err(why) => failed(&why),
+    }
+}
+
+async fn command(cli: Cli) -> anyhow::Result<Exit> {
+    let clock = Clock::system();
+    let format = cli.output;
+    let client = || Client::new(&cli.connection);
+    Ok(match cli.command {
+        Command::Demo(args) => demo::demo(&clock, format, &args).await?,
+        Command::Local(args) => local::serve(&clock, &cli.connection.data_dir, args).await?,
+        Command::Delegate(args) => delegate::command(&clock, &cli.connection, args).await?,
+        Command::Apply(args) => apply::apply(&client()?, format, &args).await?,
+        Command::Run(args) => run::run(&client()?, &clock, format, &args).await?,
+        Command::Get(args) => entity::get(&client()?, format, &args).await?,
+        Command::List(args) => entity::list(&client()?, format, &args).await?,
+        Command::Logs(args) => logs::logs(&client()?, &clock, &args).await?,
+        Command::Abort(args) => abort::abort(&client()?, &clock, &args).await?,
+    })
+}
+
+/// Prints why with every cause, and gives the exit code.
+fn failed(why: &anyhow::Error) -> Exit {
+    anstream::eprintln!("error: {}", output::visible(&format!("{why:#}")));
+    why.downcast_ref::<error::CliError>()
+        .map_or(Exit::Failed, error::CliError::exit)
+}
+
+/// Logs go to standard error; `SLIPWAY_LOG` says which (`info`, `slipway_engine=debug`, …).
+fn log() {
+    let filter = EnvFilter::try_from_env("SLIPWAY_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    // Another subscriber can only be there in a test; it stays.
+    let _ = subscriber.try_init();
+}

@@ -1,2 +1,10 @@
 //! The binary `slipway`.
-fn main() {}
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use slipway_cli::args::Cli;
+
+fn main() -> ExitCode {
+    slipway_cli::main(Cli::parse()).into()
+}

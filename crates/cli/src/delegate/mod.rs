@@ -9,6 +9,7 @@
 mod activity;
 mod api;
 mod claim;
+mod command;
 mod error;
 mod logs;
 mod mask;
@@ -26,6 +27,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use command::command;
 pub use error::DelegateError;
 
 use activity::Activity;

@@ -1,0 +1,274 @@
+//! What can be typed after `slipway`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Continuous delivery with Harness pipelines, on one machine or on AWS.
+#[derive(Debug, Parser)]
+#[command(
+    name = "slipway",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Where the service is and who asks.
+    #[command(flatten)]
+    pub connection: Connection,
+    /// How to print results; tables for people and JSON for pipes when not given.
+    #[arg(long, short = 'o', global = true, value_enum)]
+    pub output: Option<Format>,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One JSON document.
+    Json,
+    /// One YAML document.
+    Yaml,
+    /// A table.
+    Table,
+}
+
+/// Where the service is and who asks.
+#[derive(Clone, Debug, Args)]
+pub struct Connection {
+    /// Base URL of the service.
+    #[arg(
+        long,
+        global = true,
+        env = "SLIPWAY_URL",
+        default_value = "http://127.0.0.1:7880"
+    )]
+    pub url: String,
+    /// API token; without it the one that `slipway local` wrote into the data directory is used.
+    #[arg(long, global = true, env = "SLIPWAY_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// Organization.
+    #[arg(long, global = true, env = "SLIPWAY_ORG", default_value = "default")]
+    pub org: String,
+    /// Project.
+    #[arg(
+        long,
+        global = true,
+        env = "SLIPWAY_PROJECT",
+        default_value = "default"
+    )]
+    pub project: String,
+    /// Data directory of local mode.
+    #[arg(
+        long,
+        global = true,
+        env = "SLIPWAY_DATA_DIR",
+        default_value = ".slipway"
+    )]
+    pub data_dir: PathBuf,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show a rolling deployment, a failure and its rollback in a sandbox account; leaves nothing behind.
+    Demo(DemoArgs),
+    /// Run the whole service on this machine.
+    Local(LocalArgs),
+    /// Create or update entities from files or folders of Harness YAML.
+    Apply(ApplyArgs),
+    /// Start a pipeline.
+    Run(RunArgs),
+    /// Show one entity or run.
+    Get(GetArgs),
+    /// List entities or runs.
+    List(ListArgs),
+    /// Print the logs of a run.
+    Logs(LogsArgs),
+    /// Stop a run.
+    Abort(AbortArgs),
+    /// Work as a delegate: run scripts for a service elsewhere.
+    Delegate(DelegateArgs),
+}
+
+/// Options of `slipway demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Keep the data directory, print where it is, and go on serving it until Ctrl-C.
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// Options of `slipway local`.
+#[derive(Clone, Debug, Args)]
+pub struct LocalArgs {
+    /// Address and port to listen on. AWS protocols are answered on loopback addresses only.
+    #[arg(long, default_value = "127.0.0.1:7880")]
+    pub listen: std::net::SocketAddr,
+    /// Where deployment steps go.
+    #[arg(long, value_enum, default_value_t = Target::Sandbox)]
+    pub target: Target,
+    /// How fast the sandbox account works.
+    #[arg(long, value_enum, default_value_t = PaceArg::Brisk)]
+    pub pace: PaceArg,
+    /// Scripts that the embedded delegate runs at once; 0 for no embedded delegate.
+    #[arg(long, default_value_t = 8)]
+    pub delegate_tasks: usize,
+}
+
+/// Where deployment steps go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// The AWS account inside this process.
+    Sandbox,
+    /// Real AWS, with the credentials that connectors name.
+    Aws,
+}
+
+/// How fast the sandbox account works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PaceArg {
+    /// A task starts in a fraction of a second.
+    Brisk,
+    /// As slow as AWS.
+    Realistic,
+}
+
+/// Options of `slipway apply`.
+#[derive(Debug, Args)]
+pub struct ApplyArgs {
+    /// Files or folders (searched for .yaml and .yml, hidden ones left out); `-` for standard input.
+    #[arg(short = 'f', long = "file", required = true, num_args = 1..)]
+    pub files: Vec<PathBuf>,
+}
+
+/// Options of `slipway run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Identifier of the pipeline.
+    pub pipeline: String,
+    /// A runtime input, `path=value`: `tag=v2`, `variables.tag=v2`, or the full path in the pipeline.
+    #[arg(long = "input", short = 'i', value_name = "PATH=VALUE")]
+    pub inputs: Vec<String>,
+    /// Runtime inputs as Harness YAML (root `pipeline:`).
+    #[arg(long, value_name = "FILE")]
+    pub input_file: Option<PathBuf>,
+    /// Stay until the run ends, showing its progress.
+    #[arg(long)]
+    pub follow: bool,
+    /// With --follow: end with exit code 3 as soon as the run waits for a person.
+    #[arg(long, requires = "follow")]
+    pub no_wait: bool,
+    /// With --follow: give up following after so many seconds (exit code 124); the run goes on.
+    #[arg(long, requires = "follow", value_name = "SECONDS")]
+    pub wait_timeout: Option<u64>,
+}
+
+/// What `get` and `list` can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// An organization.
+    #[value(alias = "orgs", alias = "org", alias = "organizations")]
+    Organization,
+    /// A project.
+    #[value(alias = "projects")]
+    Project,
+    /// A service.
+    #[value(alias = "services")]
+    Service,
+    /// An environment.
+    #[value(alias = "environments", alias = "env")]
+    Environment,
+    /// An infrastructure definition; wants --environment.
+    #[value(alias = "infrastructures", alias = "infra")]
+    Infrastructure,
+    /// A connector.
+    #[value(alias = "connectors")]
+    Connector,
+    /// A secret, without its value.
+    #[value(alias = "secrets")]
+    Secret,
+    /// A pipeline.
+    #[value(alias = "pipelines")]
+    Pipeline,
+    /// A run of a pipeline.
+    #[value(alias = "runs", alias = "execution", alias = "executions")]
+    Run,
+    /// Running instances of what was deployed.
+    #[value(alias = "instances")]
+    Instance,
+}
+
+/// Options of `slipway get`.
+#[derive(Debug, Args)]
+pub struct GetArgs {
+    /// What it is.
+    pub kind: Kind,
+    /// Its identifier; for a run its id.
+    pub id: String,
+    /// Environment of an infrastructure.
+    #[arg(long)]
+    pub environment: Option<String>,
+}
+
+/// Options of `slipway list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// What to list.
+    pub kind: Kind,
+    /// Environment of infrastructures.
+    #[arg(long)]
+    pub environment: Option<String>,
+    /// Only runs of this pipeline.
+    #[arg(long)]
+    pub pipeline: Option<String>,
+    /// At most so many.
+    #[arg(long, default_value_t = 50)]
+    pub limit: u32,
+}
+
+/// Options of `slipway logs`.
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// Id of the run.
+    pub run: String,
+    /// Only this step (identifier).
+    #[arg(long)]
+    pub step: Option<String>,
+    /// Stay until the run ends, printing lines as they come.
+    #[arg(long)]
+    pub follow: bool,
+}
+
+/// Options of `slipway abort`.
+#[derive(Debug, Args)]
+pub struct AbortArgs {
+    /// Id of the run.
+    pub run: String,
+    /// Stay until the run has ended.
+    #[arg(long)]
+    pub follow: bool,
+}
+
+/// Options of `slipway delegate`.
+#[derive(Debug, Args)]
+pub struct DelegateArgs {
+    /// Name that runs and logs show.
+    #[arg(long, default_value = "delegate")]
+    pub name: String,
+    /// Selector that this delegate carries; may be repeated.
+    #[arg(long = "selector")]
+    pub selectors: Vec<String>,
+    /// Scripts that may run at once.
+    #[arg(long, default_value_t = 8)]
+    pub tasks: usize,
+    /// Activity on AWS that tasks come from, with credentials from the environment; without it the one of
+    /// the local mode at --url.
+    #[arg(long, env = "SLIPWAY_ACTIVITY_ARN")]
+    pub activity_arn: Option<String>,
+    /// Folder for scripts and claims; must survive a restart of the delegate.
+    #[arg(long, default_value = ".slipway-delegate")]
+    pub work_dir: PathBuf,
+}

@@ -1,0 +1,147 @@
+//! A run as the REST API shows it, read into the tree that people see.
+
+use serde_json::Value;
+
+use crate::client::Client;
+use crate::commands::entity::segment;
+use crate::error::CliError;
+
+/// A run at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its id.
+    pub id: String,
+    /// Identifier of the pipeline.
+    pub pipeline: String,
+    /// Where it stands (`API.md` 4.6).
+    pub status: String,
+    /// Why it failed.
+    pub failure: Option<String>,
+    /// Stages and what is in them.
+    pub nodes: Vec<Node>,
+}
+
+/// A stage, group or step of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Unique in the run.
+    pub uuid: String,
+    /// `identifier` in YAML.
+    pub identifier: String,
+    /// `name` in YAML.
+    pub name: String,
+    /// Step type.
+    pub step_type: String,
+    /// Where it stands.
+    pub status: String,
+    /// Why it failed.
+    pub failure: Option<String>,
+    /// Epoch milliseconds.
+    pub started: Option<i64>,
+    /// Epoch milliseconds.
+    pub ended: Option<i64>,
+    /// Log keys with the names of their units.
+    pub logs: Vec<(String, String)>,
+    /// 0 for a stage.
+    pub depth: usize,
+}
+
+/// Nodes of the API that people need not see.
+const HIDDEN: &[&str] = &[
+    "PIPELINE_SECTION",
+    "STAGES_STEP",
+    "NG_EXECUTION",
+    "NG_SECTION",
+];
+
+/// Fetches a run.
+pub async fn fetch(client: &Client, run: &str) -> Result<Run, CliError> {
+    let path = format!("/pipeline/api/pipelines/execution/v2/{}", segment(run));
+    let answer = client
+        .get(&path, &[("renderFullBottomGraph", "true")])
+        .await?;
+    let summary = &answer["data"]["pipelineExecutionSummary"];
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let Some(status) = text(&summary["status"]) else {
+        let why = "it has no pipelineExecutionSummary.status".to_owned();
+        return Err(CliError::Answer { what: path, why });
+    };
+    let graph = &answer["data"]["executionGraph"];
+    let mut nodes = Vec::new();
+    if let Some(root) = graph["rootNodeId"].as_str() {
+        walk(graph, root, 0, &mut nodes);
+    }
+    Ok(Run {
+        id: text(&summary["planExecutionId"]).unwrap_or_else(|| run.to_owned()),
+        pipeline: text(&summary["pipelineIdentifier"]).unwrap_or_default(),
+        status,
+        failure: text(&summary["failureInfo"]["message"]),
+        nodes,
+    })
+}
+
+/// Depth limit: a malformed answer with a cycle must end.
+const DEPTH: usize = 64;
+
+fn walk(graph: &Value, id: &str, depth: usize, into: &mut Vec<Node>) {
+    let node = &graph["nodeMap"][id];
+    if node.is_null() || depth > DEPTH {
+        return;
+    }
+    let step_type = node["stepType"].as_str().unwrap_or_default();
+    let root = graph["rootNodeId"].as_str() == Some(id);
+    let hidden = HIDDEN.contains(&step_type) || (root && node["baseFqn"] == "pipeline");
+    if !hidden {
+        into.push(read(node, depth));
+    }
+    let adjacency = &graph["nodeAdjacencyListMap"][id];
+    let below = if hidden { depth } else { depth + 1 };
+    for child in adjacency["children"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
+        walk(graph, child, below, into);
+    }
+    for next in adjacency["nextIds"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
+        walk(graph, next, depth, into);
+    }
+}
+
+fn read(node: &Value, depth: usize) -> Node {
+    let text = |key: &str| node[key].as_str().unwrap_or_default().to_owned();
+    let failure = node["failureInfo"]["message"]
+        .as_str()
+        .filter(|m| !m.is_empty());
+    let task = &node["executableResponses"][0]["task"];
+    let strings = |value: &Value| -> Vec<String> {
+        value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
+    };
+    Node {
+        uuid: text("uuid"),
+        identifier: text("identifier"),
+        name: text("name"),
+        step_type: text("stepType"),
+        status: text("status"),
+        failure: failure.map(str::to_owned),
+        started: node["startTs"].as_i64().filter(|ms| *ms > 0),
+        ended: node["endTs"].as_i64().filter(|ms| *ms > 0),
+        logs: strings(&task["logKeys"])
+            .into_iter()
+            .zip(strings(&task["units"]))
+            .collect(),
+        depth,
+    }
+}

@@ -1,0 +1,155 @@
+//! The Lambda functions, called in process: the same handlers as on AWS, behind the engine's `Lambda` port.
+
+use std::sync::OnceLock;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use slipway_asl::{Lambda, LambdaError};
+use slipway_engine::error::HandlerError;
+use slipway_engine::runs::Runs;
+use slipway_engine::start::resume_unstarted;
+use slipway_fn_lane_common::BUDGET;
+use slipway_fn_pipeline::LaneFunctions;
+use slipway_model::Kind;
+use slipway_model::id::{AccountId, OrgId, ProjectId, Scope};
+use slipway_steps::StepServices;
+use slipway_store::{Page, Store, StoreError};
+
+use crate::local::place;
+
+/// Entities read at once while looking for interrupted starts.
+const PAGE: usize = 100;
+
+/// The functions; wired after the engine is there, because they call it.
+#[derive(Default)]
+pub struct Functions(OnceLock<Wired>);
+
+struct Wired {
+    runs: Runs,
+    pipeline: slipway_fn_pipeline::Deps,
+    lane_common: slipway_fn_lane_common::Deps,
+    lane_ecs: slipway_fn_lane_common::Deps,
+    instances: slipway_fn_instances::Deps,
+}
+
+impl Functions {
+    /// Gives the functions what they need; the first call counts.
+    pub fn wire(&self, runs: &Runs, services: &StepServices) {
+        let lane = |find| slipway_fn_lane_common::Deps {
+            runs: runs.clone(),
+            services: services.clone(),
+            find,
+            budget: BUDGET,
+        };
+        let lanes = LaneFunctions {
+            common: place::function("slipway-lane-common"),
+            ecs: place::function("slipway-lane-ecs"),
+        };
+        let wired = Wired {
+            runs: runs.clone(),
+            pipeline: slipway_fn_pipeline::Deps {
+                runs: runs.clone(),
+                lanes,
+            },
+            lane_common: lane(slipway_fn_lane_common::find),
+            lane_ecs: lane(slipway_fn_lane_ecs::find),
+            instances: slipway_fn_instances::Deps {
+                services: services.clone(),
+            },
+        };
+        self.0.get_or_init(|| wired);
+    }
+
+    /// Counts the instances of everything that was deployed. Troubles are logged: the next sweep tries again.
+    pub async fn sweep(&self) {
+        let Some(wired) = self.0.get() else { return };
+        if let Err(why) = slipway_fn_instances::answer(&wired.instances, json!({})).await {
+            tracing::warn!(error = %why.message, "the instance sweep failed");
+        }
+    }
+
+    /// Starts the executions of runs that were accepted just before a crash.
+    pub async fn resume_unstarted(&self) {
+        let Some(wired) = self.0.get() else { return };
+        let scopes = match projects(&wired.runs.store).await {
+            Ok(scopes) => scopes,
+            Err(why) => {
+                tracing::error!(error = %why, "cannot list projects to look for interrupted starts");
+                return;
+            }
+        };
+        for scope in scopes {
+            match resume_unstarted(&wired.runs, &scope).await {
+                Ok(0) => {}
+                Ok(count) => tracing::info!(count, "started runs that a crash had interrupted"),
+                Err(why) => tracing::error!(error = %why.full_text(), "cannot start accepted runs"),
+            }
+        }
+    }
+}
+
+/// The scopes of all projects.
+async fn projects(store: &Store) -> Result<Vec<Scope>, StoreError> {
+    let account = AccountId::new(place::ACCOUNT);
+    let mut scopes = Vec::new();
+    for org in all(store, &Scope::account(account.clone()), Kind::Organization).await? {
+        let org = OrgId::new(org);
+        let in_org = Scope::org(account.clone(), org.clone());
+        for project in all(store, &in_org, Kind::Project).await? {
+            let project = ProjectId::new(project);
+            scopes.push(Scope::project(account.clone(), org.clone(), project));
+        }
+    }
+    Ok(scopes)
+}
+
+async fn all(store: &Store, scope: &Scope, kind: Kind) -> Result<Vec<String>, StoreError> {
+    let mut page = Page::first(PAGE);
+    let mut ids = Vec::new();
+    loop {
+        let listing = store.list_entities(scope, kind.key(), None, page).await?;
+        ids.extend(
+            listing
+                .items
+                .iter()
+                .map(|entity| entity.id.as_str().to_owned()),
+        );
+        match listing.next {
+            Some(next) => {
+                page = Page {
+                    limit: PAGE,
+                    after: Some(next),
+                }
+            }
+            None => return Ok(ids),
+        }
+    }
+}
+
+#[async_trait]
+impl Lambda for Functions {
+    async fn invoke(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
+        let missing = || LambdaError {
+            error_type: "Lambda.ResourceNotFoundException".to_owned(),
+            message: format!("Function not found: {function}"),
+        };
+        let wired = self.0.get().ok_or_else(missing)?;
+        let answer = match function.rsplit(':').next().unwrap_or(function) {
+            "slipway-pipeline" => slipway_fn_pipeline::answer(&wired.pipeline, payload).await,
+            "slipway-lane-common" => {
+                slipway_fn_lane_common::answer(&wired.lane_common, payload).await
+            }
+            "slipway-lane-ecs" => slipway_fn_lane_ecs::answer(&wired.lane_ecs, payload).await,
+            "slipway-instances" => slipway_fn_instances::answer(&wired.instances, payload).await,
+            _ => return Err(missing()),
+        };
+        answer.map_err(refused)
+    }
+}
+
+fn refused(error: HandlerError) -> LambdaError {
+    LambdaError {
+        error_type: error.name.as_str().to_owned(),
+        message: error.message,
+    }
+}

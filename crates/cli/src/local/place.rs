@@ -1,0 +1,31 @@
+//! Where local mode stands: region, account, and the ARNs that follow from them.
+
+/// Region of the engine and of the tables; target accounts have their own.
+pub const REGION: &str = "us-east-1";
+
+/// AWS account id of local mode: the sandbox account and the engine.
+pub const AWS_ACCOUNT: &str = "123456789012";
+
+/// Slipway's account; the second segment of tokens.
+pub const ACCOUNT: &str = "local";
+
+/// Role of the machines: nothing checks it here, but the API wants one.
+pub const ROLE: &str = "arn:aws:iam::123456789012:role/slipway-local";
+
+/// Name of the activity that delegates work on.
+pub const DELEGATE_ACTIVITY: &str = "slipway-delegate";
+
+/// ARN of a function.
+pub fn function(name: &str) -> String {
+    format!("arn:aws:lambda:{REGION}:{AWS_ACCOUNT}:function:{name}")
+}
+
+/// ARN of a state machine.
+pub fn machine(name: &str) -> String {
+    format!("arn:aws:states:{REGION}:{AWS_ACCOUNT}:stateMachine:{name}")
+}
+
+/// ARN of the activity that delegates work on.
+pub fn delegate_activity() -> String {
+    format!("arn:aws:states:{REGION}:{AWS_ACCOUNT}:activity:{DELEGATE_ACTIVITY}")
+}

@@ -1,0 +1,129 @@
+//! One port for everything: REST for people and clients, AWS protocols for the SDKs and the `aws` CLI.
+//!
+//! A request signed for an AWS service carries that service's name in its signature's scope; it goes to
+//! the embedded service of that name. Everything else is REST.
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use tower::ServiceExt;
+
+/// The services behind the port.
+#[derive(Clone)]
+pub struct Services {
+    /// The REST API.
+    pub api: Router,
+    /// Step Functions: `crates/asl`.
+    pub states: Router,
+    /// DynamoDB, S3 and Secrets Manager: the embedded store.
+    pub store: Router,
+    /// The sandbox account: ECS, Application Auto Scaling, STS, and its own controls.
+    pub sandbox: Router,
+}
+
+impl Services {
+    /// The router of the port. `aws` says whether AWS protocols are answered at all.
+    pub fn router(self, aws: bool) -> Router {
+        Router::new().fallback(move |request: Request| {
+            let services = self.clone();
+            async move { services.dispatch(request, aws).await }
+        })
+    }
+
+    async fn dispatch(self, request: Request<Body>, aws: bool) -> Response {
+        let target = self.target(&request);
+        let Some(target) = target else {
+            return self.api.oneshot(request).await.into_response();
+        };
+        if !aws || !local(&request) {
+            let why = "AWS protocols and sandbox controls are answered on loopback addresses only";
+            return (StatusCode::FORBIDDEN, why).into_response();
+        }
+        target.oneshot(request).await.into_response()
+    }
+
+    /// The embedded service a request is for; `None` for REST.
+    fn target(&self, request: &Request<Body>) -> Option<Router> {
+        if request.uri().path().starts_with("/_sandbox/") {
+            return Some(self.sandbox.clone());
+        }
+        match signed_for(request.headers())?.as_str() {
+            "states" => Some(self.states.clone()),
+            "dynamodb" | "s3" | "secretsmanager" => Some(self.store.clone()),
+            _ => Some(self.sandbox.clone()),
+        }
+    }
+}
+
+/// The service in the scope of an AWS signature: `Credential=AKID/date/region/SERVICE/aws4_request`.
+fn signed_for(headers: &HeaderMap) -> Option<String> {
+    let authorization = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let rest = authorization.strip_prefix("AWS4-HMAC-SHA256")?;
+    let credential = rest.split("Credential=").nth(1)?.split([',', ' ']).next()?;
+    let mut scope = credential.rsplit('/');
+    (scope.next()? == "aws4_request").then(|| scope.next().unwrap_or_default().to_owned())
+}
+
+/// Whether the peer is this machine and asked for it by a loopback name: a page in a browser that had its
+/// own name rebound to 127.0.0.1 is not let in.
+fn local(request: &Request<Body>) -> bool {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let peer_is_local = peer.is_none_or(|ConnectInfo(address)| address.ip().is_loopback());
+    let host = request
+        .headers()
+        .get(header::HOST)
+        .and_then(|h| h.to_str().ok())
+        .unwrap_or_default();
+    let name = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let host_is_local = name == "localhost"
+        || name.ends_with(".localhost")
+        || name
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback());
+    peer_is_local && (host.is_empty() || host_is_local)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::http::{HeaderMap, HeaderValue, Request, header};
+
+    use super::{local, signed_for};
+
+    #[test]
+    fn the_scope_of_the_signature_names_the_service() {
+        let signed = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_static(text));
+            signed_for(&headers)
+        };
+        let good = "AWS4-HMAC-SHA256 Credential=AKID/20260101/us-east-1/ecs/aws4_request, \
+                    SignedHeaders=host, Signature=0";
+        assert_eq!(signed(good).as_deref(), Some("ecs"));
+        for rest in [
+            "Bearer x",
+            "AWS4-HMAC-SHA256",
+            "AWS4-HMAC-SHA256 Credential=a/b",
+            "",
+        ] {
+            assert_eq!(signed(rest), None, "{rest}");
+        }
+    }
+
+    #[test]
+    fn a_rebound_host_name_is_not_local() {
+        let asked = |host: &str| {
+            let request = Request::builder().header(header::HOST, host);
+            local(&request.body(Body::empty()).expect("a request"))
+        };
+        assert!(asked("127.0.0.1:7880") && asked("localhost:1") && asked("[::1]:7880"));
+        assert!(!asked("evil.example:7880") && !asked("127.0.0.1.evil.example"));
+    }
+}

@@ -1,0 +1,183 @@
+//! `slipway local` is killed with SIGKILL at random moments during runs; every run ends as it would have,
+//! nothing is done twice and nothing is lost. `SLIPWAY_KILLS=200` for the long form.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use slipway_tests::{LocalProcess, checkout};
+
+/// Kills in the short form.
+const KILLS: u32 = 12;
+
+/// Runs that a kill may interrupt, and how each must end: the tag `missing` cannot be pulled.
+const TAGS: &[(&str, &str)] = &[
+    ("1.0", "Success"),
+    ("2.0", "Success"),
+    ("missing", "Failed"),
+];
+
+/// A small deterministic generator: a failing seed can be run again.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
+fn status(local: &LocalProcess, run: &str) -> String {
+    let run = local.json(&["get", "run", run, "-o", "json"]);
+    run["status"].as_str().unwrap_or_default().to_owned()
+}
+
+fn is_final(status: &str) -> bool {
+    matches!(
+        status,
+        "Success" | "Failed" | "Aborted" | "Errored" | "Expired"
+    )
+}
+
+async fn create_cluster(local: &LocalProcess) {
+    local
+        .ecs()
+        .create_cluster()
+        .cluster_name("shop")
+        .send()
+        .await
+        .expect("a cluster");
+}
+
+/// State entries of an execution, from its history; ids must run 1, 2, 3, …
+async fn entered(local: &LocalProcess, arn: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut last = 0;
+    let states = local.states();
+    let mut pages = states
+        .get_execution_history()
+        .execution_arn(arn)
+        .into_paginator()
+        .items()
+        .send();
+    while let Some(event) = pages.next().await {
+        let event = event.expect("an event");
+        assert_eq!(
+            event.id(),
+            last + 1,
+            "{arn}: an event is missing or doubled"
+        );
+        last = event.id();
+        names.extend(
+            event
+                .state_entered_event_details()
+                .map(|d| d.name().to_owned()),
+        );
+    }
+    names
+}
+
+#[tokio::test]
+async fn every_run_survives_being_killed_anywhere() {
+    let kills = std::env::var("SLIPWAY_KILLS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(KILLS);
+    let seed = std::env::var("SLIPWAY_SEED")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(20_260_101);
+    let mut dice = Dice(seed);
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut local = LocalProcess::start(dir.path());
+    create_cluster(&local).await;
+    let templates = checkout("templates/ecs-rolling");
+    local.json(&[
+        "apply",
+        "-f",
+        templates.to_str().expect("text"),
+        "-o",
+        "json",
+    ]);
+
+    let mut runs: Vec<(String, &str)> = Vec::new();
+    let mut killed = 0;
+    while killed < kills
+        || runs
+            .last()
+            .is_some_and(|(run, _)| !is_final(&status(&local, run)))
+    {
+        if runs
+            .last()
+            .is_none_or(|(run, _)| is_final(&status(&local, run)))
+        {
+            let (tag, ends) = TAGS[runs.len() % TAGS.len()];
+            let input = format!("tag={tag}");
+            let started = local.json(&["run", "deploy_shop", "--input", &input, "-o", "json"]);
+            runs.push((started["run"].as_str().expect("a run id").to_owned(), ends));
+        }
+        // A random number of looks is the random moment.
+        let (run, _) = runs.last().expect("a run");
+        for _ in 0..dice.roll(12) {
+            if is_final(&status(&local, run)) {
+                break;
+            }
+        }
+        if killed < kills {
+            local.kill();
+            killed += 1;
+            local = LocalProcess::start(dir.path());
+        }
+    }
+
+    for (run, ends) in &runs {
+        assert_eq!(&status(&local, run), ends, "run {run}, seed {seed}");
+    }
+    let registered = local
+        .ecs()
+        .list_task_definitions()
+        .family_prefix("shop")
+        .send()
+        .await;
+    let registered = registered.expect("a list").task_definition_arns().len();
+    assert_eq!(
+        registered,
+        runs.len(),
+        "one task definition per run, seed {seed}"
+    );
+    let listed: Value = local.json(&["list", "run", "--limit", "100", "-o", "json"]);
+    let listed: BTreeSet<&str> = listed
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|r| r["planExecutionId"].as_str())
+        .collect();
+    for (run, _) in &runs {
+        assert!(listed.contains(run.as_str()), "run {run} was lost");
+    }
+    check_histories(&local, seed).await;
+}
+
+/// No state of a pipeline or stage machine is entered twice: they have no loops.
+async fn check_histories(local: &LocalProcess, seed: u64) {
+    let states = local.states();
+    let machines = states.list_state_machines().send().await.expect("machines");
+    for machine in machines.state_machines() {
+        let arn = machine.state_machine_arn();
+        let list = states
+            .list_executions()
+            .state_machine_arn(arn)
+            .into_paginator()
+            .items();
+        let mut list = list.send();
+        while let Some(execution) = list.next().await {
+            let execution = execution.expect("an execution");
+            let names = entered(local, execution.execution_arn()).await;
+            let distinct: BTreeSet<&String> = names.iter().collect();
+            if !machine.name().contains("lane") {
+                assert_eq!(distinct.len(), names.len(), "{names:?}, seed {seed}");
+            }
+        }
+    }
+}

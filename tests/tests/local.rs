@@ -1,0 +1,164 @@
+//! The binary as users have it: apply, run, look, abort; exit codes; what is refused.
+
+use std::process::Output;
+
+use slipway_tests::{LocalProcess, binary, checkout};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+/// A local mode with the golden pipeline and its cluster.
+async fn shop(dir: &std::path::Path) -> LocalProcess {
+    let local = LocalProcess::start(dir);
+    local
+        .ecs()
+        .create_cluster()
+        .cluster_name("shop")
+        .send()
+        .await
+        .expect("a cluster");
+    let templates = checkout("templates/ecs-rolling");
+    let applied = local.slipway(&["apply", "-f", templates.to_str().expect("text")]);
+    assert_eq!(code(&applied), 0, "{}", text(&applied.stderr));
+    local
+}
+
+#[tokio::test]
+async fn a_version_is_deployed_and_a_broken_one_rolled_back() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = shop(dir.path()).await;
+
+    let good = local.slipway(&[
+        "run",
+        "deploy_shop",
+        "--input",
+        "tag=1.0",
+        "--follow",
+        "-o",
+        "json",
+    ]);
+    assert_eq!(code(&good), 0, "{}", text(&good.stderr));
+    let bad = local.slipway(&[
+        "run",
+        "deploy_shop",
+        "--input",
+        "tag=missing",
+        "--follow",
+        "-o",
+        "json",
+    ]);
+    assert_eq!(code(&bad), 1, "{}", text(&bad.stderr));
+    assert!(
+        text(&bad.stderr).contains("CannotPullContainerError"),
+        "{}",
+        text(&bad.stderr)
+    );
+
+    let instances = local.json(&["list", "instance", "-o", "json"]);
+    let images: Vec<&str> = instances
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|row| {
+            row.pointer("/info/containers/0/image")
+                .and_then(|i| i.as_str())
+        })
+        .collect();
+    assert_eq!(images.len(), 3, "{instances}");
+    assert!(
+        images.iter().all(|image| image.ends_with(":1.0")),
+        "{images:?}"
+    );
+
+    let run: serde_json::Value = serde_json::from_slice(&bad.stdout).expect("JSON");
+    let logs = local.slipway(&["logs", run["run"].as_str().expect("a run id")]);
+    let logs = text(&logs.stdout);
+    assert!(logs.contains("deploying"), "{logs}");
+    assert!(logs.contains("# AWS Event:"), "{logs}");
+}
+
+#[tokio::test]
+async fn a_run_is_aborted_and_says_so() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = LocalProcess::start(dir.path());
+    let pipeline = dir.path().join("pipeline.yaml");
+    let yaml = "pipeline:\n  name: wait\n  identifier: wait\n  orgIdentifier: default\n  \
+                projectIdentifier: default\n  stages:\n    - stage:\n        name: wait\n        \
+                identifier: wait\n        type: Custom\n        spec:\n          execution:\n            \
+                steps:\n              - step:\n                  name: wait\n                  identifier: \
+                wait\n                  type: Wait\n                  spec:\n                    duration: 1h\n";
+    std::fs::write(&pipeline, yaml).expect("a file");
+    let applied = local.slipway(&["apply", "-f", pipeline.to_str().expect("text")]);
+    assert_eq!(code(&applied), 0, "{}", text(&applied.stderr));
+    let started = local.json(&["run", "wait", "-o", "json"]);
+    let run = started["run"].as_str().expect("a run id");
+    let aborted = local.slipway(&["abort", run, "--follow"]);
+    assert_eq!(code(&aborted), 0, "{}", text(&aborted.stderr));
+    let seen = local.json(&["get", "run", run, "-o", "json"]);
+    assert_eq!(seen["status"], "Aborted");
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_refused_with_the_documented_exit_code() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = shop(dir.path()).await;
+    let missing = local.slipway(&["run", "deploy_shop"]);
+    assert_ne!(code(&missing), 0);
+    assert!(
+        text(&missing.stderr).contains("tag"),
+        "{}",
+        text(&missing.stderr)
+    );
+
+    let nobody = local.slipway(&["--token", "pat.local.nobody.nothing", "list", "pipeline"]);
+    assert_eq!(code(&nobody), 4, "{}", text(&nobody.stderr));
+
+    let unknown = local.slipway(&["run", "no_such_pipeline"]);
+    assert_eq!(code(&unknown), 1);
+    assert!(
+        text(&unknown.stderr).contains("no_such_pipeline"),
+        "{}",
+        text(&unknown.stderr)
+    );
+
+    let typo = dir.path().join("typo.yaml");
+    std::fs::write(&typo, "service:\n  name: a\n  identifer: a\n").expect("a file");
+    let refused = local.slipway(&["apply", "-f", typo.to_str().expect("text")]);
+    assert_eq!(code(&refused), 1);
+    let why = text(&refused.stderr);
+    assert!(
+        why.contains("identifer") && why.contains("identifier"),
+        "{why}"
+    );
+    assert!(
+        why.contains("typo.yaml:3:3") || why.contains("typo.yaml"),
+        "{why}"
+    );
+
+    let output = std::process::Command::new(binary())
+        .arg("no-such-command")
+        .output();
+    assert_eq!(code(&output.expect("it runs")), 2);
+}
+
+#[test]
+fn a_second_process_on_the_same_data_is_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let _first = LocalProcess::start(dir.path());
+    let second = std::process::Command::new(binary())
+        .args(["local", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(dir.path())
+        .output()
+        .expect("it runs");
+    assert_eq!(code(&second), 1);
+    assert!(
+        text(&second.stderr).contains("in use"),
+        "{}",
+        text(&second.stderr)
+    );
+}

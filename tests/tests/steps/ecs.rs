@@ -1,0 +1,472 @@
+//! `EcsRollingDeploy` and `EcsRollingRollback`, as a person on call sees them.
+
+use serde_json::json;
+use slipway_model::status::ErrorType;
+use slipway_sandbox::{Fault, FaultEffect, RoleRule};
+
+use crate::world::{PASSWORD, World, manifest, service_definition, task_definition};
+
+const DEPLOY: &str = "EcsRollingDeploy";
+const ROLLBACK: &str = "EcsRollingRollback";
+
+fn scaled() -> [slipway_plan::ManifestPlan; 2] {
+    [
+        manifest(
+            "EcsScalableTargetDefinition",
+            &json!({"minCapacity": 1, "maxCapacity": "8"}),
+        ),
+        manifest(
+            "EcsScalingPolicyDefinition",
+            &json!({
+                "policyName": "P1",
+                "policyType": "TargetTrackingScaling",
+                "targetTrackingScalingPolicyConfiguration": {
+                    "targetValue": 60,
+                    "predefinedMetricSpecification": {"predefinedMetricType": "ECSServiceAverageCPUUtilization"},
+                },
+            }),
+        ),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_deployment_creates_the_service_and_says_what_it_does() {
+    let world = World::new().await;
+    let outputs = world.run(DEPLOY, json!({})).await.done();
+
+    assert_eq!(world.account().await, "web:1 2/2 COMPLETED");
+    assert_eq!(outputs["output"]["serviceName"], "web");
+    let instances = &outputs["deploymentInfoOutcome"]["serverInstanceInfoList"];
+    assert_eq!(instances.as_array().map(Vec::len), Some(2));
+    assert_eq!(instances[0]["version"], "1");
+    let stored = world.store.list_deployed().await.expect("a list");
+    assert_eq!(stored[0].counted.map(|(count, _)| count), Some(2));
+
+    let prepare = world.log(DEPLOY, "Prepare rollback data").await;
+    insta::assert_snapshot!(prepare, @r"
+    Service web does not exist: this is its first deployment
+    Prepared rollback data
+    ");
+    let deploy = world.log(DEPLOY, "Deploy").await;
+    assert!(
+        deploy.contains("Waiting for pending tasks to finish. 0/2 running ..."),
+        "{deploy}"
+    );
+    // How far AWS was at each look is its own affair.
+    let lines = deploy
+        .lines()
+        .filter(|line| !line.starts_with("# AWS Event") && !line.contains("pending tasks"));
+    insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"
+    Created Task Definition web:1 with Arn arn:aws:ecs:eu-west-1:123456789012:task-definition/web:1..
+    Creating Service web with task definition arn:aws:ecs:eu-west-1:123456789012:task-definition/web:1
+    Created Service web with Arn arn:aws:ecs:eu-west-1:123456789012:service/prod/web
+    Waiting for Service web to reach steady state
+    Service web reached steady state
+    Service web runs 2 instances of revision 1
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_deployment_replaces_tasks_and_tells_each_event_once() {
+    let mut world = World::new().await;
+    world.run(DEPLOY, json!({})).await.done();
+    world.next_run();
+    world.deploys(&task_definition("nginx:2"), &service_definition(3));
+    world.run(DEPLOY, json!({})).await.done();
+
+    assert_eq!(world.account().await, "web:2 3/3 COMPLETED");
+    let log = world.log(DEPLOY, "Deploy").await;
+    let events: Vec<&str> = log
+        .lines()
+        .filter(|line| line.starts_with("# AWS Event"))
+        .collect();
+    let distinct: std::collections::BTreeSet<&&str> = events.iter().collect();
+    assert_eq!(events.len(), distinct.len(), "{log}");
+    let answer = world
+        .ecs()
+        .describe_services()
+        .cluster("prod")
+        .services("web")
+        .send()
+        .await;
+    let service = answer
+        .expect("an answer")
+        .services
+        .expect("services")
+        .remove(0);
+    let told = service
+        .events()
+        .iter()
+        .filter(|e| log.contains(e.message().unwrap_or("?")))
+        .count();
+    assert!(told >= events.len() && events.len() >= 4, "{log}");
+    assert!(
+        !log.contains("has started 2 tasks"),
+        "events of the first deployment: {log}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_cannot_be_pulled_fails_early_and_rolls_back() {
+    let mut world = World::new().await;
+    world.manifests.extend(scaled());
+    world.run(DEPLOY, json!({})).await.done();
+    assert_eq!(world.account().await, "web:1 2/2 COMPLETED scaled by P1");
+
+    world.next_run();
+    world.deploys(&task_definition("nginx:missing"), &service_definition(5));
+    let failure = world.run(DEPLOY, json!({})).await.failed();
+    assert!(
+        failure.message.contains("CannotPullContainerError"),
+        "{}",
+        failure.message
+    );
+    assert!(failure.message.contains("web:2"), "{}", failure.message);
+
+    world.run(ROLLBACK, json!({})).await.done();
+    assert_eq!(world.account().await, "web:1 2/2 COMPLETED scaled by P1");
+    let log = world.log(ROLLBACK, "Rollback").await;
+    assert!(
+        log.contains("Service web is back on web:1: rolled back cleanly"),
+        "{log}"
+    );
+    assert_eq!(
+        world.count("RegisterTaskDefinition"),
+        2,
+        "a rollback registers nothing"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn aws_own_rollback_is_seen_as_a_failure_and_ends_clean() {
+    let mut world = World::new().await;
+    world.run(DEPLOY, json!({})).await.done();
+    world.next_run();
+    let mut definition = service_definition(2);
+    definition["deploymentConfiguration"]["deploymentCircuitBreaker"] =
+        json!({"enable": true, "rollback": true});
+    world.deploys(&task_definition("nginx:exits-3"), &definition);
+    let failure = world.run(DEPLOY, json!({})).await.failed();
+    assert!(
+        failure.message.contains("exit code 3"),
+        "{}",
+        failure.message
+    );
+    world.run(ROLLBACK, json!({})).await.done();
+    assert_eq!(world.account().await, "web:1 2/2 COMPLETED");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_deployment_that_fails_leaves_no_service() {
+    let mut world = World::new().await;
+    world.deploys(&task_definition("nginx:missing"), &service_definition(2));
+    world.run(DEPLOY, json!({})).await.failed();
+    world.run(ROLLBACK, json!({})).await.done();
+    assert_eq!(world.account().await, "INACTIVE");
+
+    // And the name can be used again.
+    world.next_run();
+    world.deploys(&task_definition("nginx:1"), &service_definition(1));
+    world.run(DEPLOY, json!({})).await.done();
+    assert_eq!(world.account().await, "web:2 1/1 COMPLETED");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rollback_without_a_deployment_does_nothing() {
+    let mut world = World::new().await;
+    world.manifests.clear();
+    let failure = world.run(DEPLOY, json!({})).await.failed();
+    assert_eq!(
+        failure.message,
+        "Invalid request: No manifests found in stage deploy. EcsRollingDeploy step requires a manifest \
+         defined in stage service definition"
+    );
+    let calls = world.sandbox.calls().len();
+    world.run(ROLLBACK, json!({})).await.done();
+    assert_eq!(world.sandbox.calls().len(), calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn documents_arrive_whole_with_secrets_and_unknown_fields() {
+    let mut world = World::new().await;
+    let mut definition = task_definition("nginx:1");
+    definition["quantumMode"] = json!({"entangled": true});
+    world.deploys(&definition, &service_definition(1));
+    world.run(DEPLOY, json!({})).await.done();
+
+    let answer = slipway_steps::aws::wire::Answer::default();
+    let call = world
+        .ecs()
+        .describe_task_definition()
+        .task_definition("web:1")
+        .customize();
+    call.interceptor(answer.clone())
+        .send()
+        .await
+        .expect("an answer");
+    let registered = answer.take();
+    assert_eq!(
+        registered["taskDefinition"]["quantumMode"],
+        json!({"entangled": true})
+    );
+    let environment = &registered["taskDefinition"]["containerDefinitions"][0]["environment"][0];
+    assert_eq!(environment["value"], PASSWORD);
+
+    assert!(!world.everything_stored().await.contains(PASSWORD));
+    let log = world.log(DEPLOY, "Fetch manifests").await;
+    assert!(
+        log.contains("`quantumMode` is not a field of RegisterTaskDefinition"),
+        "{log}"
+    );
+
+    world.next_run();
+    definition["containerDefinition"] = json!([]);
+    world.deploys(&definition, &service_definition(1));
+    let failure = world.run(DEPLOY, json!({})).await.failed();
+    assert!(
+        failure
+            .message
+            .contains("did you mean `containerDefinitions`?"),
+        "{}",
+        failure.message
+    );
+    assert_eq!(world.count("RegisterTaskDefinition"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_aws_refuses_is_told_by_kind_with_advice() {
+    let fault = |operation: &str, effect| Fault {
+        service: None,
+        operation: Some(operation.to_owned()),
+        skip: 0,
+        count: None,
+        effect,
+    };
+    let table = [
+        (
+            "UpdateService",
+            FaultEffect::AccessDenied,
+            ErrorType::Authorization,
+            "policies",
+        ),
+        (
+            "DescribeServices",
+            FaultEffect::ExpiredCredentials,
+            ErrorType::Authentication,
+            "credentials",
+        ),
+        (
+            "RegisterTaskDefinition",
+            FaultEffect::Throttle,
+            ErrorType::Unknown,
+            "too many calls",
+        ),
+        (
+            "DescribeServices",
+            FaultEffect::Cut { after: false },
+            ErrorType::Connectivity,
+            "network",
+        ),
+    ];
+    let mut world = World::new().await;
+    world.run(DEPLOY, json!({})).await.done();
+    for (operation, effect, error, advice) in table {
+        world.next_run();
+        world.sandbox.faults().add(fault(operation, effect));
+        let failure = world.run(DEPLOY, json!({})).await.failed();
+        world.sandbox.faults().clear();
+        assert_eq!(failure.error, error, "{}", failure.message);
+        assert!(failure.message.contains(advice), "{}", failure.message);
+    }
+
+    world.next_run();
+    world.infrastructure["cluster"] = json!("nowhere");
+    let failure = world.run(DEPLOY, json!({})).await.failed();
+    for part in ["nowhere", "eu-west-1", "prod_cluster", "Create the cluster"] {
+        assert!(failure.message.contains(part), "{}", failure.message);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_throttling_is_waited_out() {
+    let world = World::new().await;
+    world.sandbox.faults().add(Fault {
+        service: None,
+        operation: None,
+        skip: 1,
+        count: Some(4),
+        effect: FaultEffect::Throttle,
+    });
+    world.run(DEPLOY, json!({})).await.done();
+    assert_eq!(world.account().await, "web:1 2/2 COMPLETED");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_vanishes_meanwhile_is_told() {
+    let mut world = World::new().await;
+    world.run(DEPLOY, json!({})).await.done();
+    world.next_run();
+    world.deploys(&task_definition("nginx:2"), &service_definition(2));
+    let ecs = world.ecs();
+    let clock = world.clock.clone();
+    let deletion = async {
+        clock.sleep(std::time::Duration::from_secs(12)).await;
+        ecs.delete_service()
+            .cluster("prod")
+            .service("web")
+            .force(true)
+            .send()
+            .await
+            .expect("deleted");
+        std::future::pending::<()>().await;
+    };
+    let failure = tokio::select! {
+        ended = world.run(DEPLOY, json!({})) => ended.failed(),
+        () = deletion => unreachable!("it never ends"),
+    };
+    assert!(
+        failure
+            .message
+            .contains("somebody or something else deleted it"),
+        "{}",
+        failure.message
+    );
+    let failure = world.run(ROLLBACK, json!({})).await.failed();
+    let left = failure.left_behind.expect("something is left behind");
+    assert!(
+        left.contains("may not be back on web:1 with 2 tasks"),
+        "{left}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn flags_of_the_step_do_what_they_say() {
+    let mut world = World::new().await;
+    world.manifests.extend(scaled());
+    world.run(DEPLOY, json!({})).await.done();
+    let scaled_by_hand = world
+        .ecs()
+        .update_service()
+        .cluster("prod")
+        .service("web")
+        .desired_count(4);
+    scaled_by_hand.send().await.expect("updated");
+    world.clock.sleep(std::time::Duration::from_secs(120)).await;
+
+    world.next_run();
+    let arn = "arn:aws:ecs:eu-west-1:123456789012:task-definition/web:1";
+    world.service_spec = json!({"ecsTaskDefinitionArn": arn});
+    let spec = json!({"sameAsAlreadyRunningInstances": "true", "skipApplicationScaling": true});
+    world.run(DEPLOY, spec).await.done();
+    assert_eq!(world.account().await, "web:1 4/4 COMPLETED scaled by P1");
+    assert_eq!(world.count("RegisterTaskDefinition"), 1);
+    assert_eq!(world.count("DeleteScalingPolicy"), 0);
+    let log = world.log(DEPLOY, "Deploy").await;
+    assert!(
+        log.contains("has started"),
+        "a task definition by ARN forces a new deployment: {log}"
+    );
+
+    world.next_run();
+    let failure = world
+        .run(DEPLOY, json!({"forceNewDeployment": "perhaps"}))
+        .await
+        .failed();
+    assert!(
+        failure.message.contains("forceNewDeployment"),
+        "{}",
+        failure.message
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_being_deleted_is_waited_for() {
+    let mut world = World::new().await;
+    world.run(DEPLOY, json!({})).await.done();
+    let ecs = world.ecs();
+    ecs.delete_service()
+        .cluster("prod")
+        .service("web")
+        .force(true)
+        .send()
+        .await
+        .expect("deleted");
+    assert_eq!(world.account().await, "DRAINING");
+    world.next_run();
+    world.run(DEPLOY, json!({})).await.done();
+    assert_eq!(world.account().await, "web:2 2/2 COMPLETED");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_connectors_role_is_assumed_and_renewed() {
+    let role = "arn:aws:iam::210987654321:role/deployer";
+    let mut world = World::new().await;
+    let rule = RoleRule {
+        arn: role.to_owned(),
+        external_id: Some("xyz".to_owned()),
+        denied: false,
+    };
+    world.sandbox.set_role(rule).expect("a rule");
+    let connector = |external_id: &str| {
+        json!({"credential": {
+            "type": "InheritFromDelegate",
+            "crossAccountAccess": {"crossAccountRoleArn": role, "externalId": external_id},
+        }})
+    };
+    world.connector = connector("wrong");
+    let failure = world.run(DEPLOY, json!({})).await.failed();
+    assert_eq!(
+        failure.error,
+        ErrorType::Authorization,
+        "{}",
+        failure.message
+    );
+    assert!(
+        failure.message.contains("assume role"),
+        "{}",
+        failure.message
+    );
+
+    world.next_run();
+    world.connector = connector("xyz");
+    world.run(DEPLOY, json!({})).await.done();
+    let principal = |operation: &str| {
+        let calls = world.sandbox.calls();
+        let call = calls
+            .iter()
+            .rev()
+            .find(|call| call.operation == operation)
+            .expect("a call");
+        call.principal.clone()
+    };
+    assert!(
+        principal("CreateService").contains("assumed-role/deployer"),
+        "{}",
+        principal("CreateService")
+    );
+
+    let before = world.count("AssumeRole");
+    world
+        .clock
+        .sleep(std::time::Duration::from_secs(11 * 60))
+        .await;
+    world.next_run();
+    world.run(DEPLOY, json!({})).await.done();
+    assert!(
+        world.count("AssumeRole") > before,
+        "the session was renewed before it ended"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn credentials_that_this_version_has_not_are_refused_by_name() {
+    let mut world = World::new().await;
+    for kind in ["Irsa", "OidcAuthentication", "Magic"] {
+        world.next_run();
+        world.connector = json!({"credential": {"type": kind}});
+        let failure = world.run(DEPLOY, json!({})).await.failed();
+        assert_eq!(failure.error, ErrorType::Authentication);
+        assert!(failure.message.contains("account.aws") && failure.message.contains(kind));
+    }
+    assert_eq!(world.count("DescribeServices"), 0);
+}

@@ -1,0 +1,151 @@
+//! Two tests over every step of the registry: *do it twice*, and *fail after each call, then roll back and look
+//! at the account*.
+
+use serde_json::{Value, json};
+use slipway_sandbox::Pace;
+use slipway_steps::{STEPS, Undo};
+
+use crate::tap::Mode;
+use crate::world::{Ended, World, manifest, service_definition, task_definition};
+
+/// How a step type is tried.
+struct Trial {
+    spec: Value,
+    /// Puts the account into the state that the step finds.
+    first: bool,
+}
+
+/// Every step type needs trials, so that a new step cannot come without them.
+fn trials(step_type: &str) -> Vec<Trial> {
+    match step_type {
+        "EcsRollingDeploy" | "EcsRollingRollback" => vec![
+            Trial {
+                spec: json!({}),
+                first: true,
+            },
+            Trial {
+                spec: json!({}),
+                first: false,
+            },
+        ],
+        // They call no target account: nothing can be left there. Their own tests kill them at each save.
+        "Http" | "ShellScript" | "Wait" => Vec::new(),
+        other => panic!("step {other} has no trials: add them here"),
+    }
+}
+
+/// A brisk world, so that most calls are changes and not looks, in which version 2 is about to be deployed: as the first deployment, or after version 1.
+async fn world(trial: &Trial) -> World {
+    let mut world = World::with_pace(Pace::brisk()).await;
+    if !trial.first {
+        world.manifests.push(manifest(
+            "EcsScalableTargetDefinition",
+            &json!({"minCapacity": 1, "maxCapacity": 8}),
+        ));
+        world.manifests.push(manifest(
+            "EcsScalingPolicyDefinition",
+            &json!({"policyName": "P1", "policyType": "TargetTrackingScaling",
+                "targetTrackingScalingPolicyConfiguration": {"targetValue": 60,
+                "predefinedMetricSpecification": {"predefinedMetricType": "ECSServiceAverageCPUUtilization"}}}),
+        ));
+        world.run("EcsRollingDeploy", json!({})).await.done();
+        world.next_run();
+    }
+    let scaling: Vec<_> = world.manifests.drain(..).skip(2).collect();
+    world.deploys(&task_definition("nginx:2"), &service_definition(3));
+    world.manifests.extend(scaling);
+    world
+}
+
+/// What must come out however often the step was killed.
+async fn outcome(world: &World) -> String {
+    world.clock.sleep(std::time::Duration::from_secs(300)).await;
+    let mut ours: Vec<String> = Vec::new();
+    for operation in [
+        "RegisterTaskDefinition",
+        "CreateService",
+        "UpdateService",
+        "DeleteService",
+    ] {
+        let answered = world.sandbox.calls();
+        let done = answered
+            .iter()
+            .filter(|c| c.operation == operation && c.error.is_none())
+            .count();
+        ours.push(format!("{operation} {done}"));
+    }
+    format!("{}; {}", world.account().await, ours.join(", "))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_dies_after_any_call_does_its_work_once() {
+    for (step_type, _) in STEPS {
+        for trial in trials(step_type) {
+            let undone = *step_type == "EcsRollingRollback";
+            let expected = {
+                let world = world(&trial).await;
+                if undone {
+                    world.run("EcsRollingDeploy", json!({})).await.done();
+                }
+                world.tap.set(Mode::Open);
+                world.run(step_type, trial.spec.clone()).await.done();
+                let calls = world.tap.calls();
+                (outcome(&world).await, calls)
+            };
+            assert!(expected.1 > 3, "{step_type} made {} calls", expected.1);
+            for call in 1..=expected.1 {
+                let world = world(&trial).await;
+                if undone {
+                    world.run("EcsRollingDeploy", json!({})).await.done();
+                }
+                world.tap.set(Mode::DieAfter(call));
+                world.run(step_type, trial.spec.clone()).await.done();
+                let outcome = outcome(&world).await;
+                let same = match undone {
+                    // A restored service may be told twice to be what it is already.
+                    true => outcome.split(';').next() == expected.0.split(';').next(),
+                    false => outcome == expected.0,
+                };
+                assert!(
+                    same,
+                    "{step_type}, died after call {call}: {outcome} instead of {}",
+                    expected.0
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_refused_after_any_call_is_undone_cleanly() {
+    for (step_type, step) in STEPS {
+        let Undo::Step(undo) = step.undo() else {
+            continue;
+        };
+        for trial in trials(step_type) {
+            let before = match trial.first {
+                true => ["absent", "INACTIVE"],
+                false => ["web:1 2/2 COMPLETED scaled by P1"; 2],
+            };
+            let mut refused = 0;
+            for call in 0.. {
+                let world = world(&trial).await;
+                world.tap.set(Mode::RefuseAfter(call));
+                let ended = world.run(step_type, trial.spec.clone()).await;
+                world.tap.set(Mode::Open);
+                if let Ended::Done(_) = ended {
+                    break;
+                }
+                refused += 1;
+                world.run(undo, json!({})).await.done();
+                world.clock.sleep(std::time::Duration::from_secs(300)).await;
+                let account = world.account().await;
+                assert!(
+                    before.contains(&account.as_str()),
+                    "{step_type}, refused after call {call}: {account}"
+                );
+            }
+            assert!(refused > 3, "{step_type} was refused {refused} times only");
+        }
+    }
+}

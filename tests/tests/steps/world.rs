@@ -1,0 +1,530 @@
+//! A store, a sandbox account and one ECS stage, and a lane loop of a few lines that can be killed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use slipway_clock::Clock;
+use slipway_expr::{Context, Limits, Segment};
+use slipway_model::id::{
+    AccountId, EntityId, LaneId, NodeId, OrgId, ProjectId, RunId, Scope, StageId,
+};
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::{
+    ConnectorPlan, EnvironmentPlan, InfrastructurePlan, ManifestPlan, Plan, ServicePlan, StagePlan,
+    StepPlan,
+};
+use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
+use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
+use slipway_steps::secrets::SecretSource;
+use slipway_steps::{Expressions, Progress, StepContext, StepInput, StepServices};
+use slipway_store::embedded::{Embedded, in_process};
+use slipway_store::record::NodeRecord;
+use slipway_store::{NodeEnd, Store};
+
+use crate::tap::{Mode, Tap};
+
+/// A value that must never be seen outside the account.
+pub(crate) const PASSWORD: &str = "correct-horse-battery";
+
+/// Longest a step of these tests may take, in the account's time.
+const PATIENCE: Duration = Duration::from_secs(1800);
+
+pub(crate) struct World {
+    pub(crate) clock: Clock,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) tap: Tap,
+    pub(crate) store: Store,
+    pub(crate) services: StepServices,
+    pub(crate) names: Names,
+    pub(crate) manifests: Vec<ManifestPlan>,
+    pub(crate) service_spec: Value,
+    pub(crate) connector: Value,
+    pub(crate) infrastructure: Value,
+    pub(crate) run: RunId,
+    /// Its files go with it.
+    _embedded: Embedded,
+}
+
+/// Expressions of these tests: the names that a test sets.
+#[derive(Clone, Default)]
+pub(crate) struct Names(pub(crate) BTreeMap<String, Value>);
+
+impl Context for Names {
+    fn lookup(&self, path: &[Segment]) -> Option<slipway_expr::Value> {
+        let text: Vec<String> = path
+            .iter()
+            .filter_map(Segment::key)
+            .map(str::to_owned)
+            .collect();
+        self.0
+            .get(&text.join("."))
+            .map(slipway_expr::Value::from_json)
+    }
+}
+
+impl Expressions for Names {
+    fn evaluate(&self, value: &Value) -> Result<Value, Failure> {
+        let result = slipway_expr::evaluate_json(value, self, &Limits::default());
+        result.map(|(value, _)| value).map_err(|error| Failure {
+            error: ErrorType::Unknown,
+            message: error.to_string(),
+            left_behind: None,
+        })
+    }
+
+    fn context(&self) -> &dyn Context {
+        self
+    }
+}
+
+struct Vault;
+
+#[async_trait]
+impl SecretSource for Vault {
+    async fn value(&self, _scope: &Scope, reference: &str) -> Result<SecretString, Failure> {
+        match reference {
+            "account.password" => Ok(SecretString::from(PASSWORD)),
+            other => Err(Failure {
+                error: ErrorType::Unknown,
+                message: format!("There is no secret {other}."),
+                left_behind: None,
+            }),
+        }
+    }
+}
+
+/// How a call of a step went.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    Done(Value),
+    Failed(Failure),
+}
+
+impl Ended {
+    pub(crate) fn done(self) -> Value {
+        match self {
+            Self::Done(outputs) => outputs,
+            Self::Failed(failure) => panic!("failed: {failure:?}"),
+        }
+    }
+
+    pub(crate) fn failed(self) -> Failure {
+        match self {
+            Self::Failed(failure) => failure,
+            Self::Done(outputs) => panic!("did not fail: {outputs}"),
+        }
+    }
+}
+
+/// Refers to a manifest of the stage's service.
+pub(crate) fn manifest(kind: &str, content: &Value) -> ManifestPlan {
+    ManifestPlan {
+        identifier: EntityId::new(kind.to_lowercase()),
+        kind: kind.to_owned(),
+        store: json!({"type": "Inline"}),
+        files: vec![(format!("{kind}.yaml"), content.to_string())],
+    }
+}
+
+/// A service definition of `count` tasks.
+pub(crate) fn service_definition(count: u32) -> Value {
+    json!({
+        "serviceName": "web",
+        "desiredCount": count,
+        "launchType": "FARGATE",
+        "networkConfiguration": {"awsvpcConfiguration": {"subnets": ["subnet-1"], "securityGroups": ["sg-1"]}},
+        "deploymentConfiguration": {"maximumPercent": 200, "minimumHealthyPercent": 100},
+    })
+}
+
+/// A task definition of one container.
+pub(crate) fn task_definition(image: &str) -> Value {
+    json!({
+        "family": "web",
+        "cpu": "256",
+        "memory": "512",
+        "networkMode": "awsvpc",
+        "requiresCompatibilities": ["FARGATE"],
+        "executionRoleArn": "arn:aws:iam::123456789012:role/ecsTaskExecutionRole",
+        "containerDefinitions": [{
+            "name": "web", "image": image, "essential": true,
+            "portMappings": [{"containerPort": 80}],
+            "environment": [{"name": "PASSWORD", "value": "<+secrets.getValue(\"account.password\")>"}],
+        }],
+    })
+}
+
+impl World {
+    /// An account with the cluster `prod`, in paused time, in which things take as long as on AWS.
+    pub(crate) async fn new() -> Self {
+        Self::with_pace(Pace::realistic()).await
+    }
+
+    /// The same at another pace.
+    pub(crate) async fn with_pace(pace: Pace) -> Self {
+        let clock = Clock::paused("2026-01-01T00:00:00Z".parse().expect("a time"));
+        let config = SandboxConfig {
+            clock: clock.clone(),
+            region: "eu-west-1".to_owned(),
+            account: "123456789012".to_owned(),
+            pace,
+        };
+        let sandbox = Sandbox::open(None, config).expect("a sandbox in memory");
+        let tap = Tap::new(in_process(sandbox.router()));
+        let embedded = Embedded::temporary().expect("a store");
+        let store = embedded.store(clock.clone());
+        let target = TargetConfig {
+            endpoint_url: Some("http://sandbox.localhost".to_owned()),
+            http_client: Some(tap.client()),
+            ambient: Ambient::Sandbox,
+        };
+        let services = StepServices {
+            store: store.clone(),
+            clock: clock.clone(),
+            aws: AwsTargets::new(target, clock.clone()),
+            secrets: Arc::new(Vault),
+        };
+        let mut world = Self {
+            clock,
+            sandbox,
+            tap,
+            store,
+            services,
+            names: Names::default(),
+            manifests: Vec::new(),
+            service_spec: json!({}),
+            connector: json!({"credential": {"type": "InheritFromDelegate"}}),
+            infrastructure: json!({"connectorRef": "account.aws", "region": "eu-west-1", "cluster": "prod"}),
+            run: RunId::new("run-0"),
+            _embedded: embedded,
+        };
+        world
+            .ecs()
+            .create_cluster()
+            .cluster_name("prod")
+            .send()
+            .await
+            .expect("a cluster");
+        world.deploys(&task_definition("nginx:1"), &service_definition(2));
+        world.next_run();
+        world
+    }
+
+    /// What the stage's service deploys from now on.
+    pub(crate) fn deploys(&mut self, task_definition: &Value, service_definition: &Value) {
+        self.manifests = vec![
+            manifest("EcsTaskDefinition", task_definition),
+            manifest("EcsServiceDefinition", service_definition),
+        ];
+    }
+
+    /// Steps belong to another run from now on.
+    pub(crate) fn next_run(&mut self) {
+        let number: u32 = self.run.as_str()[4..].parse().expect("a number");
+        self.run = RunId::new(format!("run-{}", number + 1));
+    }
+
+    /// A client of the account that no tap is on.
+    pub(crate) fn ecs(&self) -> aws_sdk_ecs::Client {
+        let config = aws_sdk_ecs::Config::builder()
+            .behavior_version(aws_sdk_ecs::config::BehaviorVersion::latest())
+            .region(aws_sdk_ecs::config::Region::new("eu-west-1"))
+            .credentials_provider(credentials())
+            .endpoint_url("http://sandbox.localhost")
+            .http_client(in_process(self.sandbox.router()))
+            .build();
+        aws_sdk_ecs::Client::from_conf(config)
+    }
+
+    /// Like [`World::ecs`].
+    pub(crate) fn scaling(&self) -> aws_sdk_applicationautoscaling::Client {
+        let config = aws_sdk_applicationautoscaling::Config::builder()
+            .behavior_version(aws_sdk_applicationautoscaling::config::BehaviorVersion::latest())
+            .region(aws_sdk_applicationautoscaling::config::Region::new(
+                "eu-west-1",
+            ))
+            .credentials_provider(credentials())
+            .endpoint_url("http://sandbox.localhost")
+            .http_client(in_process(self.sandbox.router()))
+            .build();
+        aws_sdk_applicationautoscaling::Client::from_conf(config)
+    }
+
+    /// How often an operation was called.
+    pub(crate) fn count(&self, operation: &str) -> usize {
+        self.sandbox
+            .calls()
+            .iter()
+            .filter(|call| call.operation == operation)
+            .count()
+    }
+
+    /// What a person sees of the service: `status definition desired/running scaling`.
+    pub(crate) async fn account(&self) -> String {
+        let answer = self
+            .ecs()
+            .describe_services()
+            .cluster("prod")
+            .services("web")
+            .send()
+            .await;
+        let answer = answer.expect("an answer");
+        let service = match answer.services() {
+            [service] if service.status() == Some("ACTIVE") => {
+                let definition = service.task_definition().unwrap_or_default();
+                let definition = definition.rsplit('/').next().unwrap_or_default();
+                let rollouts: Vec<_> = service
+                    .deployments()
+                    .iter()
+                    .map(|d| d.rollout_state().map_or("?", |state| state.as_str()))
+                    .collect();
+                format!(
+                    "{definition} {}/{} {}",
+                    service.running_count(),
+                    service.desired_count(),
+                    rollouts.join(",")
+                )
+            }
+            [service] => service.status().unwrap_or("?").to_owned(),
+            _ => "absent".to_owned(),
+        };
+        let policies = self
+            .scaling()
+            .describe_scaling_policies()
+            .service_namespace("ecs".into())
+            .send()
+            .await
+            .expect("an answer");
+        let policies: Vec<_> = policies
+            .scaling_policies()
+            .iter()
+            .map(|p| p.policy_name())
+            .collect();
+        match policies.is_empty() {
+            true => service,
+            false => format!("{service} scaled by {}", policies.join(",")),
+        }
+    }
+
+    /// Runs a step of the current run to its end.
+    pub(crate) async fn run(&self, step_type: &str, spec: Value) -> Ended {
+        self.attempt(step_type, spec, 0).await
+    }
+
+    /// Runs one attempt of a step to its end. When the tap kills the process the step is begun anew with
+    /// what was stored.
+    pub(crate) async fn attempt(&self, step_type: &str, spec: Value, attempt: u32) -> Ended {
+        let plan = self.plan(step_type, &spec);
+        let stage = &plan.groups[0][0];
+        let slipway_plan::Node::Step(step) = &stage.steps[0] else {
+            panic!("a step")
+        };
+        let record = self.record(step, attempt, &spec);
+        self.store.start_node(&record).await.expect("a new node");
+        let begun = self.clock.now();
+        loop {
+            let earlier = self
+                .store
+                .list_nodes(&self.run, Some(&record.stage))
+                .await
+                .expect("nodes");
+            let stored = self.store.get_node(&self.run, &record.id).await;
+            let stored = stored.expect("an answer").expect("the node");
+            let input = StepInput {
+                run: &self.run,
+                plan: &plan,
+                stage,
+                step,
+                attempt,
+                spec: &spec,
+                progress: stored.progress,
+                started_ms: record.started_ms,
+                earlier: &earlier,
+                delegate_result: None,
+                expressions: &self.names,
+            };
+            let mut cx = StepContext::new(&self.services, input);
+            let implementation = slipway_steps::find(step_type).expect("a step of the registry");
+            let advanced = tokio::select! {
+                advanced = implementation.advance(&mut cx) => advanced,
+                () = self.tap.died() => {
+                    self.tap.set(Mode::Open);
+                    continue;
+                }
+            };
+            let ended = match &advanced {
+                Ok(Progress::Again(_) | Progress::Delegate(_)) => None,
+                Ok(Progress::Done(_)) => Some(true),
+                Err(_) => Some(false),
+            };
+            let trace = cx.finish(ended).await.expect("a stored log");
+            let (status, failure, outputs) = match advanced {
+                Ok(Progress::Again(pause)) => {
+                    assert!(self.clock.now().duration_since(begun).unsigned_abs() < PATIENCE);
+                    self.clock.sleep(pause).await;
+                    continue;
+                }
+                Ok(Progress::Delegate(work)) => return Ended::Done(work.payload),
+                Ok(Progress::Done(outputs)) => (Status::Success, None, outputs),
+                Err(failure) => (Status::Failed, Some(failure), Value::Null),
+            };
+            let end = NodeEnd {
+                run: self.run.clone(),
+                node: record.id.clone(),
+                attempt,
+                status,
+                failure: failure.clone(),
+                outputs: outputs.clone(),
+                units: trace.units,
+                progress: Some(trace.progress),
+            };
+            self.store.end_node(&end).await.expect("an ended node");
+            return failure.map_or(Ended::Done(outputs), Ended::Failed);
+        }
+    }
+
+    /// The log of a unit of a step of the current run.
+    pub(crate) async fn log(&self, step_type: &str, unit: &str) -> String {
+        let node = node_id(step_type);
+        let page = self
+            .store
+            .read_log(&self.run, &node, unit, 0)
+            .await
+            .expect("a log");
+        page.lines.into_iter().map(|line| line.out).collect()
+    }
+
+    /// Everything of the current run that is stored, to look for what must not be there.
+    pub(crate) async fn everything_stored(&self) -> String {
+        let nodes = self.store.list_nodes(&self.run, None).await.expect("nodes");
+        let mut all = serde_json::to_string(&nodes).expect("JSON");
+        for node in &nodes {
+            for unit in &node.units {
+                all.push_str(&self.log(&node.node_type, &unit.name).await);
+            }
+            if let Some(key) = node.progress["state"]["documents"].as_str() {
+                let blob = self.store.get_blob(key).await.expect("a blob");
+                all.push_str(&String::from_utf8_lossy(&blob));
+            }
+        }
+        all
+    }
+
+    pub(crate) fn record(&self, step: &StepPlan, attempt: u32, spec: &Value) -> NodeRecord {
+        NodeRecord {
+            run: self.run.clone(),
+            id: step.id.clone(),
+            stage: StageId::new("deploy"),
+            lane: LaneId::new("deploy"),
+            attempt,
+            identifier: step.identifier.clone(),
+            name: step.name.clone(),
+            node_type: step.step_type.clone(),
+            status: Status::Running,
+            started_ms: self.clock.now_ms(),
+            ended_ms: None,
+            failure: None,
+            spec: spec.clone(),
+            outputs: Value::Null,
+            progress: Value::Null,
+            units: Vec::new(),
+            delegate: None,
+        }
+    }
+
+    pub(crate) fn plan(&self, step_type: &str, spec: &Value) -> Plan {
+        let step = StepPlan {
+            id: node_id(step_type),
+            identifier: EntityId::new(step_type),
+            name: step_type.to_owned(),
+            step_type: step_type.to_owned(),
+            spec: spec.clone(),
+            when: None,
+            failure_strategies: Vec::new(),
+            timeout: Duration::from_secs(600),
+        };
+        let stage = StagePlan {
+            id: StageId::new("deploy"),
+            identifier: EntityId::new("deploy"),
+            name: "Deploy".to_owned(),
+            stage_type: "Deployment".to_owned(),
+            deployment_type: Some("ECS".to_owned()),
+            variables: Vec::new(),
+            when: None,
+            failure_strategies: Vec::new(),
+            delegate_selectors: Vec::new(),
+            timeout: Duration::from_secs(3600),
+            service: Some(self.service()),
+            environment: Some(EnvironmentPlan {
+                identifier: EntityId::new("production"),
+                name: "production".to_owned(),
+                kind: "Production".to_owned(),
+                tags: IndexMap::new(),
+                variables: Vec::new(),
+            }),
+            infrastructure: Some(self.infrastructure()),
+            steps: vec![slipway_plan::Node::Step(step)],
+            rollback_steps: Vec::new(),
+        };
+        Plan {
+            format: 1,
+            scope: scope(),
+            pipeline: EntityId::new("release"),
+            name: "Release".to_owned(),
+            tags: IndexMap::new(),
+            variables: Vec::new(),
+            timeout: Duration::from_secs(86_400),
+            groups: vec![vec![stage]],
+        }
+    }
+
+    fn service(&self) -> ServicePlan {
+        ServicePlan {
+            reference: "web".to_owned(),
+            identifier: EntityId::new("web"),
+            name: "web".to_owned(),
+            deployment_type: "ECS".to_owned(),
+            tags: IndexMap::new(),
+            variables: Vec::new(),
+            manifests: self.manifests.clone(),
+            artifact: None,
+            spec: self.service_spec.clone(),
+        }
+    }
+
+    fn infrastructure(&self) -> InfrastructurePlan {
+        InfrastructurePlan {
+            identifier: EntityId::new("prod_cluster"),
+            name: "prod cluster".to_owned(),
+            kind: "ECS".to_owned(),
+            allow_simultaneous_deployments: false,
+            spec: self.infrastructure.clone(),
+            connector: Some(ConnectorPlan {
+                reference: "account.aws".to_owned(),
+                kind: "Aws".to_owned(),
+                spec: self.connector.clone(),
+            }),
+        }
+    }
+}
+
+pub(crate) fn scope() -> Scope {
+    Scope::project(
+        AccountId::new("acme"),
+        OrgId::new("default"),
+        ProjectId::new("shop"),
+    )
+}
+
+fn node_id(step_type: &str) -> NodeId {
+    NodeId::new(format!("stages.deploy.spec.execution.steps.{step_type}"))
+}
+
+fn credentials() -> aws_sdk_ecs::config::Credentials {
+    aws_sdk_ecs::config::Credentials::new("AKIATESTTESTTESTTEST", "secret", None, None, "test")
+}
