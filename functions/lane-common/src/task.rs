@@ -125,10 +125,11 @@ impl Walk<'_> {
 }
 
 /// Why a task without a result has none, if no result can come any more. A timeout of the machine's wait is
-/// left to the step's own limit, which has passed by then.
+/// left to the step's own limit, which has passed by then. Silence about a task that was never claimed (a
+/// delegate died with the token in its hands) has done nothing yet: it is given out again.
 fn lost(task: &DelegateTaskRecord, error: Option<&str>) -> Option<Failure> {
     let (error, message) = match error? {
-        "States.HeartbeatTimeout" => (
+        "States.HeartbeatTimeout" if task.delegate.is_some() => (
             ErrorType::DelegateRestart,
             format!(
                 "Delegate {} took the work and fell silent; whether the work went on is unknown.",

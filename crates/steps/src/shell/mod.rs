@@ -114,15 +114,20 @@ impl Spec {
                 "onDelegate: scripts on other hosts are not supported by this version".to_owned(),
             );
         }
-        if let Some(ExecutionTarget::Host(host)) = &self.execution_target {
-            let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
-            if named(&host.host) || named(&host.connector_ref) {
-                faults.push(
-                    "executionTarget: host and connectorRef are not supported by this version; the \
-                     script runs on a delegate"
-                        .to_owned(),
-                );
+        let elsewhere = match &self.execution_target {
+            Some(ExecutionTarget::Host(host)) => {
+                let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+                named(&host.host) || named(&host.connector_ref)
             }
+            Some(ExecutionTarget::Text(text)) => !text.is_empty() && !later(text),
+            None => false,
+        };
+        if elsewhere {
+            faults.push(
+                "executionTarget: host and connectorRef are not supported by this version; the script \
+                 runs on a delegate"
+                    .to_owned(),
+            );
         }
         for variable in self.output_variables.iter().flatten() {
             let source = shell_variable(variable);
