@@ -110,7 +110,7 @@ pub(crate) async fn drive(engine: Arc<Inner>, mut run: Run, mut mailbox: Mailbox
     }
     mailbox.close();
     while let Ok(signal) = mailbox.try_recv() {
-        refuse(signal, &run.execution);
+        refuse(&engine, signal, &run.execution);
     }
 }
 
@@ -352,7 +352,7 @@ fn start_child(engine: &Arc<Inner>, parent: Parent, machine: String, name: Strin
 }
 
 /// Answers a signal that came too late.
-fn refuse(signal: Signal, execution: &Execution) {
+fn refuse(engine: &Inner, signal: Signal, execution: &Execution) {
     match signal {
         Signal::Complete { reply, .. } | Signal::Heartbeat { reply, .. } => {
             let _ = reply.send(Err(crate::run::task_is_over()));
@@ -366,6 +366,24 @@ fn refuse(signal: Signal, execution: &Execution) {
             let at = execution.stop_ms.unwrap_or(execution.start_ms);
             let _ = reply.send(Ok(json!({"stopDate": history::seconds(at)})));
         }
-        _ => {}
+        other => undelivered(engine, other),
+    }
+}
+
+/// A signal for an execution that is not open. A reply that is dropped tells its caller to look again;
+/// an execution that was started for a task that has gone meanwhile is stopped.
+pub(crate) fn undelivered(engine: &Inner, signal: Signal) {
+    if let Signal::ChildStarted { result, .. } = signal
+        && let Ok((number, child)) = *result
+        && child.parent.is_some_and(|parent| parent.waits)
+    {
+        engine.signal(
+            number,
+            Signal::Stop {
+                error: None,
+                cause: None,
+                reply: None,
+            },
+        );
     }
 }

@@ -266,11 +266,15 @@ impl Inner {
         self.events.fetch_add(events, Ordering::Relaxed);
     }
 
-    /// Tells an open execution something; gives the signal back if it is not open.
+    /// Tells an open execution something.
     pub(crate) fn signal(&self, execution: u64, signal: Signal) {
         let driver = lock(&self.drivers).get(&execution).cloned();
-        if let Some(driver) = driver {
-            let _ = driver.send(signal);
+        let undelivered = match driver {
+            Some(driver) => driver.send(signal).err().map(|error| error.0),
+            None => Some(signal),
+        };
+        if let Some(signal) = undelivered {
+            driver::undelivered(self, signal);
         }
     }
 

@@ -1,5 +1,10 @@
 //! The official client against the engine on loopback: what it sends is understood, and so is what it gets.
 
+#![expect(
+    clippy::expect_used,
+    reason = "what a test cannot set up is a failure of the test"
+)]
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 

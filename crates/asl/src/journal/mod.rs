@@ -39,6 +39,11 @@ pub(crate) const FORMAT: u64 = 1;
 /// Page cache of redb. What is open is in memory already; history is read rarely.
 const CACHE_BYTES: usize = 8 * 1024 * 1024;
 
+/// Above this length of the file, commits also save redb's allocator state. Without it the file is read
+/// whole after a kill, at about 1 ms per MiB; with it opening takes no time, and a commit twice as long.
+/// Measured in `docs/decisions/0001-asl-storage.md`.
+const QUICK_REPAIR_BYTES: u64 = 32 * 1024 * 1024;
+
 /// A commit slower than this moves to where it blocks no other task (see [`blocking`]).
 const SLOW_COMMIT: Duration = Duration::from_micros(500);
 
@@ -219,7 +224,8 @@ impl Journal {
 
     fn write_once(&self, pending: &[Pending]) -> Result<()> {
         let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let transaction = database.begin_write().map_err(JournalError::storage)?;
+        let mut transaction = database.begin_write().map_err(JournalError::storage)?;
+        transaction.set_quick_repair(self.is_long());
         let mut writes = 0;
         {
             let mut table = transaction
@@ -241,6 +247,13 @@ impl Journal {
             .fetch_add(pending.len() as u64, Ordering::Relaxed);
         self.usage.writes.fetch_add(writes, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn is_long(&self) -> bool {
+        self.path
+            .as_ref()
+            .and_then(|path| std::fs::metadata(path).ok())
+            .is_some_and(|file| file.len() > QUICK_REPAIR_BYTES)
     }
 
     /// After an I/O error redb refuses further work on the open file: open it anew, so that a full disk
@@ -282,3 +295,6 @@ pub(crate) fn number(bytes: &[u8]) -> u64 {
         .take(8)
         .fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
+
+#[cfg(test)]
+mod tests;
