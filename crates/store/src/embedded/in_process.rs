@@ -8,6 +8,7 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use axum::Router;
 use axum::body::Body;
+use axum::http::{HeaderValue, Request, header};
 use tower::ServiceExt;
 
 /// Bounds the memory of one answer: the largest value of the store, and some more.
@@ -36,7 +37,8 @@ impl HttpConnector for InProcess {
         HttpConnectorFuture::new(async move {
             let user = |error: Box<dyn std::error::Error + Send + Sync>| ConnectorError::user(error);
             let request = request.try_into_http1x().map_err(|error| user(error.into()))?;
-            let request = request.map(Body::new);
+            let mut request = request.map(Body::new);
+            add_host(&mut request);
             let response = match router.oneshot(request).await {
                 Ok(response) => response,
                 Err(never) => match never {},
@@ -47,5 +49,13 @@ impl HttpConnector for InProcess {
             let response = axum::http::Response::from_parts(head, SdkBody::from(body));
             HttpResponse::try_from(response).map_err(|error| user(error.into()))
         })
+    }
+}
+
+/// What a client with a socket adds: the signature covers it.
+fn add_host(request: &mut Request<Body>) {
+    let host = request.uri().authority().and_then(|a| HeaderValue::from_str(a.as_str()).ok());
+    if let (Some(host), false) = (host, request.headers().contains_key(header::HOST)) {
+        request.headers_mut().insert(header::HOST, host);
     }
 }

@@ -21,6 +21,8 @@ pub use in_process::in_process;
 
 use crate::{Layout, SecretStore, Store};
 
+/// Layout of the directory. A reader of a newer one may not guess.
+const FORMAT: u32 = 1;
 /// Region of the embedded services.
 const REGION: &str = "us-east-1";
 /// Key pair of the embedded clients; the services look at it only as far as S3 needs it.
@@ -35,13 +37,22 @@ pub struct Embedded {
     router: Router,
     client: SharedHttpClient,
     layout: Layout,
-    /// Removes the directory of [`Embedded::temporary`] with the last clone.
-    _temporary: Option<Arc<tempfile::TempDir>>,
 }
 
 /// The embedded services cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
+    /// Another version wrote the directory.
+    #[error(
+        "opening the store: {} has format {found:?}, and this version knows format {FORMAT}: \
+         use a newer slipway, or choose another data directory; nothing was changed", path.display()
+    )]
+    Newer {
+        /// The directory.
+        path: PathBuf,
+        /// What its marker says.
+        found: String,
+    },
     /// A folder or file cannot be made or read.
     #[error("opening the store: cannot use {}: check its permissions and the free space", path.display())]
     Io {
@@ -104,13 +115,14 @@ impl Embedded {
     }
 
     fn assemble(dir: &Path, temporary: Option<Arc<tempfile::TempDir>>) -> Result<Self, OpenError> {
+        check_format(dir)?;
         let layout = Layout::local();
         let dynamodb = dynamodb::open(&dir.join("dynamodb.sqlite"), &layout)?;
         let s3 = s3::open(&dir.join("s3"), &layout.bucket)?;
         let secrets = secrets::open(&dir.join("secrets"))?;
-        let router = route(dynamodb, s3, secrets);
+        let router = route(dynamodb, s3, secrets, temporary);
         let client = in_process(router.clone());
-        Ok(Self { router, client, layout, _temporary: temporary })
+        Ok(Self { router, client, layout })
     }
 
     /// The services as one HTTP service: DynamoDB and Secrets Manager by `X-Amz-Target`, S3 otherwise.
@@ -165,12 +177,44 @@ impl Embedded {
     }
 }
 
+/// Refuses a directory of a newer layout; marks a new one.
+fn check_format(dir: &Path) -> Result<(), OpenError> {
+    let path = dir.join("store.format");
+    let io = |source| OpenError::Io { path: path.clone(), source };
+    match std::fs::read_to_string(&path) {
+        Ok(text) if text.trim() == FORMAT.to_string() => Ok(()),
+        // The process was killed while it made the marker.
+        Ok(text) if text.is_empty() => mark(&path).map_err(io),
+        Ok(text) => {
+            let found = text.trim().chars().take(20).collect();
+            Err(OpenError::Newer { path: dir.to_path_buf(), found })
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            std::fs::create_dir_all(dir).map_err(io)?;
+            mark(&path).map_err(io)
+        }
+        Err(error) => Err(io(error)),
+    }
+}
+
+fn mark(path: &Path) -> std::io::Result<()> {
+    std::fs::write(path, format!("{FORMAT}\n"))
+}
+
 fn credentials() -> Credentials {
     Credentials::new(ACCESS_KEY, SECRET_KEY, None, None, "slipway embedded store")
 }
 
-fn route(dynamodb: Router, s3: Router, secrets: Router) -> Router {
+/// The last clone of the router removes the directory of [`Embedded::temporary`]: clients of it may
+/// outlive the [`Embedded`] that made them.
+fn route(
+    dynamodb: Router,
+    s3: Router,
+    secrets: Router,
+    temporary: Option<Arc<tempfile::TempDir>>,
+) -> Router {
     Router::new().fallback(move |request: Request| {
+        let _kept = &temporary;
         let target = request.headers().get("x-amz-target").and_then(|v| v.to_str().ok());
         let service = match target {
             Some(target) if target.starts_with("secretsmanager.") => &secrets,

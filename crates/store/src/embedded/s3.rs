@@ -1,10 +1,15 @@
 //! The embedded S3: s3s over a folder.
 
-use std::path::Path;
+use std::fs::File;
+use std::io;
+use std::path::{Component, Path, PathBuf};
 
 use axum::Router;
 use axum::error_handling::HandleError;
-use axum::http::StatusCode;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 use s3s_fs::FileSystem;
@@ -24,5 +29,35 @@ pub(super) fn open(folder: &Path, bucket: &str) -> Result<Router, OpenError> {
     let service = HandleError::new(service.build(), |error: s3s::HttpError| async move {
         (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:?}"))
     });
-    Ok(Router::new().fallback_service(service))
+    let sync = from_fn_with_state(folder.to_path_buf(), synced);
+    Ok(Router::new().fallback_service(service).layer(sync))
+}
+
+/// s3s-fs renames an object into place and leaves it to the operating system when that reaches the disk;
+/// an item that names the object may be there first. So an answer waits for the disk.
+async fn synced(State(folder): State<PathBuf>, request: Request, next: Next) -> Response {
+    let object = (request.method() == Method::PUT).then(|| request.uri().path().to_owned());
+    let response = next.run(request).await;
+    let object = object.filter(|_| response.status().is_success());
+    let Some(file) = object.and_then(|path| inside(&folder, &path)) else { return response };
+    match tokio::task::spawn_blocking(move || sync(&file)).await {
+        Ok(Ok(())) => response,
+        _ => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// The file of an object; `None` for names that are not plain, which Slipway does not use.
+fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
+    let path = Path::new(path.strip_prefix('/')?);
+    let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let file = folder.join(path);
+    (plain && file.is_file()).then_some(file)
+}
+
+fn sync(file: &Path) -> io::Result<()> {
+    File::open(file)?.sync_all()?;
+    match file.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
 }

@@ -48,3 +48,12 @@ async fn a_damaged_file_is_refused_untouched() {
     assert!(matches!(refused, OpenError::Database { .. }), "{refused}");
     assert!(std::fs::read(&file).expect("still there") == noise(10_000).as_bytes());
 }
+
+#[tokio::test]
+async fn a_directory_of_a_newer_version_is_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    drop(Embedded::open(dir.path()).expect("opened"));
+    std::fs::write(dir.path().join("store.format"), "2\n").expect("written");
+    let refused = Embedded::open(dir.path()).err().expect("refused");
+    assert!(matches!(&refused, OpenError::Newer { found, .. } if found == "2"), "{refused}");
+}
