@@ -6,6 +6,9 @@ use serde_json::Value;
 use slipway_expr::secret::{Piece, SecretText};
 use slipway_model::id::Scope;
 use slipway_model::status::Failure;
+use slipway_store::{SecretStore, StoreError};
+
+use crate::context::store_failure;
 
 /// Values shorter than this are not masked: masking them would corrupt the log and hide nothing.
 const SHORTEST_MASKED: usize = 4;
@@ -19,6 +22,23 @@ pub trait SecretSource: Send + Sync {
     /// The value of the secret that `reference` (`account.x`, `org.x`, `x`) names in `scope`.
     /// Fails with the reference and the reason, never with a value.
     async fn value(&self, scope: &Scope, reference: &str) -> Result<SecretString, Failure>;
+}
+
+/// Secrets of users, where the API put them.
+#[async_trait]
+impl SecretSource for SecretStore {
+    async fn value(&self, scope: &Scope, reference: &str) -> Result<SecretString, Failure> {
+        let (scope, id) = scope.resolve(reference);
+        self.get(&scope, &id).await.map_err(|error| {
+            let advice = match &error {
+                StoreError::NotFound { .. } => ": create it, or give it a value, and run again",
+                _ => "",
+            };
+            let mut failure = store_failure(&format!("read secret {reference}"), &error);
+            failure.message.push_str(advice);
+            failure
+        })
+    }
 }
 
 /// The secrets of one step: what was filled in is masked in its log from then on.

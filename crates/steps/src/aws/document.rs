@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
-use slipway_model::tree::{Ref, Style};
+
+pub use super::reading::read;
 
 /// Deepest nesting of a document; the reader of YAML has the same limit.
-const DEEPEST: usize = 100;
+pub(super) const DEEPEST: usize = 100;
 
 /// Most faults that are told at once.
 const MOST_FAULTS: usize = 20;
@@ -140,6 +141,15 @@ impl Check {
                     .collect(),
             ),
             (Kind::Any, value) => value,
+            (Kind::Shape(_) | Kind::List(_) | Kind::Map(_), Value::String(text)) => {
+                // A variable can only hold a list or mapping as a text.
+                match read(path, &text) {
+                    Ok(value @ (Value::Array(_) | Value::Object(_))) => {
+                        self.value(kind, value, path, depth + 1)
+                    }
+                    _ => self.scalar(kind, Value::String(text), path),
+                }
+            }
             (kind, value) => self.scalar(kind, value, path),
         }
     }
@@ -317,64 +327,6 @@ fn join(path: &str, name: &str) -> String {
     } else {
         format!("{path}.{name}")
     }
-}
-
-/// Reads a document from YAML, of which JSON is a part. Fails with place and reason.
-pub fn read(file: &str, text: &str) -> Result<Value, String> {
-    let tree = slipway_model::yaml::parse(file, text).map_err(|fault| fault.to_string())?;
-    Ok(plain(tree.root(), 0))
-}
-
-/// Scalars as YAML 1.2's core schema types them; quoted ones are texts.
-fn plain(node: Ref<'_>, depth: usize) -> Value {
-    if depth > DEEPEST {
-        return Value::Null;
-    }
-    if node.is_map() {
-        let fields = node.entries();
-        return Value::Object(
-            fields
-                .map(|(name, value)| (name.to_owned(), plain(value, depth + 1)))
-                .collect(),
-        );
-    }
-    if node.is_list() {
-        return Value::Array(node.items().map(|item| plain(item, depth + 1)).collect());
-    }
-    let Some(text) = node.scalar() else {
-        return Value::Null;
-    };
-    match node.style() {
-        Some(Style::Plain) => typed(text),
-        _ => Value::String(text.to_owned()),
-    }
-}
-
-fn typed(text: &str) -> Value {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "true" | "True" | "TRUE" => return Value::Bool(true),
-        "false" | "False" | "FALSE" => return Value::Bool(false),
-        _ => {}
-    }
-    // `0123` is an account number or an id far more often than a number.
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.") {
-        return Value::String(text.to_owned());
-    }
-    if !text.starts_with('+') && digits.starts_with(|c: char| c.is_ascii_digit()) {
-        if let Ok(number) = text.parse::<i64>() {
-            return Value::from(number);
-        }
-        let decimal = digits
-            .bytes()
-            .all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
-        let number = text.parse().ok().and_then(serde_json::Number::from_f64);
-        if let (true, Some(number)) = (decimal, number) {
-            return Value::Number(number);
-        }
-    }
-    Value::String(text.to_owned())
 }
 
 #[cfg(test)]

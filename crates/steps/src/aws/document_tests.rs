@@ -98,6 +98,34 @@ fn plain_scalars_are_typed_and_quoted_ones_are_texts() {
 }
 
 #[test]
+fn expressions_are_kept_where_yaml_alone_could_not_hold_them() {
+    let table = [
+        ("a: <+x.y>", json!("<+x.y>")),
+        (
+            r#"a: <+x == 1 ? "b" : "c">"#,
+            json!(r#"<+x == 1 ? "b" : "c">"#),
+        ),
+        (r#"{"a": "<+x["y"].z>-1"}"#, json!(r#"<+x["y"].z>-1"#)),
+        (r#"{"a": "<+x[\"y\"].z>"}"#, json!(r#"<+x["y"].z>"#)),
+        (r#"{"a": <+x["y"]>, "b": 1}"#, json!(r#"<+x["y"]>"#)),
+        ("a: [<+x.join(\",\")>, b]", json!(["<+x.join(\",\")>", "b"])),
+    ];
+    for (text, expected) in table {
+        assert_eq!(read("t.yaml", text).expect(text)["a"], expected, "{text}");
+    }
+}
+
+#[test]
+fn a_list_that_a_variable_holds_as_text_becomes_a_list() {
+    let definition = json!({"networkConfiguration": {"awsvpcConfiguration": {"subnets": "[subnet-1, subnet-2]"}}});
+    let document = conform("CreateService", definition)
+        .expect("it fits")
+        .document;
+    let subnets = &document["networkConfiguration"]["awsvpcConfiguration"]["subnets"];
+    assert_eq!(*subnets, json!(["subnet-1", "subnet-2"]));
+}
+
+#[test]
 fn every_shape_that_is_named_is_listed() {
     for (shape, fields) in shapes() {
         assert!(!fields.is_empty(), "{shape}");

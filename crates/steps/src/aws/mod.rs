@@ -4,6 +4,7 @@
 mod credentials;
 pub mod document;
 pub mod error;
+mod reading;
 mod runtime;
 pub mod wire;
 
