@@ -41,7 +41,11 @@ impl Store {
         let digest = digest(content);
         if content.len() > LARGEST_VALUE {
             let what = format!("blob {digest}");
-            return Err(StoreError::TooLarge { what, size: content.len(), limit: LARGEST_VALUE });
+            return Err(StoreError::TooLarge {
+                what,
+                size: content.len(),
+                limit: LARGEST_VALUE,
+            });
         }
         let packed = pack("blob", content)?;
         let key = key::blob(&digest);
@@ -68,7 +72,9 @@ impl Store {
     pub async fn get_blob(&self, digest: &str) -> Result<Vec<u8>, StoreError> {
         let key = key::blob(digest);
         let what = format!("blob {digest}");
-        let Some(item) = self.get(&key).await? else { return Err(StoreError::NotFound { what }) };
+        let Some(item) = self.get(&key).await? else {
+            return Err(StoreError::NotFound { what });
+        };
         let content = match read_bytes(&item, "zstd") {
             Some(packed) => unpack(&what, packed)?,
             None => {
@@ -77,7 +83,10 @@ impl Store {
             }
         };
         if self::digest(&content) != digest {
-            return Err(StoreError::unreadable(what, "its content does not match its digest"));
+            return Err(StoreError::unreadable(
+                what,
+                "its content does not match its digest",
+            ));
         }
         Ok(content)
     }
@@ -124,7 +133,10 @@ impl Store {
             return Ok(bytes(packed));
         }
         let digest = self.put_blob(json.as_bytes()).await?;
-        Ok(AttributeValue::M(Item::from([(BLOB.to_owned(), text(digest))])))
+        Ok(AttributeValue::M(Item::from([(
+            BLOB.to_owned(),
+            text(digest),
+        )])))
     }
 
     /// Reads what [`Store::store_value`] wrote; `None` when the attribute is not there.
@@ -133,10 +145,14 @@ impl Store {
         item: &Item,
         name: &str,
     ) -> Result<Option<T>, StoreError> {
-        let Some(attribute) = item.get(name) else { return Ok(None) };
+        let Some(attribute) = item.get(name) else {
+            return Ok(None);
+        };
         let what = || format!("{name} of {}", place(item));
         let read = |json: &[u8]| {
-            serde_json::from_slice(json).map(Some).map_err(|e| StoreError::unreadable(what(), e))
+            serde_json::from_slice(json)
+                .map(Some)
+                .map_err(|e| StoreError::unreadable(what(), e))
         };
         match attribute {
             AttributeValue::S(json) => read(json.as_bytes()),
@@ -145,40 +161,66 @@ impl Store {
                 let digest = crate::item::read_text(map, BLOB).unwrap_or_default();
                 read(&self.get_blob(digest).await?)
             }
-            _ => Err(StoreError::unreadable(what(), "it is neither text, bytes nor a blob")),
+            _ => Err(StoreError::unreadable(
+                what(),
+                "it is neither text, bytes nor a blob",
+            )),
         }
     }
 
     pub(crate) async fn put_object(&self, name: &str, body: Vec<u8>) -> Result<(), StoreError> {
         self.count_write();
-        let call = self.inner.s3.put_object().bucket(&self.inner.layout.bucket).key(name);
+        let call = self
+            .inner
+            .s3
+            .put_object()
+            .bucket(&self.inner.layout.bucket)
+            .key(name);
         let answer = call.body(ByteStream::from(body)).send().await;
-        answer.map(drop).map_err(|error| refused("write an object", name, error))
+        answer
+            .map(drop)
+            .map_err(|error| refused("write an object", name, error))
     }
 
     pub(crate) async fn get_object(&self, name: &str) -> Result<Vec<u8>, StoreError> {
         self.count_read();
-        let call = self.inner.s3.get_object().bucket(&self.inner.layout.bucket).key(name);
-        let answer = call.send().await.map_err(|error| refused("read an object", name, error))?;
+        let call = self
+            .inner
+            .s3
+            .get_object()
+            .bucket(&self.inner.layout.bucket)
+            .key(name);
+        let answer = call
+            .send()
+            .await
+            .map_err(|error| refused("read an object", name, error))?;
         let size = usize::try_from(answer.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
         if size > LARGEST_VALUE {
             let what = format!("object {name}");
-            return Err(StoreError::TooLarge { what, size, limit: LARGEST_VALUE });
+            return Err(StoreError::TooLarge {
+                what,
+                size,
+                limit: LARGEST_VALUE,
+            });
         }
         let body = answer.body.collect().await;
-        let unavailable =
-            |error| StoreError::Unavailable { operation: "read an object", source: error };
+        let unavailable = |error| StoreError::Unavailable {
+            operation: "read an object",
+            source: error,
+        };
         Ok(body.map_err(|error| unavailable(error.into()))?.to_vec())
     }
 }
 
 fn digest(content: &[u8]) -> String {
     use std::fmt::Write;
-    Sha256::digest(content).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    Sha256::digest(content)
+        .iter()
+        .fold(String::with_capacity(64), |mut hex, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
 }
 
 pub(crate) fn pack(what: &str, content: &[u8]) -> Result<Vec<u8>, StoreError> {
@@ -190,9 +232,15 @@ pub(crate) fn unpack(what: &str, packed: &[u8]) -> Result<Vec<u8>, StoreError> {
     let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(unreadable)?;
     let mut content = Vec::new();
     let limit = LARGEST_VALUE as u64 + 1;
-    decoder.take(limit).read_to_end(&mut content).map_err(unreadable)?;
+    decoder
+        .take(limit)
+        .read_to_end(&mut content)
+        .map_err(unreadable)?;
     if content.len() > LARGEST_VALUE {
-        return Err(StoreError::unreadable(what, "it unpacks to more than any value may have"));
+        return Err(StoreError::unreadable(
+            what,
+            "it unpacks to more than any value may have",
+        ));
     }
     Ok(content)
 }

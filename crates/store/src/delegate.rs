@@ -69,7 +69,9 @@ impl Store {
     pub async fn finish_delegate_task(&self, id: &str, result: &Value) -> Result<(), StoreError> {
         let result = self.store_value(&describe(id), result).await?;
         let condition = Expression::new("attribute_exists(#pk) AND attribute_not_exists(#result)");
-        let change = Change::new(key::delegate_task(id)).set("result", result).when(condition);
+        let change = Change::new(key::delegate_task(id))
+            .set("result", result)
+            .when(condition);
         self.change_task(id, change).await.map(drop)
     }
 
@@ -89,7 +91,11 @@ impl Store {
             Err(StoreError::Conflict { .. }) => {
                 let what = describe(id);
                 let there = self.get(&key::delegate_task(id)).await?.is_some();
-                Err(if there { StoreError::Conflict { what } } else { StoreError::NotFound { what } })
+                Err(if there {
+                    StoreError::Conflict { what }
+                } else {
+                    StoreError::NotFound { what }
+                })
             }
             other => other,
         }

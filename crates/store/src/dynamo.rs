@@ -38,12 +38,20 @@ pub(crate) enum Keys {
 
 impl Range {
     pub(crate) fn new(table: Table, pk: String, keys: Keys) -> Self {
-        Self { table, pk, keys, filter: None, backward: false, limit: None }
+        Self {
+            table,
+            pk,
+            keys,
+            filter: None,
+            backward: false,
+            limit: None,
+        }
     }
 
     fn condition(&self) -> Expression {
         let pk = text(&*self.pk);
-        let of = |rest: &str| Expression::new(format!("#{PK} = :pk{rest}")).value(":pk", pk.clone());
+        let of =
+            |rest: &str| Expression::new(format!("#{PK} = :pk{rest}")).value(":pk", pk.clone());
         match &self.keys {
             Keys::All => of(""),
             Keys::Prefix(prefix) => {
@@ -81,8 +89,16 @@ impl Store {
     pub(crate) async fn get(&self, key: &Key) -> Result<Option<Item>, StoreError> {
         key.check()?;
         self.count_read();
-        let call = self.inner.dynamodb.get_item().table_name(self.table(key.table));
-        let answer = call.set_key(Some(key_of(key))).consistent_read(true).send().await;
+        let call = self
+            .inner
+            .dynamodb
+            .get_item()
+            .table_name(self.table(key.table));
+        let answer = call
+            .set_key(Some(key_of(key)))
+            .consistent_read(true)
+            .send()
+            .await;
         let answer = answer.map_err(|error| refused("read an item", &key.what(), error))?;
         Ok(answer.item)
     }
@@ -96,7 +112,11 @@ impl Store {
     ) -> Result<(), StoreError> {
         key.check()?;
         self.count_write();
-        let mut call = self.inner.dynamodb.put_item().table_name(self.table(key.table));
+        let mut call = self
+            .inner
+            .dynamodb
+            .put_item()
+            .table_name(self.table(key.table));
         if let Some(condition) = condition {
             let (text, names, values) = condition.into_parts();
             call = call
@@ -105,7 +125,9 @@ impl Store {
                 .set_expression_attribute_values(values);
         }
         let answer = call.set_item(Some(item)).send().await;
-        answer.map(drop).map_err(|error| refused("write an item", &key.what(), error))
+        answer
+            .map(drop)
+            .map_err(|error| refused("write an item", &key.what(), error))
     }
 
     /// Changes an item and answers with what `answer` asks for.
@@ -116,8 +138,18 @@ impl Store {
     ) -> Result<Item, StoreError> {
         change.key.check()?;
         self.count_write();
-        let Parts { key, expression, condition, names, values } = change.into_parts();
-        let call = self.inner.dynamodb.update_item().table_name(self.table(key.table));
+        let Parts {
+            key,
+            expression,
+            condition,
+            names,
+            values,
+        } = change.into_parts();
+        let call = self
+            .inner
+            .dynamodb
+            .update_item()
+            .table_name(self.table(key.table));
         let call = call
             .set_key(Some(key_of(&key)))
             .update_expression(expression)
@@ -138,7 +170,11 @@ impl Store {
     ) -> Result<Option<Item>, StoreError> {
         key.check()?;
         self.count_write();
-        let mut call = self.inner.dynamodb.delete_item().table_name(self.table(key.table));
+        let mut call = self
+            .inner
+            .dynamodb
+            .delete_item()
+            .table_name(self.table(key.table));
         if let Some(condition) = condition {
             let (text, names, values) = condition.into_parts();
             call = call
@@ -146,7 +182,9 @@ impl Store {
                 .set_expression_attribute_names(names)
                 .set_expression_attribute_values(values);
         }
-        let call = call.set_key(Some(key_of(key))).return_values(ReturnValue::AllOld);
+        let call = call
+            .set_key(Some(key_of(key)))
+            .return_values(ReturnValue::AllOld);
         let answer = call.send().await;
         let answer = answer.map_err(|error| refused("delete an item", &key.what(), error))?;
         Ok(answer.attributes.filter(|item| !item.is_empty()))
@@ -159,9 +197,15 @@ impl Store {
             parts.push(self.transaction_part(write)?);
         }
         self.count_write();
-        let call = self.inner.dynamodb.transact_write_items().set_transact_items(Some(parts));
+        let call = self
+            .inner
+            .dynamodb
+            .transact_write_items()
+            .set_transact_items(Some(parts));
         let answer = call.send().await;
-        answer.map(drop).map_err(|error| refused("write items together", what, error))
+        answer
+            .map(drop)
+            .map_err(|error| refused("write items together", what, error))
     }
 
     fn transaction_part(&self, write: Write) -> Result<TransactWriteItem, StoreError> {
@@ -179,7 +223,8 @@ impl Store {
             Write::Change(change) => {
                 change.key.check()?;
                 let table = self.table(change.key.table);
-                part.update(update(table, change).map_err(malformed)?).build()
+                part.update(update(table, change).map_err(malformed)?)
+                    .build()
             }
         })
     }
@@ -208,11 +253,19 @@ impl Store {
     ) -> Result<(Vec<Item>, Option<Item>), StoreError> {
         self.count_read();
         let (condition, mut names, mut values) = range.condition().into_parts();
-        let mut call = self.inner.dynamodb.query().table_name(self.table(range.table));
+        let mut call = self
+            .inner
+            .dynamodb
+            .query()
+            .table_name(self.table(range.table));
         if let Some(filter) = range.filter.clone() {
             let (text, more_names, more_values) = filter.into_parts();
-            names.get_or_insert_default().extend(more_names.unwrap_or_default());
-            values.get_or_insert_default().extend(more_values.unwrap_or_default());
+            names
+                .get_or_insert_default()
+                .extend(more_names.unwrap_or_default());
+            values
+                .get_or_insert_default()
+                .extend(more_values.unwrap_or_default());
             call = call.filter_expression(text);
         }
         let limit = limit.map(|limit| i32::try_from(limit.max(1)).unwrap_or(i32::MAX));
@@ -234,5 +287,9 @@ impl Store {
 pub(crate) fn place(item: &Item) -> String {
     let part = |name| item.get(name).and_then(|v: &AttributeValue| v.as_s().ok());
     let (pk, sk) = (part(PK), part(SK));
-    format!("{} {}", pk.map_or("", String::as_str), sk.map_or("", String::as_str))
+    format!(
+        "{} {}",
+        pk.map_or("", String::as_str),
+        sk.map_or("", String::as_str)
+    )
 }

@@ -22,12 +22,20 @@ impl Store {
         record: &EntityRecord,
         expected: Option<u64>,
     ) -> Result<EntityRecord, StoreError> {
-        let key = key::entity(&record.scope, &record.kind, record.parent.as_ref(), &record.id);
+        let key = key::entity(
+            &record.scope,
+            &record.kind,
+            record.parent.as_ref(),
+            &record.id,
+        );
         key.check()?;
-        let stored = EntityRecord { version: expected.map_or(1, |v| v + 1), ..record.clone() };
+        let stored = EntityRecord {
+            version: expected.map_or(1, |v| v + 1),
+            ..record.clone()
+        };
         let what = describe(&record.kind, &record.id);
-        let mut body = serde_json::to_value(&stored)
-            .map_err(|error| StoreError::unreadable(&*what, error))?;
+        let mut body =
+            serde_json::to_value(&stored).map_err(|error| StoreError::unreadable(&*what, error))?;
         let yaml = body.get_mut("yaml").map(Value::take).unwrap_or_default();
         let item = row(&key)
             .with("version", number(stored.version))
@@ -61,7 +69,9 @@ impl Store {
         id: &EntityId,
     ) -> Result<EntityRecord, StoreError> {
         let found = self.find_entity(scope, kind, parent, id).await?;
-        found.ok_or_else(|| StoreError::NotFound { what: describe(kind, id) })
+        found.ok_or_else(|| StoreError::NotFound {
+            what: describe(kind, id),
+        })
     }
 
     /// An entity, if there is one.
@@ -143,7 +153,10 @@ impl Store {
                 Err(error) => skipped(item, &error),
             }
         }
-        Ok(Listing { items: records, next })
+        Ok(Listing {
+            items: records,
+            next,
+        })
     }
 
     async fn read_entity(&self, item: &Item) -> Result<EntityRecord, StoreError> {
@@ -151,7 +164,9 @@ impl Store {
         let damaged = || StoreError::unreadable(&*what, "it has no body");
         let mut body: Value = read_json(&what, item, "body")?.ok_or_else(damaged)?;
         let yaml: Value = self.load_value(item, "yaml").await?.unwrap_or_default();
-        body.as_object_mut().ok_or_else(damaged)?.insert("yaml".to_owned(), yaml);
+        body.as_object_mut()
+            .ok_or_else(damaged)?
+            .insert("yaml".to_owned(), yaml);
         serde_json::from_value(body).map_err(|error| StoreError::unreadable(&*what, error))
     }
 }

@@ -62,7 +62,9 @@ pub enum StoreError {
         source: Cause,
     },
     /// The service did not do it: unreachable, full disk, missing table, missing permission.
-    #[error("the store could not {operation}: check that its tables, its bucket and its disk are there and not full")]
+    #[error(
+        "the store could not {operation}: check that its tables, its bucket and its disk are there and not full"
+    )]
     Unavailable {
         /// What was being done.
         operation: &'static str,
@@ -90,7 +92,10 @@ impl StoreError {
     }
 
     pub(crate) fn unreadable(what: impl Into<String>, source: impl Into<Cause>) -> Self {
-        Self::Unreadable { what: what.into(), source: source.into() }
+        Self::Unreadable {
+            what: what.into(),
+            source: source.into(),
+        }
     }
 }
 
@@ -114,7 +119,13 @@ where
         | "ProvisionedThroughputExceededException"
         | "ThrottlingException"
         | "RequestLimitExceeded"
-        | "SlowDown" => StoreError::Throttled { operation, source: error.into() },
-        _ => StoreError::Unavailable { operation, source: error.into() },
+        | "SlowDown" => StoreError::Throttled {
+            operation,
+            source: error.into(),
+        },
+        _ => StoreError::Unavailable {
+            operation,
+            source: error.into(),
+        },
     }
 }

@@ -56,7 +56,13 @@ impl Store {
         holder: &Holder,
         token: Option<&str>,
     ) -> Result<Turn, StoreError> {
-        let turn = |at| if at == 0 { Turn::Held } else { Turn::Waiting(at) };
+        let turn = |at| {
+            if at == 0 {
+                Turn::Held
+            } else {
+                Turn::Waiting(at)
+            }
+        };
         for attempt in 0..ATTEMPTS {
             let (mut queue, version) = self.queue(key).await?;
             let at = match queue.iter().position(|entry| entry.holder == *holder) {
@@ -68,19 +74,28 @@ impl Store {
                     at
                 }
                 None => {
-                    queue.push(Entry { holder: holder.clone(), token: token.map(str::to_owned) });
+                    queue.push(Entry {
+                        holder: holder.clone(),
+                        token: token.map(str::to_owned),
+                    });
                     queue.len() - 1
                 }
             };
             if queue.len() > LONGEST_QUEUE {
                 let what = format!("the queue for {key}");
-                return Err(StoreError::TooLarge { what, size: queue.len(), limit: LONGEST_QUEUE });
+                return Err(StoreError::TooLarge {
+                    what,
+                    size: queue.len(),
+                    limit: LONGEST_QUEUE,
+                });
             }
             if self.put_queue(key, &queue, version, attempt).await? {
                 return Ok(turn(at));
             }
         }
-        Err(StoreError::Conflict { what: format!("the queue for {key}") })
+        Err(StoreError::Conflict {
+            what: format!("the queue for {key}"),
+        })
     }
 
     /// Gives the hold or the place in the queue back and answers with the token of whoever's turn it is
@@ -98,12 +113,16 @@ impl Store {
                 return Ok(queue.into_iter().next().and_then(|entry| entry.token));
             }
         }
-        Err(StoreError::Conflict { what: format!("the queue for {key}") })
+        Err(StoreError::Conflict {
+            what: format!("the queue for {key}"),
+        })
     }
 
     async fn queue(&self, name: &str) -> Result<(Vec<Entry>, Option<u64>), StoreError> {
         let key = key::hold(name);
-        let Some(item) = self.get(&key).await? else { return Ok((Vec::new(), None)) };
+        let Some(item) = self.get(&key).await? else {
+            return Ok((Vec::new(), None));
+        };
         let queue = read_json(&key.what(), &item, "queue")?.unwrap_or_default();
         Ok((queue, Some(read_number(&item, "version").unwrap_or(0))))
     }

@@ -8,7 +8,7 @@ use crate::Store;
 use crate::dynamo::{Keys, Range};
 use crate::entity::skipped;
 use crate::error::StoreError;
-use crate::item::{Change, Item, json, read_json};
+use crate::item::{Change, Item, json, read_json, read_text, text};
 use crate::key::{self, Key, Table};
 use crate::record::{DeployedRecord, InstanceRecord};
 
@@ -43,8 +43,15 @@ impl Store {
     /// When the store cannot be written.
     pub async fn put_deployed(&self, deployed: &DeployedRecord) -> Result<(), StoreError> {
         let what = describe(deployed);
-        let counted = deployed.counted.map(|counted| json(&what, &counted)).transpose()?;
-        let bare = DeployedRecord { counted: None, ..deployed.clone() };
+        let counted = deployed
+            .counted
+            .map(|counted| json(&what, &counted))
+            .transpose()?;
+        let bare = DeployedRecord {
+            counted: None,
+            uncounted: None,
+            ..deployed.clone()
+        };
         let change = Change::new(deployed_key(deployed))
             .set("body", self.store_value(&what, &bare).await?)
             .set_some("counted", counted);
@@ -64,7 +71,21 @@ impl Store {
         let count = u32::try_from(instances.len()).unwrap_or(u32::MAX);
         let change = Change::new(deployed_key(deployed))
             .set("instances", self.store_value(&what, instances).await?)
-            .set("counted", json(&what, &(count, self.now_ms()))?);
+            .set("counted", json(&what, &(count, self.now_ms()))?)
+            .remove("uncounted");
+        self.change(change, ReturnValue::None).await.map(drop)
+    }
+
+    /// Notes that what was deployed could not be counted, and why. What was counted before stays.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn note_uncounted(
+        &self,
+        deployed: &DeployedRecord,
+        why: &str,
+    ) -> Result<(), StoreError> {
+        let change = Change::new(deployed_key(deployed)).set("uncounted", text(why));
         self.change(change, ReturnValue::None).await.map(drop)
     }
 
@@ -82,7 +103,10 @@ impl Store {
             if !filter.keeps(&deployed) {
                 continue;
             }
-            match self.load_value::<Vec<InstanceRecord>>(&item, "instances").await {
+            match self
+                .load_value::<Vec<InstanceRecord>>(&item, "instances")
+                .await
+            {
                 Ok(instances) => found.extend(instances.unwrap_or_default()),
                 Err(error @ StoreError::Unreadable { .. }) => skipped(&item, &error),
                 Err(error) => return Err(error),
@@ -109,7 +133,12 @@ impl Store {
         for shard in 0..SHARDS {
             let range = Range::new(Table::Instances, partition(shard), Keys::All);
             let items = self.query(range).await?;
-            found.extend(self.read_deployed(items).await?.into_iter().map(|(_, deployed)| deployed));
+            found.extend(
+                self.read_deployed(items)
+                    .await?
+                    .into_iter()
+                    .map(|(_, deployed)| deployed),
+            );
         }
         Ok(found)
     }
@@ -140,6 +169,7 @@ impl Store {
                 Ok(None) => {}
                 Ok(Some(mut deployed)) => {
                     deployed.counted = read_json("a count", &item, "counted").unwrap_or(None);
+                    deployed.uncounted = read_text(&item, "uncounted").map(str::to_owned);
                     found.push((item, deployed));
                 }
                 Err(error @ StoreError::Unreadable { .. }) => skipped(&item, &error),
@@ -151,7 +181,9 @@ impl Store {
 }
 
 fn shard(scope: &Scope) -> u8 {
-    Sha256::digest(key::scope(scope)).first().map_or(0, |byte| byte % SHARDS)
+    Sha256::digest(key::scope(scope))
+        .first()
+        .map_or(0, |byte| byte % SHARDS)
 }
 
 fn partition(shard: u8) -> String {
@@ -170,5 +202,8 @@ fn deployed_key(deployed: &DeployedRecord) -> Key {
 }
 
 fn describe(deployed: &DeployedRecord) -> String {
-    format!("deployment of {} to {}", deployed.service, deployed.infrastructure)
+    format!(
+        "deployment of {} to {}",
+        deployed.service, deployed.infrastructure
+    )
 }

@@ -54,8 +54,12 @@ pub(crate) fn read_json<T: DeserializeOwned>(
     item: &Item,
     name: &str,
 ) -> Result<Option<T>, StoreError> {
-    let Some(text) = read_text(item, name) else { return Ok(None) };
-    serde_json::from_str(text).map(Some).map_err(|error| StoreError::unreadable(what, error))
+    let Some(text) = read_text(item, name) else {
+        return Ok(None);
+    };
+    serde_json::from_str(text)
+        .map(Some)
+        .map_err(|error| StoreError::unreadable(what, error))
 }
 
 /// A new item under `key`.
@@ -69,7 +73,10 @@ pub(crate) fn row(key: &Key) -> Item {
 
 /// The key attributes alone.
 pub(crate) fn key_of(key: &Key) -> Item {
-    Item::from([(PK.to_owned(), text(&*key.pk)), (SK.to_owned(), text(&*key.sk))])
+    Item::from([
+        (PK.to_owned(), text(&*key.pk)),
+        (SK.to_owned(), text(&*key.sk)),
+    ])
 }
 
 /// Sets attributes of a row, one per line.
@@ -103,12 +110,18 @@ pub(crate) struct Expression {
 impl Expression {
     /// That nothing is under the key yet.
     pub(crate) fn absent() -> Self {
-        Self { text: format!("attribute_not_exists({PK})"), ..Self::default() }
+        Self {
+            text: format!("attribute_not_exists({PK})"),
+            ..Self::default()
+        }
     }
 
     /// That something is under the key.
     pub(crate) fn present() -> Self {
-        Self { text: format!("attribute_exists({PK})"), ..Self::default() }
+        Self {
+            text: format!("attribute_exists({PK})"),
+            ..Self::default()
+        }
     }
 
     /// `text`, whose names are found in it; values follow with [`Expression::value`].
@@ -120,7 +133,11 @@ impl Expression {
             let name = &piece[..end.unwrap_or(piece.len())];
             names.insert(format!("#{name}"), name.to_owned());
         }
-        Self { text, names, values: Item::new() }
+        Self {
+            text,
+            names,
+            values: Item::new(),
+        }
     }
 
     pub(crate) fn value(mut self, name: &str, value: AttributeValue) -> Self {
@@ -207,7 +224,11 @@ impl Change {
 
     pub(crate) fn into_parts(self) -> Parts {
         let mut clauses = Vec::new();
-        for (verb, parts) in [("SET", self.sets), ("ADD", self.adds), ("REMOVE", self.removes)] {
+        for (verb, parts) in [
+            ("SET", self.sets),
+            ("ADD", self.adds),
+            ("REMOVE", self.removes),
+        ] {
             if !parts.is_empty() {
                 clauses.push(format!("{verb} {}", parts.join(", ")));
             }
@@ -215,7 +236,13 @@ impl Change {
         let names = (!self.names.is_empty()).then_some(self.names);
         let values = (!self.values.is_empty()).then_some(self.values);
         let (key, condition) = (self.key, self.condition);
-        Parts { key, expression: clauses.join(" "), condition, names, values }
+        Parts {
+            key,
+            expression: clauses.join(" "),
+            condition,
+            names,
+            values,
+        }
     }
 }
 
@@ -237,7 +264,10 @@ pub(crate) enum Write {
 }
 
 /// The SDK's form of a conditional put.
-pub(crate) fn put_if_absent(table: &str, item: Item) -> Result<Put, aws_sdk_dynamodb::error::BuildError> {
+pub(crate) fn put_if_absent(
+    table: &str,
+    item: Item,
+) -> Result<Put, aws_sdk_dynamodb::error::BuildError> {
     Put::builder()
         .table_name(table)
         .set_item(Some(item))
@@ -250,7 +280,13 @@ pub(crate) fn update(
     table: &str,
     change: Change,
 ) -> Result<Update, aws_sdk_dynamodb::error::BuildError> {
-    let Parts { key, expression, condition, names, values } = change.into_parts();
+    let Parts {
+        key,
+        expression,
+        condition,
+        names,
+        values,
+    } = change.into_parts();
     Update::builder()
         .table_name(table)
         .set_key(Some(key_of(&key)))

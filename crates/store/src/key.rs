@@ -28,12 +28,20 @@ pub(crate) struct Key {
 
 impl Key {
     pub(crate) fn new(table: Table, pk: String, sk: impl Into<String>) -> Self {
-        Self { table, pk, sk: sk.into() }
+        Self {
+            table,
+            pk,
+            sk: sk.into(),
+        }
     }
 
     /// For people, in errors.
     pub(crate) fn what(&self) -> String {
-        if self.sk.is_empty() { self.pk.clone() } else { format!("{} {}", self.pk, self.sk) }
+        if self.sk.is_empty() {
+            self.pk.clone()
+        } else {
+            format!("{} {}", self.pk, self.sk)
+        }
     }
 
     /// Refuses keys that DynamoDB would refuse.
@@ -70,8 +78,16 @@ pub(crate) fn part(text: &str) -> String {
 
 /// A scope as a part of a key: `account/org/project`.
 pub(crate) fn scope(scope: &Scope) -> String {
-    let org = scope.org.as_ref().map(|o| part(o.as_str())).unwrap_or_default();
-    let project = scope.project.as_ref().map(|p| part(p.as_str())).unwrap_or_default();
+    let org = scope
+        .org
+        .as_ref()
+        .map(|o| part(o.as_str()))
+        .unwrap_or_default();
+    let project = scope
+        .project
+        .as_ref()
+        .map(|p| part(p.as_str()))
+        .unwrap_or_default();
     format!("{}/{org}/{project}", part(scope.account.as_str()))
 }
 
@@ -81,12 +97,7 @@ pub(crate) fn entities(place: &Scope, kind: &str, parent: Option<&EntityId>) -> 
     format!("entity#{}#{}#{parent}", scope(place), part(kind))
 }
 
-pub(crate) fn entity(
-    place: &Scope,
-    kind: &str,
-    parent: Option<&EntityId>,
-    id: &EntityId,
-) -> Key {
+pub(crate) fn entity(place: &Scope, kind: &str, parent: Option<&EntityId>, id: &EntityId) -> Key {
     Key::new(Table::Entities, entities(place, kind, parent), id.as_str())
 }
 
@@ -124,7 +135,11 @@ pub(crate) fn runs(place: &Scope, pipeline: Option<&EntityId>) -> String {
 }
 
 pub(crate) fn stage(run: &RunId, stage: &StageId) -> Key {
-    Key::new(Table::Runs, of_run(run), format!("stage#{}", part(stage.as_str())))
+    Key::new(
+        Table::Runs,
+        of_run(run),
+        format!("stage#{}", part(stage.as_str())),
+    )
 }
 
 pub(crate) fn node(run: &RunId, node: &NodeId, attempt: u32) -> Key {
@@ -157,7 +172,12 @@ pub(crate) fn lease(name: &str) -> Key {
 
 /// Partition of the log of a command unit.
 pub(crate) fn log(run: &RunId, node: &NodeId, unit: &str) -> String {
-    format!("log#{}#{}#{}", part(run.as_str()), part(node.as_str()), part(unit))
+    format!(
+        "log#{}#{}#{}",
+        part(run.as_str()),
+        part(node.as_str()),
+        part(unit)
+    )
 }
 
 #[cfg(test)]

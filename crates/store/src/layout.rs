@@ -95,7 +95,11 @@ impl Layout {
     /// The tables with their names.
     pub fn tables(&self) -> [(&str, TableDefinition); 3] {
         let [entities, runs, instances] = TABLES;
-        [(&self.entities, entities), (&self.runs, runs), (&self.instances, instances)]
+        [
+            (&self.entities, entities),
+            (&self.runs, runs),
+            (&self.instances, instances),
+        ]
     }
 }
 

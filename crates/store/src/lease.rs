@@ -22,8 +22,9 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let now = self.now_ms();
         let until = now.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX));
-        let condition = Expression::new("attribute_not_exists(#pk) OR #until <= :now OR #holder = :holder")
-            .value(":now", number(now));
+        let condition =
+            Expression::new("attribute_not_exists(#pk) OR #until <= :now OR #holder = :holder")
+                .value(":now", number(now));
         let change = Change::new(key::lease(name))
             .set("holder", text(holder))
             .set("until", number(until))

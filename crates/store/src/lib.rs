@@ -124,7 +124,9 @@ impl Store {
             writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Names of the tables and the bucket.
@@ -149,6 +151,8 @@ impl Store {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("layout", &self.inner.layout).finish_non_exhaustive()
+        f.debug_struct("Store")
+            .field("layout", &self.inner.layout)
+            .finish_non_exhaustive()
     }
 }

@@ -11,7 +11,9 @@ use crate::blob::{pack, unpack};
 use crate::dynamo::{Keys, Range, place};
 use crate::entity::skipped;
 use crate::error::StoreError;
-use crate::item::{Expression, Item, Row, bytes, number, read_bytes, read_number, read_text, row, text};
+use crate::item::{
+    Expression, Item, Row, bytes, number, read_bytes, read_number, read_text, row, text,
+};
 use crate::key::{self, Key, Table};
 use crate::layout::SK;
 use crate::record::LogLine;
@@ -48,7 +50,11 @@ pub(crate) struct Ends(Mutex<HashMap<String, u64>>);
 
 impl Ends {
     fn get(&self, log: &str) -> Option<u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(log).copied()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(log)
+            .copied()
     }
 
     fn set(&self, log: &str, end: Option<u64>) {
@@ -120,7 +126,9 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
-        Err(StoreError::Conflict { what: pk.to_owned() })
+        Err(StoreError::Conflict {
+            what: pk.to_owned(),
+        })
     }
 
     /// Marks a log as complete.
@@ -151,7 +159,11 @@ impl Store {
         after: u64,
     ) -> Result<LogPage, StoreError> {
         let pk = key::log(run, node, unit);
-        let mut page = LogPage { lines: Vec::new(), next: after, closed: false };
+        let mut page = LogPage {
+            lines: Vec::new(),
+            next: after,
+            closed: false,
+        };
         let mut size = 0;
         self.read_chunk_over(&pk, after, &mut page).await?;
         loop {
@@ -184,8 +196,12 @@ impl Store {
         after: u64,
         page: &mut LogPage,
     ) -> Result<(), StoreError> {
-        let Some(before) = after.checked_sub(1) else { return Ok(()) };
-        let Some(item) = self.last_chunk(pk, before).await? else { return Ok(()) };
+        let Some(before) = after.checked_sub(1) else {
+            return Ok(());
+        };
+        let Some(item) = self.last_chunk(pk, before).await? else {
+            return Ok(());
+        };
         let (first, count) = extent(&item);
         if first.saturating_add(count) <= after {
             return Ok(());
@@ -221,7 +237,10 @@ impl Store {
 
     async fn end_of_log(&self, pk: &str) -> Result<u64, StoreError> {
         let last = self.last_chunk(pk, u64::MAX / 10_000).await?;
-        Ok(last.as_ref().map(extent).map_or(0, |(first, count)| first + count))
+        Ok(last
+            .as_ref()
+            .map(extent)
+            .map_or(0, |(first, count)| first + count))
     }
 
     /// The last chunk that begins at line `most` or before.
@@ -236,7 +255,9 @@ impl Store {
 
 /// First line and number of lines of a chunk.
 fn extent(item: &Item) -> (u64, u64) {
-    let first = read_text(item, SK).and_then(|sk| sk.parse().ok()).unwrap_or(0);
+    let first = read_text(item, SK)
+        .and_then(|sk| sk.parse().ok())
+        .unwrap_or(0);
     (first, read_number(item, "count").unwrap_or(0))
 }
 

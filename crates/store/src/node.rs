@@ -9,7 +9,9 @@ use crate::Store;
 use crate::dynamo::{Keys, LARGEST_TRANSACTION, Range, place};
 use crate::entity::skipped;
 use crate::error::StoreError;
-use crate::item::{Change, Expression, Item, Row, Write, number, read_json, read_number, read_text, row, text};
+use crate::item::{
+    Change, Expression, Item, Row, Write, number, read_json, read_number, read_text, row, text,
+};
 use crate::key::{self, Key, Table};
 use crate::record::{NodeRecord, UnitRecord};
 use crate::run::{failure, read_status, status};
@@ -104,7 +106,8 @@ impl Store {
         match started {
             None => self.end_node(ended).await,
             Some(started) => {
-                self.record_nodes(std::slice::from_ref(ended), std::slice::from_ref(started)).await
+                self.record_nodes(std::slice::from_ref(ended), std::slice::from_ref(started))
+                    .await
             }
         }
     }
@@ -120,12 +123,20 @@ impl Store {
         started: &[NodeRecord],
     ) -> Result<(), StoreError> {
         let size = ended.len() + started.len();
-        let Some(first) = ended.first().map(|e| &e.node).or(started.first().map(|s| &s.id)) else {
+        let Some(first) = ended
+            .first()
+            .map(|e| &e.node)
+            .or(started.first().map(|s| &s.id))
+        else {
             return Ok(());
         };
         let what = format!("node {first}");
         if size > LARGEST_TRANSACTION {
-            return Err(StoreError::TooLarge { what, size, limit: LARGEST_TRANSACTION });
+            return Err(StoreError::TooLarge {
+                what,
+                size,
+                limit: LARGEST_TRANSACTION,
+            });
         }
         let mut writes = Vec::with_capacity(size);
         for end in ended {
@@ -207,7 +218,9 @@ impl Store {
         attempt: u32,
     ) -> Result<(), StoreError> {
         let changed = self.change(change, ReturnValue::None).await;
-        changed.map(drop).map_err(|error| named(error.or_missing(), node, attempt))
+        changed
+            .map(drop)
+            .map_err(|error| named(error.or_missing(), node, attempt))
     }
 
     async fn end_change(&self, end: &NodeEnd) -> Result<Change, StoreError> {
@@ -273,10 +286,13 @@ impl Store {
     async fn read_node(&self, item: &Item) -> Result<NodeRecord, StoreError> {
         let what = place(item);
         let damaged = |why: &'static str| StoreError::unreadable(&*what, why);
-        let mut node: NodeRecord =
-            self.load_value(item, "body").await?.ok_or_else(|| damaged("it has no body"))?;
-        node.status =
-            read_text(item, "status").and_then(read_status).ok_or_else(|| damaged("its status"))?;
+        let mut node: NodeRecord = self
+            .load_value(item, "body")
+            .await?
+            .ok_or_else(|| damaged("it has no body"))?;
+        node.status = read_text(item, "status")
+            .and_then(read_status)
+            .ok_or_else(|| damaged("its status"))?;
         node.ended_ms = read_number(item, "ended");
         node.failure = read_json(&what, item, "failure")?;
         node.spec = self.load_value(item, "spec").await?.unwrap_or_default();

@@ -256,6 +256,9 @@ pub struct DeployedRecord {
     pub artifact: Option<String>,
     /// Number of instances at the last sweep, and when it was (epoch milliseconds).
     pub counted: Option<(u32, i64)>,
+    /// Why the newest sweep could not count: the number and the instances are of an earlier one.
+    #[serde(default)]
+    pub uncounted: Option<String>,
 }
 
 /// An API token as it is stored: everything but the token itself, of which only a hash is kept.

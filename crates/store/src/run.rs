@@ -10,7 +10,10 @@ use slipway_model::status::{Failure, Status};
 use crate::dynamo::{Keys, Range, place};
 use crate::entity::skipped;
 use crate::error::StoreError;
-use crate::item::{Change, Expression, Item, Row, Write, json, number, read_json, read_number, read_text, row, text};
+use crate::item::{
+    Change, Expression, Item, Row, Write, json, number, read_json, read_number, read_text, row,
+    text,
+};
 use crate::key::{self, Key, Table};
 use crate::layout::SK;
 use crate::record::{RunRecord, StageSummary};
@@ -59,7 +62,13 @@ impl Store {
             .with_some("plan", run.plan.clone().map(text))
             .with_some("failure", failure(&what, run.failure.as_ref())?)
             .with("stages", self.store_value(&what, &run.stages).await?)
-            .with_some("abort", run.abort.as_ref().map(|abort| json(&what, abort)).transpose()?);
+            .with_some(
+                "abort",
+                run.abort
+                    .as_ref()
+                    .map(|abort| json(&what, abort))
+                    .transpose()?,
+            );
         let listed = |pk| {
             let sk = format!("{:015}#{}", run.started_ms, key::part(run.id.as_str()));
             let key = Key::new(Table::Runs, pk, sk);
@@ -71,7 +80,9 @@ impl Store {
             listed(key::runs(&run.scope, None)),
             listed(key::runs(&run.scope, Some(&run.pipeline))),
         ];
-        self.transact(&what, writes).await.map_err(StoreError::or_exists)
+        self.transact(&what, writes)
+            .await
+            .map_err(StoreError::or_exists)
     }
 
     /// A run with its stages.
@@ -80,7 +91,9 @@ impl Store {
     /// [`StoreError::NotFound`] when there is none.
     pub async fn get_run(&self, run: &RunId) -> Result<RunRecord, StoreError> {
         let found = self.find_run(run).await?;
-        found.ok_or_else(|| StoreError::NotFound { what: describe(run) })
+        found.ok_or_else(|| StoreError::NotFound {
+            what: describe(run),
+        })
     }
 
     /// A run with its stages, if it is there.
@@ -93,8 +106,12 @@ impl Store {
         }
         // The run's own item and those of its stages lie side by side.
         let keys = Keys::Between("run".to_owned(), "stage#\u{10FFFF}".to_owned());
-        let items = self.query(Range::new(Table::Runs, key::of_run(run), keys)).await?;
-        let Some((head, stages)) = items.split_first() else { return Ok(None) };
+        let items = self
+            .query(Range::new(Table::Runs, key::of_run(run), keys))
+            .await?;
+        let Some((head, stages)) = items.split_first() else {
+            return Ok(None);
+        };
         if read_text(head, SK) != Some("run") {
             return Ok(None);
         }
@@ -150,7 +167,9 @@ impl Store {
             .set("plan", text(plan))
             .set("stages", self.store_value(&what, stages).await?)
             .set("status", status(Status::Running))
-            .when(Expression::new("attribute_exists(#pk) AND attribute_not_exists(#ended)"));
+            .when(Expression::new(
+                "attribute_exists(#pk) AND attribute_not_exists(#ended)",
+            ));
         self.change_run(run, change).await
     }
 
@@ -189,7 +208,9 @@ impl Store {
         let condition = Expression::new(
             "attribute_exists(#pk) AND attribute_not_exists(#ended) AND attribute_not_exists(#abort)",
         );
-        let change = Change::new(key::run(run)).set("abort", abort).when(condition);
+        let change = Change::new(key::run(run))
+            .set("abort", abort)
+            .when(condition);
         self.change_run(run, change).await
     }
 
@@ -199,7 +220,11 @@ impl Store {
             Err(StoreError::Conflict { .. }) => {
                 let what = describe(run);
                 let there = self.get(&key::run(run)).await?.is_some();
-                Err(if there { StoreError::Conflict { what } } else { StoreError::NotFound { what } })
+                Err(if there {
+                    StoreError::Conflict { what }
+                } else {
+                    StoreError::NotFound { what }
+                })
             }
             Err(error) => Err(error),
         }
@@ -227,10 +252,13 @@ impl Store {
     async fn read_run(&self, head: &Item, stages: &[Item]) -> Result<RunRecord, StoreError> {
         let what = place(head);
         let damaged = |why: &'static str| StoreError::unreadable(&*what, why);
-        let mut run: RunRecord =
-            self.load_value(head, "body").await?.ok_or_else(|| damaged("it has no body"))?;
-        run.status =
-            read_text(head, "status").and_then(read_status).ok_or_else(|| damaged("its status"))?;
+        let mut run: RunRecord = self
+            .load_value(head, "body")
+            .await?
+            .ok_or_else(|| damaged("it has no body"))?;
+        run.status = read_text(head, "status")
+            .and_then(read_status)
+            .ok_or_else(|| damaged("its status"))?;
         run.ended_ms = read_number(head, "ended");
         run.plan = read_text(head, "plan").map(str::to_owned);
         run.failure = read_json(&what, head, "failure")?;
@@ -276,7 +304,9 @@ pub(crate) fn failure(
     failure: Option<&Failure>,
 ) -> Result<Option<aws_sdk_dynamodb::types::AttributeValue>, StoreError> {
     const LONGEST: usize = 16 * 1024;
-    let Some(failure) = failure else { return Ok(None) };
+    let Some(failure) = failure else {
+        return Ok(None);
+    };
     let cut = |text: &str| match text.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),

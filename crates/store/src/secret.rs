@@ -21,7 +21,10 @@ pub struct SecretStore {
 impl SecretStore {
     /// Secrets whose names begin with `prefix` (`slipway` in `infra/app.yaml`).
     pub fn new(client: Client, prefix: impl Into<String>) -> Self {
-        Self { client, prefix: prefix.into() }
+        Self {
+            client,
+            prefix: prefix.into(),
+        }
     }
 
     /// Stores a value; one that was there becomes the previous version.
@@ -37,19 +40,40 @@ impl SecretStore {
         let (name, what) = (self.name(scope, id), describe(id));
         let size = value.expose_secret().len();
         if size > LARGEST_SECRET {
-            return Err(StoreError::TooLarge { what, size, limit: LARGEST_SECRET });
+            return Err(StoreError::TooLarge {
+                what,
+                size,
+                limit: LARGEST_SECRET,
+            });
         }
         let text = value.expose_secret();
-        let put = self.client.put_secret_value().secret_id(&name).secret_string(text).send().await;
+        let put = self
+            .client
+            .put_secret_value()
+            .secret_id(&name)
+            .secret_string(text)
+            .send()
+            .await;
         let error = match put {
             Ok(_) => return Ok(()),
             Err(error) => error,
         };
-        if !error.as_service_error().is_some_and(|e| e.is_resource_not_found_exception()) {
+        if !error
+            .as_service_error()
+            .is_some_and(|e| e.is_resource_not_found_exception())
+        {
             return Err(refused("write a secret", &what, error));
         }
-        let created = self.client.create_secret().name(&name).secret_string(text).send().await;
-        created.map(drop).map_err(|error| refused("create a secret", &what, error))
+        let created = self
+            .client
+            .create_secret()
+            .name(&name)
+            .secret_string(text)
+            .send()
+            .await;
+        created
+            .map(drop)
+            .map_err(|error| refused("create a secret", &what, error))
     }
 
     /// A value.
@@ -58,13 +82,22 @@ impl SecretStore {
     /// [`StoreError::NotFound`] when there is none.
     pub async fn get(&self, scope: &Scope, id: &EntityId) -> Result<SecretString, StoreError> {
         let what = describe(id);
-        let got = self.client.get_secret_value().secret_id(self.name(scope, id)).send().await;
+        let got = self
+            .client
+            .get_secret_value()
+            .secret_id(self.name(scope, id))
+            .send()
+            .await;
         match got {
             Ok(answer) => match answer.secret_string {
                 Some(text) => Ok(SecretString::from(text)),
                 None => Err(StoreError::unreadable(what, "it holds bytes and not text")),
             },
-            Err(error) if error.as_service_error().is_some_and(|e| e.is_resource_not_found_exception()) => {
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|e| e.is_resource_not_found_exception()) =>
+            {
                 Err(StoreError::NotFound { what })
             }
             Err(error) => Err(refused("read a secret", &what, error)),
@@ -79,7 +112,11 @@ impl SecretStore {
         let call = self.client.delete_secret().secret_id(self.name(scope, id));
         match call.force_delete_without_recovery(true).send().await {
             Ok(_) => Ok(()),
-            Err(error) if error.as_service_error().is_some_and(|e| e.is_resource_not_found_exception()) => {
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|e| e.is_resource_not_found_exception()) =>
+            {
                 Ok(())
             }
             Err(error) => Err(refused("delete a secret", &describe(id), error)),
@@ -89,7 +126,12 @@ impl SecretStore {
     /// `prefix/account/org/project/id`: identifiers of Harness are letters, digits, `_` and `$`, of which
     /// Secrets Manager takes all but `$`, and no escape of [`key::part`] either.
     fn name(&self, scope: &Scope, id: &EntityId) -> String {
-        let name = format!("{}/{}/{}", self.prefix, key::scope(scope), key::part(id.as_str()));
+        let name = format!(
+            "{}/{}/{}",
+            self.prefix,
+            key::scope(scope),
+            key::part(id.as_str())
+        );
         name.replace('%', "=").replace('$', "+")
     }
 }

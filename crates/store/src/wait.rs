@@ -29,7 +29,10 @@ impl Store {
     pub async fn list_waits(&self, run: &RunId) -> Result<Vec<WaitRecord>, StoreError> {
         let keys = Keys::Prefix("wait#".to_owned());
         let mut waits = Vec::new();
-        for item in self.query(Range::new(Table::Runs, key::of_run(run), keys)).await? {
+        for item in self
+            .query(Range::new(Table::Runs, key::of_run(run), keys))
+            .await?
+        {
             match self.load_value(&item, "body").await {
                 Ok(wait) => waits.extend(wait),
                 Err(error) => skipped(&item, &error),

@@ -18,23 +18,41 @@ const OPTIONAL: &[&str] = &["SLIPWAY_TARGET_ENDPOINT"];
 fn every_function_and_machine_is_deployed_once() {
     let app = template("app.yaml");
     let functions = resources(&app, "AWS::Serverless::Function");
-    let deployed: BTreeSet<String> =
-        functions.values().map(|function| function_name(function).to_owned()).collect();
-    assert_eq!((deployed, functions.len()), (function_names(), function_names().len()));
+    let deployed: BTreeSet<String> = functions
+        .values()
+        .map(|function| function_name(function).to_owned())
+        .collect();
+    assert_eq!(
+        (deployed, functions.len()),
+        (function_names(), function_names().len())
+    );
     for function in functions.values() {
-        let name = function["FunctionName"]["Fn::Sub"].as_str().expect("a name");
-        assert_eq!(name, format!("${{AWS::StackName}}-{}", function_name(function)));
+        let name = function["FunctionName"]["Fn::Sub"]
+            .as_str()
+            .expect("a name");
+        assert_eq!(
+            name,
+            format!("${{AWS::StackName}}-{}", function_name(function))
+        );
     }
     let machines = resources(&app, "AWS::Serverless::StateMachine");
-    let deployed: BTreeSet<String> =
-        machines.values().map(|machine| machine_name(machine).to_owned()).collect();
-    assert_eq!((deployed, machines.len()), (machine_names(), machine_names().len()));
+    let deployed: BTreeSet<String> = machines
+        .values()
+        .map(|machine| machine_name(machine).to_owned())
+        .collect();
+    assert_eq!(
+        (deployed, machines.len()),
+        (machine_names(), machine_names().len())
+    );
 }
 
 /// `${X}` in a text.
 fn placeholders(text: &str) -> BTreeSet<String> {
     let pieces = text.split("${").skip(1);
-    pieces.filter_map(|piece| piece.split_once('}')).map(|(name, _)| name.to_owned()).collect()
+    pieces
+        .filter_map(|piece| piece.split_once('}'))
+        .map(|(name, _)| name.to_owned())
+        .collect()
 }
 
 #[test]
@@ -42,7 +60,9 @@ fn every_placeholder_of_a_machine_is_what_its_name_says() {
     let app = template("app.yaml");
     for properties in resources(&app, "AWS::Serverless::StateMachine").values() {
         let name = machine_name(properties);
-        let given = properties["DefinitionSubstitutions"].as_object().expect("substitutions");
+        let given = properties["DefinitionSubstitutions"]
+            .as_object()
+            .expect("substitutions");
         let used = placeholders(&text(&format!("statemachines/{name}.asl.json")));
         assert_eq!(used, given.keys().cloned().collect(), "{name}");
         for (placeholder, value) in given {
@@ -67,7 +87,9 @@ fn variables_read(name: &str) -> BTreeSet<String> {
     }
     let mut found = BTreeSet::new();
     for folder in sources {
-        for file in crate::names(&folder, |file| file.ends_with(".rs").then(|| file.to_owned())) {
+        for file in crate::names(&folder, |file| {
+            file.ends_with(".rs").then(|| file.to_owned())
+        }) {
             let source = text(&format!("{folder}/{file}"));
             for piece in source.split("\"SLIPWAY_").skip(1) {
                 let end = piece.find('"').expect("the end of a text");
@@ -81,14 +103,21 @@ fn variables_read(name: &str) -> BTreeSet<String> {
 
 fn variables(value: &Value) -> BTreeSet<String> {
     let variables = value["Environment"]["Variables"].as_object();
-    variables.into_iter().flat_map(|map| map.keys().cloned()).collect()
+    variables
+        .into_iter()
+        .flat_map(|map| map.keys().cloned())
+        .collect()
 }
 
 #[test]
 fn every_function_gets_the_variables_that_it_reads_and_no_others() {
     let app = template("app.yaml");
-    let of_store: BTreeSet<String> =
-        TABLES.iter().map(|table| table.variable).chain([BUCKET_VARIABLE]).map(str::to_owned).collect();
+    let of_store: BTreeSet<String> = TABLES
+        .iter()
+        .map(|table| table.variable)
+        .chain([BUCKET_VARIABLE])
+        .map(str::to_owned)
+        .collect();
     assert_eq!(variables(&app["Globals"]["Function"]), of_store);
     for function in resources(&app, "AWS::Serverless::Function").values() {
         let name = function_name(function);
@@ -104,7 +133,8 @@ fn machines_know_only_errors_that_exist() {
             let of = |field: &str| state[field].as_array().cloned().unwrap_or_default();
             [of("Retry"), of("Catch")].concat()
         });
-        for error in handlers.flat_map(|h| h["ErrorEquals"].as_array().cloned().unwrap_or_default()) {
+        for error in handlers.flat_map(|h| h["ErrorEquals"].as_array().cloned().unwrap_or_default())
+        {
             let error = error.as_str().expect("a name");
             let of_aws = ["States.", "Lambda.", "StepFunctions.", "Sandbox."];
             let known = of_aws.iter().any(|prefix| error.starts_with(prefix))
@@ -120,11 +150,16 @@ fn no_function_outlives_the_state_that_invokes_it() {
     let app = template("app.yaml");
     let timeout = |function: &str| {
         let functions = resources(&app, "AWS::Serverless::Function");
-        functions[function]["Timeout"].as_str().and_then(|t| t.parse::<u64>().ok()).expect("seconds")
+        functions[function]["Timeout"]
+            .as_str()
+            .and_then(|t| t.parse::<u64>().ok())
+            .expect("seconds")
     };
     for name in machine_names() {
         for state in states(&machine(&name)) {
-            let Some(patience) = state["TimeoutSeconds"].as_u64() else { continue };
+            let Some(patience) = state["TimeoutSeconds"].as_u64() else {
+                continue;
+            };
             let longest = match state["Arguments"]["FunctionName"].as_str() {
                 None => continue,
                 Some("${PipelineFunctionArn}") => timeout("PipelineFunction"),
@@ -141,6 +176,9 @@ fn instances_are_counted_every_ten_minutes() {
     let schedules = resources(&app, "AWS::Scheduler::Schedule");
     let (_, schedule) = schedules.first_key_value().expect("a schedule");
     assert_eq!(schedule["ScheduleExpression"], "rate(10 minutes)");
-    assert_eq!(logical_id(&schedule["Target"]["Arn"]), Some("InstancesFunction"));
+    assert_eq!(
+        logical_id(&schedule["Target"]["Arn"]),
+        Some("InstancesFunction")
+    );
     assert_eq!(schedules.len(), 1);
 }

@@ -34,12 +34,16 @@ fn resources<'a>(template: &'a Value, of_type: &str) -> BTreeMap<&'a str, &'a Va
 fn names(folder: &str, keep: impl Fn(&str) -> Option<String>) -> BTreeSet<String> {
     let entries = std::fs::read_dir(checkout(folder)).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
-    names.filter_map(|name| keep(&name.to_string_lossy())).collect()
+    names
+        .filter_map(|name| keep(&name.to_string_lossy()))
+        .collect()
 }
 
 /// Names of the machines: `statemachines/<name>.asl.json`.
 fn machine_names() -> BTreeSet<String> {
-    names("statemachines", |name| name.strip_suffix(".asl.json").map(str::to_owned))
+    names("statemachines", |name| {
+        name.strip_suffix(".asl.json").map(str::to_owned)
+    })
 }
 
 /// Names of the functions: `functions/<name>`.
@@ -57,7 +61,11 @@ fn states(definition: &Value) -> Vec<&Value> {
     let mut found = Vec::new();
     let mut open = vec![definition];
     while let Some(next) = open.pop() {
-        for state in next["States"].as_object().into_iter().flat_map(|states| states.values()) {
+        for state in next["States"]
+            .as_object()
+            .into_iter()
+            .flat_map(|states| states.values())
+        {
             found.push(state);
             open.push(&state["ItemProcessor"]);
             open.extend(state["Branches"].as_array().into_iter().flatten());
@@ -68,19 +76,25 @@ fn states(definition: &Value) -> Vec<&Value> {
 
 /// The logical id that `!GetAtt X.Arn` or `!Ref X` names.
 fn logical_id(value: &Value) -> Option<&str> {
-    let attribute = value["Fn::GetAtt"].as_str().and_then(|text| text.strip_suffix(".Arn"));
+    let attribute = value["Fn::GetAtt"]
+        .as_str()
+        .and_then(|text| text.strip_suffix(".Arn"));
     attribute.or(value["Ref"].as_str())
 }
 
 /// Name of the function whose zip a resource runs.
 fn function_name(properties: &Value) -> &str {
-    let zip = properties["CodeUri"].as_str().and_then(|uri| uri.strip_prefix("../target/lambda/"));
-    zip.and_then(|zip| zip.strip_suffix(".zip")).expect("a zip of `cargo xtask package`")
+    let zip = properties["CodeUri"]
+        .as_str()
+        .and_then(|uri| uri.strip_prefix("../target/lambda/"));
+    zip.and_then(|zip| zip.strip_suffix(".zip"))
+        .expect("a zip of `cargo xtask package`")
 }
 
 /// Name of the machine whose definition a resource runs.
 fn machine_name(properties: &Value) -> &str {
     let uri = properties["DefinitionUri"].as_str();
     let file = uri.and_then(|uri| uri.strip_prefix("../statemachines/"));
-    file.and_then(|file| file.strip_suffix(".asl.json")).expect("a file of statemachines/")
+    file.and_then(|file| file.strip_suffix(".asl.json"))
+        .expect("a file of statemachines/")
 }

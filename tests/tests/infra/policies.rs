@@ -9,8 +9,12 @@ use crate::{logical_id, machine, machine_name, resources, states, template, text
 /// Statements of a role's policies.
 fn statements(role: &Value) -> Vec<&Value> {
     let policies = role["Policies"].as_array().expect("policies");
-    let documents = policies.iter().map(|policy| &policy["PolicyDocument"]["Statement"]);
-    documents.flat_map(|statements| statements.as_array().expect("statements")).collect()
+    let documents = policies
+        .iter()
+        .map(|policy| &policy["PolicyDocument"]["Statement"]);
+    documents
+        .flat_map(|statements| statements.as_array().expect("statements"))
+        .collect()
 }
 
 fn actions(statement: &Value) -> BTreeSet<&str> {
@@ -23,19 +27,25 @@ fn actions(statement: &Value) -> BTreeSet<&str> {
 
 fn targets(statement: &Value) -> Vec<&Value> {
     let resource = &statement["Resource"];
-    resource.as_array().map_or_else(|| vec![resource], |list| list.iter().collect())
+    resource
+        .as_array()
+        .map_or_else(|| vec![resource], |list| list.iter().collect())
 }
 
 /// What the statements of a role that allow `action` name, as text.
 fn allowed(role: &Value, action: &str) -> BTreeSet<String> {
-    let statements = statements(role).into_iter().filter(|s| actions(s).contains(action));
+    let statements = statements(role)
+        .into_iter()
+        .filter(|s| actions(s).contains(action));
     let targets = statements.flat_map(targets);
     targets
-        .map(|target| match (logical_id(target), target["Fn::Sub"].as_str()) {
-            (Some(id), _) => id.to_owned(),
-            (None, Some(text)) => text.to_owned(),
-            (None, None) => target.to_string(),
-        })
+        .map(
+            |target| match (logical_id(target), target["Fn::Sub"].as_str()) {
+                (Some(id), _) => id.to_owned(),
+                (None, Some(text)) => text.to_owned(),
+                (None, None) => target.to_string(),
+            },
+        )
         .collect()
 }
 
@@ -75,15 +85,22 @@ fn machines_may_do_what_their_states_do_and_nothing_else() {
             let arguments = &state["Arguments"];
             match arguments["FunctionName"].as_str() {
                 None => {}
-                Some("${PipelineFunctionArn}") => drop(invoked.insert("PipelineFunction".to_owned())),
+                Some("${PipelineFunctionArn}") => {
+                    drop(invoked.insert("PipelineFunction".to_owned()))
+                }
                 // The function is chosen when the stage begins, from what PipelineFunction is given.
                 Some(_) => invoked.extend(lane_functions(&app)),
             }
             if let Some(machine) = arguments["StateMachineArn"].as_str() {
-                let name = machine.trim_start_matches("${").trim_end_matches("MachineArn}");
+                let name = machine
+                    .trim_start_matches("${")
+                    .trim_end_matches("MachineArn}");
                 let arn = "arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}";
                 let machine = format!("${{AWS::StackName}}-{}", name.to_lowercase());
-                started.insert((format!("{arn}:stateMachine:{machine}"), format!("{arn}:execution:{machine}:*")));
+                started.insert((
+                    format!("{arn}:stateMachine:{machine}"),
+                    format!("{arn}:execution:{machine}:*"),
+                ));
             }
         }
         assert_eq!(allowed(role, "lambda:InvokeFunction"), invoked, "{id}");
@@ -98,9 +115,16 @@ fn machines_may_do_what_their_states_do_and_nothing_else() {
 /// The functions whose ARNs PipelineFunction gives to lanes.
 fn lane_functions(app: &Value) -> BTreeSet<String> {
     let function = resources(app, "AWS::Serverless::Function")["PipelineFunction"];
-    let variables = function["Environment"]["Variables"].as_object().expect("variables");
-    let lanes = variables.iter().filter(|(name, _)| name.starts_with("SLIPWAY_LANE_"));
-    lanes.filter_map(|(_, value)| logical_id(value)).map(str::to_owned).collect()
+    let variables = function["Environment"]["Variables"]
+        .as_object()
+        .expect("variables");
+    let lanes = variables
+        .iter()
+        .filter(|(name, _)| name.starts_with("SLIPWAY_LANE_"));
+    lanes
+        .filter_map(|(_, value)| logical_id(value))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -116,7 +140,10 @@ fn nobody_may_scan_a_table_or_administer_one() {
     for (id, role) in roles(&app) {
         for action in statements(&role).into_iter().flat_map(actions) {
             let fine = !action.starts_with("dynamodb:") || NEEDED.contains(&action);
-            assert!(fine && action.contains(':') && !action.contains('*'), "{id} may {action}");
+            assert!(
+                fine && action.contains(':') && !action.contains('*'),
+                "{id} may {action}"
+            );
         }
     }
 }
@@ -130,7 +157,12 @@ fn only_those_who_deploy_may_assume_roles() {
             may.insert(id);
         }
     }
-    assert_eq!(may, ["InstancesFunction", "LaneEcsFunction"].map(str::to_owned).into());
+    assert_eq!(
+        may,
+        ["InstancesFunction", "LaneEcsFunction"]
+            .map(str::to_owned)
+            .into()
+    );
 }
 
 /// A `*` needs a reason in the comment above its statement.
@@ -140,13 +172,19 @@ fn every_star_has_a_reason() {
         let template = text(&format!("infra/{file}"));
         let lines: Vec<&str> = template.lines().collect();
         for (at, line) in lines.iter().enumerate() {
-            let granted = line.contains("arn:") || line.contains("Action") || line.contains("Resource");
+            let granted =
+                line.contains("arn:") || line.contains("Action") || line.contains("Resource");
             if !granted || !line.contains('*') || line.trim_start().starts_with("Default:") {
                 continue;
             }
-            let statement = lines[..at].iter().rposition(|line| line.contains("- Effect:"));
+            let statement = lines[..at]
+                .iter()
+                .rposition(|line| line.contains("- Effect:"));
             let above = statement.map(|statement| lines[statement - 1].trim_start());
-            assert!(above.is_some_and(|above| above.starts_with('#')), "{file}: {line}");
+            assert!(
+                above.is_some_and(|above| above.starts_with('#')),
+                "{file}: {line}"
+            );
         }
     }
 }

@@ -70,12 +70,23 @@ fn app_imports_what_data_exports() {
     let outputs = data["Outputs"].as_object().expect("outputs");
     for (id, output) in outputs {
         assert_eq!(output["Value"], json!({ "Ref": id }));
-        assert_eq!(output["Export"]["Name"]["Fn::Sub"], format!("${{AWS::StackName}}-{id}"));
+        assert_eq!(
+            output["Export"]["Name"]["Fn::Sub"],
+            format!("${{AWS::StackName}}-{id}")
+        );
     }
     assert_eq!(imports(&app), outputs.keys().cloned().collect());
 
     let variables = &app["Globals"]["Function"]["Environment"]["Variables"];
-    for (variable, id) in TABLES.iter().map(|t| (t.variable, t.logical_id)).chain([(BUCKET_VARIABLE, "Bucket")]) {
-        assert_eq!(imports(&variables[variable]), BTreeSet::from([id.to_owned()]), "{variable}");
+    for (variable, id) in TABLES
+        .iter()
+        .map(|t| (t.variable, t.logical_id))
+        .chain([(BUCKET_VARIABLE, "Bucket")])
+    {
+        assert_eq!(
+            imports(&variables[variable]),
+            BTreeSet::from([id.to_owned()]),
+            "{variable}"
+        );
     }
 }

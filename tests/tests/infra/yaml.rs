@@ -46,7 +46,11 @@ pub fn read(text: &str) -> Value {
 
 fn name(tag: Option<&Tag>) -> Option<String> {
     let tag = tag.filter(|tag| tag.handle == "!")?;
-    Some(if tag.suffix == "Ref" { "Ref".to_owned() } else { format!("Fn::{}", tag.suffix) })
+    Some(if tag.suffix == "Ref" {
+        "Ref".to_owned()
+    } else {
+        format!("Fn::{}", tag.suffix)
+    })
 }
 
 fn tagged(tag: Option<String>, value: Value) -> Value {

@@ -30,10 +30,15 @@ struct Service {
 /// Opens the database file, makes the tables that are missing and serves them.
 pub(super) fn open(file: &Path, layout: &Layout) -> Result<Router, OpenError> {
     if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)
-            .map_err(|source| OpenError::Io { path: folder.to_path_buf(), source })?;
+        std::fs::create_dir_all(folder).map_err(|source| OpenError::Io {
+            path: folder.to_path_buf(),
+            source,
+        })?;
     }
-    let failed = |source| OpenError::Database { path: file.to_path_buf(), source };
+    let failed = |source| OpenError::Database {
+        path: file.to_path_buf(),
+        source,
+    };
     let database = Database::new(&file.to_string_lossy()).map_err(failed)?;
     // SQLite then leaves it to us when a commit is on the disk, and `GroupSync` does that for many at once.
     database.disable_bulk_loading().map_err(failed)?;
@@ -57,7 +62,12 @@ fn create_table(
         table: name.to_owned(),
         source,
     };
-    let TableDefinition { partition_key, sort_key, time_to_live, .. } = definition;
+    let TableDefinition {
+        partition_key,
+        sort_key,
+        time_to_live,
+        ..
+    } = definition;
     let request = json!({
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
@@ -81,12 +91,20 @@ fn create_table(
         "TimeToLiveSpecification": {"Enabled": true, "AttributeName": time_to_live},
     });
     let ttl = serde_json::from_value(ttl).map_err(|error| failed(error.into()))?;
-    database.update_time_to_live(ttl).map(drop).map_err(|error| failed(error.into()))
+    database
+        .update_time_to_live(ttl)
+        .map(drop)
+        .map_err(|error| failed(error.into()))
 }
 
 async fn answer(State(service): State<Service>, headers: HeaderMap, body: Bytes) -> Response {
-    let target = headers.get("x-amz-target").and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let operation = target.strip_prefix("DynamoDB_20120810.").unwrap_or_default();
+    let target = headers
+        .get("x-amz-target")
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or_default();
+    let operation = target
+        .strip_prefix("DynamoDB_20120810.")
+        .unwrap_or_default();
     let done = dispatch(&service.database, operation, &body);
     let done = match done {
         Ok(done) if writes(operation) => match service.sync.wait().await {
@@ -102,7 +120,10 @@ async fn answer(State(service): State<Service>, headers: HeaderMap, body: Bytes)
         Ok(json) => respond(StatusCode::OK, json),
         Err(error) => {
             let status = StatusCode::from_u16(error.status_code());
-            respond(status.unwrap_or(StatusCode::BAD_REQUEST), error.to_json().into_bytes())
+            respond(
+                status.unwrap_or(StatusCode::BAD_REQUEST),
+                error.to_json().into_bytes(),
+            )
         }
     }
 }
@@ -161,7 +182,8 @@ fn call<Q: DeserializeOwned, A: Serialize>(
     body: &[u8],
     operation: impl FnOnce(Q) -> Result<A, DynoxideError>,
 ) -> Result<Vec<u8>, DynoxideError> {
-    let refused = |error: serde_json::Error| DynoxideError::SerializationException(error.to_string());
+    let refused =
+        |error: serde_json::Error| DynoxideError::SerializationException(error.to_string());
     let request = serde_json::from_slice(body).map_err(refused)?;
     let answer = operation(request)?;
     serde_json::to_vec(&answer)

@@ -35,8 +35,11 @@ impl HttpConnector for InProcess {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let router = self.0.clone();
         HttpConnectorFuture::new(async move {
-            let user = |error: Box<dyn std::error::Error + Send + Sync>| ConnectorError::user(error);
-            let request = request.try_into_http1x().map_err(|error| user(error.into()))?;
+            let user =
+                |error: Box<dyn std::error::Error + Send + Sync>| ConnectorError::user(error);
+            let request = request
+                .try_into_http1x()
+                .map_err(|error| user(error.into()))?;
             let mut request = request.map(Body::new);
             add_host(&mut request);
             let response = match router.oneshot(request).await {
@@ -54,7 +57,10 @@ impl HttpConnector for InProcess {
 
 /// What a client with a socket adds: the signature covers it.
 fn add_host(request: &mut Request<Body>) {
-    let host = request.uri().authority().and_then(|a| HeaderValue::from_str(a.as_str()).ok());
+    let host = request
+        .uri()
+        .authority()
+        .and_then(|a| HeaderValue::from_str(a.as_str()).ok());
     if let (Some(host), false) = (host, request.headers().contains_key(header::HOST)) {
         request.headers_mut().insert(header::HOST, host);
     }

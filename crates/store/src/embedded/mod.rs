@@ -108,8 +108,10 @@ impl Embedded {
     /// # Errors
     /// When no directory can be made.
     pub fn temporary() -> Result<Self, OpenError> {
-        let dir = tempfile::tempdir()
-            .map_err(|source| OpenError::Io { path: std::env::temp_dir(), source })?;
+        let dir = tempfile::tempdir().map_err(|source| OpenError::Io {
+            path: std::env::temp_dir(),
+            source,
+        })?;
         let path = dir.path().to_path_buf();
         Self::assemble(&path, Some(Arc::new(dir)))
     }
@@ -122,7 +124,11 @@ impl Embedded {
         let secrets = secrets::open(&dir.join("secrets"))?;
         let router = route(dynamodb, s3, secrets, temporary);
         let client = in_process(router.clone());
-        Ok(Self { router, client, layout })
+        Ok(Self {
+            router,
+            client,
+            layout,
+        })
     }
 
     /// The services as one HTTP service: DynamoDB and Secrets Manager by `X-Amz-Target`, S3 otherwise.
@@ -164,15 +170,18 @@ impl Embedded {
 
     /// A client of the embedded S3.
     pub fn s3(&self) -> aws_sdk_s3::Client {
-        let config = aws_sdk_s3::Config::builder()
-            .behavior_version_latest()
-            .http_client(self.client.clone())
-            .endpoint_url(ENDPOINT)
-            .force_path_style(true)
-            .region(aws_sdk_s3::config::Region::new(REGION))
-            .credentials_provider(credentials())
-            .stalled_stream_protection(aws_sdk_s3::config::StalledStreamProtectionConfig::disabled())
-            .build();
+        let config =
+            aws_sdk_s3::Config::builder()
+                .behavior_version_latest()
+                .http_client(self.client.clone())
+                .endpoint_url(ENDPOINT)
+                .force_path_style(true)
+                .region(aws_sdk_s3::config::Region::new(REGION))
+                .credentials_provider(credentials())
+                .stalled_stream_protection(
+                    aws_sdk_s3::config::StalledStreamProtectionConfig::disabled(),
+                )
+                .build();
         aws_sdk_s3::Client::from_conf(config)
     }
 }
@@ -180,14 +189,20 @@ impl Embedded {
 /// Refuses a directory of a newer layout; marks a new one.
 fn check_format(dir: &Path) -> Result<(), OpenError> {
     let path = dir.join("store.format");
-    let io = |source| OpenError::Io { path: path.clone(), source };
+    let io = |source| OpenError::Io {
+        path: path.clone(),
+        source,
+    };
     match std::fs::read_to_string(&path) {
         Ok(text) if text.trim() == FORMAT.to_string() => Ok(()),
         // The process was killed while it made the marker.
         Ok(text) if text.is_empty() => mark(&path).map_err(io),
         Ok(text) => {
             let found = text.trim().chars().take(20).collect();
-            Err(OpenError::Newer { path: dir.to_path_buf(), found })
+            Err(OpenError::Newer {
+                path: dir.to_path_buf(),
+                found,
+            })
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             std::fs::create_dir_all(dir).map_err(io)?;
@@ -215,7 +230,10 @@ fn route(
 ) -> Router {
     Router::new().fallback(move |request: Request| {
         let _kept = &temporary;
-        let target = request.headers().get("x-amz-target").and_then(|v| v.to_str().ok());
+        let target = request
+            .headers()
+            .get("x-amz-target")
+            .and_then(|v| v.to_str().ok());
         let service = match target {
             Some(target) if target.starts_with("secretsmanager.") => &secrets,
             Some(_) => &dynamodb,

@@ -39,7 +39,9 @@ async fn synced(State(folder): State<PathBuf>, request: Request, next: Next) -> 
     let object = (request.method() == Method::PUT).then(|| request.uri().path().to_owned());
     let response = next.run(request).await;
     let object = object.filter(|_| response.status().is_success());
-    let Some(file) = object.and_then(|path| inside(&folder, &path)) else { return response };
+    let Some(file) = object.and_then(|path| inside(&folder, &path)) else {
+        return response;
+    };
     match tokio::task::spawn_blocking(move || sync(&file)).await {
         Ok(Ok(())) => response,
         _ => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
@@ -49,7 +51,9 @@ async fn synced(State(folder): State<PathBuf>, request: Request, next: Next) -> 
 /// The file of an object; `None` for names that are not plain, which Slipway does not use.
 fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
     let path = Path::new(path.strip_prefix('/')?);
-    let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let plain = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
     let file = folder.join(path);
     (plain && file.is_file()).then_some(file)
 }

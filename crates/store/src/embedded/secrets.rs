@@ -40,15 +40,23 @@ struct Refusal(&'static str, String);
 
 impl From<std::io::Error> for Refusal {
     fn from(error: std::io::Error) -> Self {
-        Self("InternalServiceError", format!("the secret's file could not be used: {error}"))
+        Self(
+            "InternalServiceError",
+            format!("the secret's file could not be used: {error}"),
+        )
     }
 }
 
 /// Opens the folder, making it if it is missing, and serves it.
 pub(super) fn open(folder: &Path) -> Result<Router, OpenError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|source| OpenError::Io { path: folder.to_path_buf(), source })?;
-    let service = Service { folder: folder.to_path_buf() };
+    made.map_err(|source| OpenError::Io {
+        path: folder.to_path_buf(),
+        source,
+    })?;
+    let service = Service {
+        folder: folder.to_path_buf(),
+    };
     Ok(Router::new()
         .route("/", post(answer))
         .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
@@ -60,10 +68,19 @@ async fn answer(
     headers: HeaderMap,
     body: axum::body::Bytes,
 ) -> Response {
-    let target = headers.get("x-amz-target").and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let operation = target.strip_prefix("secretsmanager.").unwrap_or_default().to_owned();
+    let target = headers
+        .get("x-amz-target")
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or_default();
+    let operation = target
+        .strip_prefix("secretsmanager.")
+        .unwrap_or_default()
+        .to_owned();
     let Ok(request) = serde_json::from_slice::<Value>(&body) else {
-        return refuse(Refusal("InvalidRequestException", "the request is not JSON".to_owned()));
+        return refuse(Refusal(
+            "InvalidRequestException",
+            "the request is not JSON".to_owned(),
+        ));
     };
     let done = tokio::task::spawn_blocking(move || service.dispatch(&operation, &request)).await;
     match done {
@@ -85,7 +102,11 @@ impl Service {
     fn dispatch(&self, operation: &str, request: &Value) -> Result<Value, Refusal> {
         let text = |name: &str| request.get(name).and_then(Value::as_str);
         let missing = |name| Refusal("InvalidParameterException", format!("{name} is missing"));
-        let id = |name| text(name).filter(|id| !id.is_empty()).ok_or_else(|| missing(name));
+        let id = |name| {
+            text(name)
+                .filter(|id| !id.is_empty())
+                .ok_or_else(|| missing(name))
+        };
         match operation {
             "CreateSecret" => {
                 let name = id("Name")?;
@@ -93,11 +114,17 @@ impl Service {
                     let message = format!("a secret named {name} exists already");
                     return Err(Refusal("ResourceExistsException", message));
                 }
-                self.write(name, text("SecretString").ok_or_else(|| missing("SecretString"))?)
+                self.write(
+                    name,
+                    text("SecretString").ok_or_else(|| missing("SecretString"))?,
+                )
             }
             "PutSecretValue" => {
                 let name = self.read(id("SecretId")?)?.name;
-                self.write(&name, text("SecretString").ok_or_else(|| missing("SecretString"))?)
+                self.write(
+                    &name,
+                    text("SecretString").ok_or_else(|| missing("SecretString"))?,
+                )
             }
             "GetSecretValue" => {
                 let secret = self.read(id("SecretId")?)?;
@@ -150,7 +177,11 @@ impl Service {
         let partial = file.with_extension(format!("{}.partial", secret.version));
         let write = || {
             let mut options = OpenOptions::new();
-            let mut out = options.write(true).create_new(true).mode(0o600).open(&partial)?;
+            let mut out = options
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&partial)?;
             out.write_all(&serde_json::to_vec(&secret)?)?;
             out.sync_all()?;
             std::fs::rename(&partial, &file)

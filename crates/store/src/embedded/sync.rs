@@ -35,7 +35,9 @@ impl GroupSync {
             begun: std::sync::atomic::AtomicU64::new(0),
             done: Mutex::new((0, None)),
         };
-        Self { shared: Arc::new(shared) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     /// Returns once everything that was committed before the call is on the disk.
@@ -55,7 +57,9 @@ impl GroupSync {
                 file
             }
         };
-        tokio::task::spawn_blocking(move || file.sync_data()).await.map_err(io::Error::other)??;
+        tokio::task::spawn_blocking(move || file.sync_data())
+            .await
+            .map_err(io::Error::other)??;
         done.0 = number;
         Ok(())
     }

@@ -11,13 +11,24 @@ async fn a_second_opening_finds_everything() {
     let large = noise(400_000);
     let digest = {
         let store = Embedded::open(dir.path()).expect("opened").store(clock());
-        store.create_run(&runs::record("r1", 10)).await.expect("created");
+        store
+            .create_run(&runs::record("r1", 10))
+            .await
+            .expect("created");
         store.put_blob(large.as_bytes()).await.expect("stored")
     };
-    let store = Embedded::open(dir.path()).expect("opened again").store(clock());
-    assert_eq!(store.get_run(&run("r1")).await.expect("read"), runs::record("r1", 10));
+    let store = Embedded::open(dir.path())
+        .expect("opened again")
+        .store(clock());
+    assert_eq!(
+        store.get_run(&run("r1")).await.expect("read"),
+        runs::record("r1", 10)
+    );
     assert!(store.get_blob(&digest).await.expect("read") == large.as_bytes());
-    let listed = store.list_runs(&scope(), None, Page::first(9)).await.expect("listed");
+    let listed = store
+        .list_runs(&scope(), None, Page::first(9))
+        .await
+        .expect("listed");
     assert_eq!(listed.items.len(), 1);
 }
 
@@ -27,7 +38,10 @@ async fn what_was_answered_is_in_the_files() {
     let dir = tempfile::tempdir().expect("a folder");
     let store = Embedded::open(dir.path()).expect("opened").store(clock());
     for n in 0..20 {
-        store.create_run(&runs::record(&format!("r{n}"), 10)).await.expect("created");
+        store
+            .create_run(&runs::record(&format!("r{n}"), 10))
+            .await
+            .expect("created");
     }
     let copy = tempfile::tempdir().expect("a folder");
     for file in ["dynamodb.sqlite", "dynamodb.sqlite-wal"] {
@@ -35,7 +49,10 @@ async fn what_was_answered_is_in_the_files() {
     }
     let found = Embedded::open(copy.path()).expect("opened").store(clock());
     for n in 0..20 {
-        found.get_run(&run(&format!("r{n}"))).await.expect("it was answered, so it is there");
+        found
+            .get_run(&run(&format!("r{n}")))
+            .await
+            .expect("it was answered, so it is there");
     }
 }
 
@@ -55,5 +72,8 @@ async fn a_directory_of_a_newer_version_is_refused() {
     drop(Embedded::open(dir.path()).expect("opened"));
     std::fs::write(dir.path().join("store.format"), "2\n").expect("written");
     let refused = Embedded::open(dir.path()).err().expect("refused");
-    assert!(matches!(&refused, OpenError::Newer { found, .. } if found == "2"), "{refused}");
+    assert!(
+        matches!(&refused, OpenError::Newer { found, .. } if found == "2"),
+        "{refused}"
+    );
 }

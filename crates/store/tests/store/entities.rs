@@ -28,23 +28,45 @@ fn service(name: &str) -> EntityRecord {
 #[tokio::test(start_paused = true)]
 async fn an_entity_is_created_once_and_replaced_version_by_version() {
     let store = store();
-    let first = store.put_entity(&service("cart"), None).await.expect("created");
+    let first = store
+        .put_entity(&service("cart"), None)
+        .await
+        .expect("created");
     assert_eq!(first.version, 1);
-    let again = store.put_entity(&service("cart"), None).await.expect_err("it is there");
+    let again = store
+        .put_entity(&service("cart"), None)
+        .await
+        .expect_err("it is there");
     assert_eq!(again.to_string(), "service cart exists already");
 
-    let changed = EntityRecord { name: "New".to_owned(), ..first.clone() };
+    let changed = EntityRecord {
+        name: "New".to_owned(),
+        ..first.clone()
+    };
     let second = store.put_entity(&changed, Some(1)).await.expect("replaced");
-    let late = store.put_entity(&changed, Some(1)).await.expect_err("somebody was faster");
+    let late = store
+        .put_entity(&changed, Some(1))
+        .await
+        .expect_err("somebody was faster");
     assert!(matches!(late, StoreError::Conflict { .. }), "{late}");
-    let read = store.get_entity(&scope(), "service", None, &id("cart")).await.expect("read");
+    let read = store
+        .get_entity(&scope(), "service", None, &id("cart"))
+        .await
+        .expect("read");
     assert_eq!(read, second);
     assert_eq!((read.version, read.name.as_str()), (2, "New"));
 
-    let late = store.delete_entity(&scope(), "service", None, &id("cart"), Some(1)).await;
+    let late = store
+        .delete_entity(&scope(), "service", None, &id("cart"), Some(1))
+        .await;
     assert!(matches!(late, Err(StoreError::Conflict { .. })), "{late:?}");
-    store.delete_entity(&scope(), "service", None, &id("cart"), Some(2)).await.expect("deleted");
-    let gone = store.get_entity(&scope(), "service", None, &id("cart")).await;
+    store
+        .delete_entity(&scope(), "service", None, &id("cart"), Some(2))
+        .await
+        .expect("deleted");
+    let gone = store
+        .get_entity(&scope(), "service", None, &id("cart"))
+        .await;
     assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{gone:?}");
 }
 
@@ -52,37 +74,78 @@ async fn an_entity_is_created_once_and_replaced_version_by_version() {
 async fn entities_are_listed_page_by_page_and_only_those_of_the_place() {
     let store = store();
     for name in ["c", "a", "e", "b", "d"] {
-        store.put_entity(&service(name), None).await.expect("created");
+        store
+            .put_entity(&service(name), None)
+            .await
+            .expect("created");
     }
-    let org = Scope { project: None, ..scope() };
-    let elsewhere = EntityRecord { scope: org, ..service("x") };
+    let org = Scope {
+        project: None,
+        ..scope()
+    };
+    let elsewhere = EntityRecord {
+        scope: org,
+        ..service("x")
+    };
     store.put_entity(&elsewhere, None).await.expect("created");
-    let below = EntityRecord { parent: Some(id("prod")), ..service("y") };
+    let below = EntityRecord {
+        parent: Some(id("prod")),
+        ..service("y")
+    };
     store.put_entity(&below, None).await.expect("created");
 
     let mut page = Page::first(2);
     let mut names = Vec::new();
     loop {
-        let listing = store.list_entities(&scope(), "service", None, page).await.expect("listed");
-        names.push(listing.items.iter().map(|e| e.id.to_string()).collect::<String>());
+        let listing = store
+            .list_entities(&scope(), "service", None, page)
+            .await
+            .expect("listed");
+        names.push(
+            listing
+                .items
+                .iter()
+                .map(|e| e.id.to_string())
+                .collect::<String>(),
+        );
         let Some(next) = listing.next else { break };
-        page = Page { limit: 2, after: Some(next) };
+        page = Page {
+            limit: 2,
+            after: Some(next),
+        };
     }
     assert_eq!(names.concat(), "abcde");
     assert_eq!(names[..2], ["ab", "cd"]);
-    let listing = store.list_entities(&scope(), "service", Some(&id("prod")), Page::first(9)).await;
+    let listing = store
+        .list_entities(&scope(), "service", Some(&id("prod")), Page::first(9))
+        .await;
     assert_eq!(listing.expect("listed").items.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn hostile_identifiers_reach_nothing_else() {
     let store = store();
-    store.put_entity(&service("cart"), None).await.expect("created");
-    for hostile in ["", "cart#", "../cart", "#service#cart", &"x".repeat(5000), "\u{10FFFF}"] {
-        let found = store.find_entity(&scope(), "service", None, &id(hostile)).await;
+    store
+        .put_entity(&service("cart"), None)
+        .await
+        .expect("created");
+    for hostile in [
+        "",
+        "cart#",
+        "../cart",
+        "#service#cart",
+        &"x".repeat(5000),
+        "\u{10FFFF}",
+    ] {
+        let found = store
+            .find_entity(&scope(), "service", None, &id(hostile))
+            .await;
         assert_eq!(found.expect("an answer"), None, "{hostile:.20}");
     }
-    let long = store.put_entity(&service(&"x".repeat(5000)), None).await.expect_err("too long");
+    let long = store
+        .put_entity(&service(&"x".repeat(5000)), None)
+        .await
+        .expect_err("too long");
     assert!(matches!(long, StoreError::Invalid { .. }), "{long}");
 }
 
@@ -91,12 +154,21 @@ async fn large_texts_leave_the_item_and_come_back() {
     let embedded = Embedded::temporary().expect("embedded services");
     let store = embedded.store(clock());
     let yaml = noise(3_000_000);
-    let large = EntityRecord { yaml: yaml.clone(), ..service("big") };
+    let large = EntityRecord {
+        yaml: yaml.clone(),
+        ..service("big")
+    };
     store.put_entity(&large, None).await.expect("stored");
-    let read = store.get_entity(&scope(), "service", None, &id("big")).await.expect("read");
+    let read = store
+        .get_entity(&scope(), "service", None, &id("big"))
+        .await
+        .expect("read");
     assert!(read.yaml == yaml);
 
-    let items = embedded.dynamodb().query().table_name(&store.layout().entities);
+    let items = embedded
+        .dynamodb()
+        .query()
+        .table_name(&store.layout().entities);
     let items = items
         .key_condition_expression("pk = :pk")
         .expression_attribute_values(
@@ -106,7 +178,11 @@ async fn large_texts_leave_the_item_and_come_back() {
         .send()
         .await
         .expect("a query");
-    let size: usize = items.items().iter().map(|item| format!("{item:?}").len()).sum();
+    let size: usize = items
+        .items()
+        .iter()
+        .map(|item| format!("{item:?}").len())
+        .sum();
     assert!(size < 2_000, "the item has {size} bytes");
 }
 
@@ -115,7 +191,10 @@ async fn one_bad_record_does_not_break_a_list() {
     let embedded = Embedded::temporary().expect("embedded services");
     let store = embedded.store(clock());
     for name in ["a", "b", "c"] {
-        store.put_entity(&service(name), None).await.expect("created");
+        store
+            .put_entity(&service(name), None)
+            .await
+            .expect("created");
     }
     let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
     embedded
@@ -128,10 +207,20 @@ async fn one_bad_record_does_not_break_a_list() {
         .send()
         .await
         .expect("written");
-    let listing = store.list_entities(&scope(), "service", None, Page::first(9)).await;
-    let ids: Vec<_> = listing.expect("listed").items.into_iter().map(|e| e.id).collect();
+    let listing = store
+        .list_entities(&scope(), "service", None, Page::first(9))
+        .await;
+    let ids: Vec<_> = listing
+        .expect("listed")
+        .items
+        .into_iter()
+        .map(|e| e.id)
+        .collect();
     assert_eq!(ids, [id("a"), id("c")]);
-    let alone = store.get_entity(&scope(), "service", None, &id("b")).await.expect_err("damaged");
+    let alone = store
+        .get_entity(&scope(), "service", None, &id("b"))
+        .await
+        .expect_err("damaged");
     assert!(matches!(alone, StoreError::Unreadable { .. }), "{alone}");
 }
 
@@ -158,22 +247,41 @@ async fn tokens_are_found_by_hash_until_they_are_deleted() {
 async fn secrets_are_kept_in_files_of_their_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().expect("a folder");
-    let secrets = Embedded::open(dir.path()).expect("embedded services").secrets();
+    let secrets = Embedded::open(dir.path())
+        .expect("embedded services")
+        .secrets();
     let name = EntityId::new("db_password");
     let missing = secrets.get(&scope(), &name).await.expect_err("not there");
     assert_eq!(missing.to_string(), "secret db_password does not exist");
     for value in ["first", "second"] {
-        secrets.put(&scope(), &name, &SecretString::from(value)).await.expect("stored");
+        secrets
+            .put(&scope(), &name, &SecretString::from(value))
+            .await
+            .expect("stored");
         let read = secrets.get(&scope(), &name).await.expect("read");
         assert_eq!(read.expose_secret(), value);
     }
     let account = Scope::account(AccountId::new("acc"));
-    assert!(secrets.get(&account, &name).await.is_err(), "another scope has another secret");
-    let files: Vec<_> = std::fs::read_dir(dir.path().join("secrets")).expect("a folder").collect();
+    assert!(
+        secrets.get(&account, &name).await.is_err(),
+        "another scope has another secret"
+    );
+    let files: Vec<_> = std::fs::read_dir(dir.path().join("secrets"))
+        .expect("a folder")
+        .collect();
     assert_eq!(files.len(), 1);
-    let mode = files[0].as_ref().expect("a file").metadata().expect("its mode").permissions().mode();
+    let mode = files[0]
+        .as_ref()
+        .expect("a file")
+        .metadata()
+        .expect("its mode")
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
     secrets.delete(&scope(), &name).await.expect("deleted");
-    secrets.delete(&scope(), &name).await.expect("deleted twice");
+    secrets
+        .delete(&scope(), &name)
+        .await
+        .expect("deleted twice");
     assert!(secrets.get(&scope(), &name).await.is_err());
 }

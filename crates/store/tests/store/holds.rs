@@ -8,7 +8,11 @@ use slipway_store::{Holder, Turn};
 use crate::{clock, run, store};
 
 fn holder(n: usize) -> Holder {
-    Holder { run: run(&format!("r{n}")), stage: StageId::new("s"), attempt: 0 }
+    Holder {
+        run: run(&format!("r{n}")),
+        stage: StageId::new("s"),
+        attempt: 0,
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -16,23 +20,51 @@ async fn whoever_comes_first_is_served_first() {
     let store = store();
     let hold = |n, token| {
         let store = store.clone();
-        async move { store.hold("svc/infra", &holder(n), token).await.expect("an answer") }
+        async move {
+            store
+                .hold("svc/infra", &holder(n), token)
+                .await
+                .expect("an answer")
+        }
     };
     let release = |n| {
         let store = store.clone();
-        async move { store.release("svc/infra", &holder(n)).await.expect("an answer") }
+        async move {
+            store
+                .release("svc/infra", &holder(n))
+                .await
+                .expect("an answer")
+        }
     };
     assert_eq!(hold(0, None).await, Turn::Held);
     assert_eq!(hold(1, None).await, Turn::Waiting(1));
     assert_eq!(hold(2, Some("two")).await, Turn::Waiting(2));
-    assert_eq!(hold(1, Some("one")).await, Turn::Waiting(1), "asking again keeps the place");
+    assert_eq!(
+        hold(1, Some("one")).await,
+        Turn::Waiting(1),
+        "asking again keeps the place"
+    );
     assert_eq!(release(0).await.as_deref(), Some("one"));
-    assert_eq!(release(0).await.as_deref(), Some("one"), "again, should the first answer be lost");
+    assert_eq!(
+        release(0).await.as_deref(),
+        Some("one"),
+        "again, should the first answer be lost"
+    );
     assert_eq!(hold(1, None).await, Turn::Held);
-    assert_eq!(release(2).await.as_deref(), Some("one"), "a waiter may leave");
+    assert_eq!(
+        release(2).await.as_deref(),
+        Some("one"),
+        "a waiter may leave"
+    );
     assert_eq!(release(1).await, None);
     assert_eq!(hold(3, None).await, Turn::Held);
-    assert_eq!(store.hold("other", &holder(4), None).await.expect("an answer"), Turn::Held);
+    assert_eq!(
+        store
+            .hold("other", &holder(4), None)
+            .await
+            .expect("an answer"),
+        Turn::Held
+    );
 }
 
 #[tokio::test]
@@ -44,8 +76,14 @@ async fn of_many_at_once_each_has_its_turn_alone() {
         tasks.spawn(async move { store.hold("k", &holder(n), Some(&format!("t{n}"))).await });
     }
     let turns = tasks.join_all().await;
-    let held = turns.iter().filter(|turn| matches!(turn, Ok(Turn::Held))).count();
-    assert_eq!((held, turns.iter().filter(|turn| turn.is_ok()).count()), (1, 32));
+    let held = turns
+        .iter()
+        .filter(|turn| matches!(turn, Ok(Turn::Held)))
+        .count();
+    assert_eq!(
+        (held, turns.iter().filter(|turn| turn.is_ok()).count()),
+        (1, 32)
+    );
 
     let mut served = Vec::new();
     let mut next = (0..32).find(|n| matches!(turns[*n], Ok(Turn::Held)));
@@ -63,13 +101,21 @@ async fn a_lease_ends_by_itself() {
     let store = store();
     let take = |who: &'static str| {
         let store = store.clone();
-        async move { store.take_lease("sweep", who, Duration::from_secs(60)).await.expect("asked") }
+        async move {
+            store
+                .take_lease("sweep", who, Duration::from_secs(60))
+                .await
+                .expect("asked")
+        }
     };
     assert!(take("a").await && take("a").await);
     assert!(!take("b").await);
     clock().sleep(Duration::from_secs(61)).await;
     assert!(take("b").await && !take("a").await);
-    store.release_lease("sweep", "a").await.expect("not its own: nothing happens");
+    store
+        .release_lease("sweep", "a")
+        .await
+        .expect("not its own: nothing happens");
     assert!(!take("a").await);
     store.release_lease("sweep", "b").await.expect("given back");
     assert!(take("a").await);

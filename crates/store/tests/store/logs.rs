@@ -15,14 +15,19 @@ fn line(out: impl Into<String>) -> LogLine {
 }
 
 async fn append(store: &Store, lines: &[LogLine]) {
-    store.append_log(&run("r1"), &NodeId::new("a"), "Execute", lines).await.expect("appended");
+    store
+        .append_log(&run("r1"), &NodeId::new("a"), "Execute", lines)
+        .await
+        .expect("appended");
 }
 
 /// The texts from a line on, and whether the log is complete.
 async fn read(store: &Store, mut after: u64) -> (Vec<String>, bool) {
     let mut texts = Vec::new();
     loop {
-        let page = store.read_log(&run("r1"), &NodeId::new("a"), "Execute", after).await;
+        let page = store
+            .read_log(&run("r1"), &NodeId::new("a"), "Execute", after)
+            .await;
         let page = page.expect("read");
         let more = page.next > after;
         texts.extend(page.lines.into_iter().map(|line| line.out));
@@ -43,16 +48,29 @@ async fn lines_come_back_in_order_from_any_line_on() {
     append(&store, &[line("4"), line("5")]).await;
     for from in 0..=7_usize {
         let expected: Vec<String> = (from..6).map(|n| n.to_string()).collect();
-        assert_eq!(read(&store, from as u64).await, (expected, false), "from {from}");
+        assert_eq!(
+            read(&store, from as u64).await,
+            (expected, false),
+            "from {from}"
+        );
     }
-    store.close_log(&run("r1"), &NodeId::new("a"), "Execute").await.expect("closed");
-    assert_eq!(read(&store, 4).await, (vec!["4".to_owned(), "5".to_owned()], true));
+    store
+        .close_log(&run("r1"), &NodeId::new("a"), "Execute")
+        .await
+        .expect("closed");
+    assert_eq!(
+        read(&store, 4).await,
+        (vec!["4".to_owned(), "5".to_owned()], true)
+    );
 }
 
 #[tokio::test]
 async fn writers_that_do_not_know_of_each_other_lose_nothing() {
     let embedded = slipway_store::embedded::Embedded::temporary().expect("embedded services");
-    let (one, two) = (embedded.store(crate::clock()), embedded.store(crate::clock()));
+    let (one, two) = (
+        embedded.store(crate::clock()),
+        embedded.store(crate::clock()),
+    );
     for n in 0..10 {
         append(if n % 3 == 0 { &one } else { &two }, &[line(n.to_string())]).await;
     }
@@ -66,7 +84,10 @@ async fn a_large_log_is_written_and_read_in_bounded_parts() {
     let long = noise(60_000);
     let lines: Vec<LogLine> = (0..200).map(|n| line(format!("{n} {long}"))).collect();
     append(&store, &lines).await;
-    let page = store.read_log(&run("r1"), &NodeId::new("a"), "Execute", 0).await.expect("read");
+    let page = store
+        .read_log(&run("r1"), &NodeId::new("a"), "Execute", 0)
+        .await
+        .expect("read");
     let size: usize = page.lines.iter().map(|line| line.out.len()).sum();
     assert!((1_000_000..2_000_000).contains(&size), "{size}");
     assert_eq!(read(&store, 0).await.0.len(), 200);

@@ -17,7 +17,9 @@ use slipway_store::embedded::Embedded;
 
 /// A store of its own, on a clock that moves only when everything waits.
 fn store() -> Store {
-    Embedded::temporary().expect("embedded services").store(clock())
+    Embedded::temporary()
+        .expect("embedded services")
+        .store(clock())
 }
 
 fn clock() -> Clock {
@@ -25,7 +27,11 @@ fn clock() -> Clock {
 }
 
 fn scope() -> Scope {
-    Scope::project(AccountId::new("acc"), OrgId::new("org"), ProjectId::new("shop"))
+    Scope::project(
+        AccountId::new("acc"),
+        OrgId::new("org"),
+        ProjectId::new("shop"),
+    )
 }
 
 fn id(text: &str) -> EntityId {

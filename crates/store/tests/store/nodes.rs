@@ -50,23 +50,42 @@ fn end(name: &str) -> NodeEnd {
 
 async fn names(store: &Store, stage: Option<&str>) -> Vec<String> {
     let stage = stage.map(StageId::new);
-    let nodes = store.list_nodes(&run("r1"), stage.as_ref()).await.expect("listed");
-    nodes.iter().map(|n| format!("{}.{} {:?}", n.id, n.attempt, n.status)).collect()
+    let nodes = store
+        .list_nodes(&run("r1"), stage.as_ref())
+        .await
+        .expect("listed");
+    nodes
+        .iter()
+        .map(|n| format!("{}.{} {:?}", n.id, n.attempt, n.status))
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_starts_once_remembers_and_ends_once() {
     let store = store();
     store.start_node(&node("a", 0)).await.expect("started");
-    let twice = store.start_node(&node("a", 0)).await.expect_err("it was started");
+    let twice = store
+        .start_node(&node("a", 0))
+        .await
+        .expect_err("it was started");
     assert_eq!(twice.to_string(), "attempt 0 of node a exists already");
     let progress = json!({"taskDefinition": "arn"});
-    store.save_progress(&run("r1"), &NodeId::new("a"), 0, &progress).await.expect("saved");
+    store
+        .save_progress(&run("r1"), &NodeId::new("a"), 0, &progress)
+        .await
+        .expect("saved");
     store.end_node(&end("a")).await.expect("ended");
     let twice = store.end_node(&end("a")).await;
-    assert!(matches!(twice, Err(StoreError::NotFound { .. })), "{twice:?}");
+    assert!(
+        matches!(twice, Err(StoreError::NotFound { .. })),
+        "{twice:?}"
+    );
 
-    let read = store.get_node(&run("r1"), &NodeId::new("a")).await.expect("read").expect("there");
+    let read = store
+        .get_node(&run("r1"), &NodeId::new("a"))
+        .await
+        .expect("read")
+        .expect("there");
     let expected = NodeRecord {
         status: Status::Success,
         ended_ms: Some(1_767_225_600_000),
@@ -83,12 +102,21 @@ async fn end_and_start_are_one_write_and_happen_both_or_not_at_all() {
     let store = store();
     store.start_node(&node("a", 0)).await.expect("started");
     let before = store.writes();
-    store.end_and_start(&end("a"), Some(&node("b", 0))).await.expect("moved on");
+    store
+        .end_and_start(&end("a"), Some(&node("b", 0)))
+        .await
+        .expect("moved on");
     assert_eq!(store.writes() - before, 1);
     let again = store.end_and_start(&end("a"), Some(&node("c", 0))).await;
-    assert!(matches!(again, Err(StoreError::Conflict { .. })), "{again:?}");
+    assert!(
+        matches!(again, Err(StoreError::Conflict { .. })),
+        "{again:?}"
+    );
     let again = store.end_and_start(&end("b"), Some(&node("a", 0))).await;
-    assert!(matches!(again, Err(StoreError::Conflict { .. })), "{again:?}");
+    assert!(
+        matches!(again, Err(StoreError::Conflict { .. })),
+        "{again:?}"
+    );
     assert_eq!(names(&store, None).await, ["a.0 Success", "b.0 Running"]);
 }
 
@@ -96,11 +124,20 @@ async fn end_and_start_are_one_write_and_happen_both_or_not_at_all() {
 async fn attempts_and_stages_are_told_apart() {
     let store = store();
     for attempt in 0..12 {
-        store.start_node(&node("a", attempt)).await.expect("started");
+        store
+            .start_node(&node("a", attempt))
+            .await
+            .expect("started");
     }
-    let other = NodeRecord { stage: StageId::new("t"), ..node("a.b", 0) };
+    let other = NodeRecord {
+        stage: StageId::new("t"),
+        ..node("a.b", 0)
+    };
     store.start_node(&other).await.expect("started");
-    let newest = store.get_node(&run("r1"), &NodeId::new("a")).await.expect("read");
+    let newest = store
+        .get_node(&run("r1"), &NodeId::new("a"))
+        .await
+        .expect("read");
     assert_eq!(newest.expect("there").attempt, 11);
     assert_eq!(names(&store, Some("t")).await, ["a.b.0 Running"]);
     assert_eq!(names(&store, Some("s")).await.len(), 12);
@@ -111,11 +148,23 @@ async fn large_values_of_a_node_spill_and_come_back() {
     let store = store();
     let large = json!({"text": noise(2_000_000)});
     let medium = json!({"text": noise(60_000)});
-    let new = NodeRecord { spec: large.clone(), progress: medium.clone(), ..node("a", 0) };
+    let new = NodeRecord {
+        spec: large.clone(),
+        progress: medium.clone(),
+        ..node("a", 0)
+    };
     store.start_node(&new).await.expect("started");
-    let ended = NodeEnd { outputs: medium, progress: Some(large), ..end("a") };
+    let ended = NodeEnd {
+        outputs: medium,
+        progress: Some(large),
+        ..end("a")
+    };
     store.end_node(&ended).await.expect("ended");
-    let read = store.get_node(&run("r1"), &NodeId::new("a")).await.expect("read").expect("there");
+    let read = store
+        .get_node(&run("r1"), &NodeId::new("a"))
+        .await
+        .expect("read")
+        .expect("there");
     assert!(read.spec == new.spec && read.outputs == ended.outputs);
     assert!(Some(read.progress) == ended.progress);
 }
@@ -131,7 +180,10 @@ async fn of_all_who_take_a_wait_one_gets_it() {
         token: Some("t".to_owned()),
     };
     store.put_wait(&wait).await.expect("noted");
-    assert_eq!(store.list_waits(&run("r1")).await.expect("listed"), [wait.clone()]);
+    assert_eq!(
+        store.list_waits(&run("r1")).await.expect("listed"),
+        [wait.clone()]
+    );
     let take = || store.take_wait(&wait.run, &wait.node, 0, "delegate");
     assert_eq!(take().await.expect("taken"), Some(wait.clone()));
     assert_eq!(take().await.expect("too late"), None);
@@ -144,8 +196,17 @@ async fn blobs_are_found_by_what_they_hold() {
     for size in [0, 10, 90_000, 500_000] {
         let content = noise(size);
         let digest = store.put_blob(content.as_bytes()).await.expect("stored");
-        assert_eq!(store.put_blob(content.as_bytes()).await.expect("stored again"), digest);
-        assert!(store.get_blob(&digest).await.expect("read") == content.as_bytes(), "{size}");
+        assert_eq!(
+            store
+                .put_blob(content.as_bytes())
+                .await
+                .expect("stored again"),
+            digest
+        );
+        assert!(
+            store.get_blob(&digest).await.expect("read") == content.as_bytes(),
+            "{size}"
+        );
     }
     let missing = store.get_blob("00").await.expect_err("not there");
     assert_eq!(missing.to_string(), "blob 00 does not exist");

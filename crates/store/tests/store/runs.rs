@@ -53,13 +53,29 @@ async fn a_run_is_created_once_planned_and_ended_once() {
     let again = store.create_run(&new).await.expect_err("it is there");
     assert_eq!(again.to_string(), "run r1 exists already");
 
-    let stages = [stage("b", Status::NotStarted), stage("a", Status::NotStarted)];
-    store.set_run_planned(&run("r1"), "plan-digest", &stages).await.expect("planned");
-    store.put_stage(&run("r1"), &stage("a", Status::Running)).await.expect("stored");
+    let stages = [
+        stage("b", Status::NotStarted),
+        stage("a", Status::NotStarted),
+    ];
+    store
+        .set_run_planned(&run("r1"), "plan-digest", &stages)
+        .await
+        .expect("planned");
+    store
+        .put_stage(&run("r1"), &stage("a", Status::Running))
+        .await
+        .expect("stored");
     let read = store.get_run(&run("r1")).await.expect("read");
-    let seen: Vec<_> = read.stages.iter().map(|s| (s.id.as_str(), s.status)).collect();
+    let seen: Vec<_> = read
+        .stages
+        .iter()
+        .map(|s| (s.id.as_str(), s.status))
+        .collect();
     assert_eq!(seen, [("b", Status::NotStarted), ("a", Status::Running)]);
-    assert_eq!((read.status, read.plan.as_deref()), (Status::Running, Some("plan-digest")));
+    assert_eq!(
+        (read.status, read.plan.as_deref()),
+        (Status::Running, Some("plan-digest"))
+    );
 
     let failure = Failure {
         error: ErrorType::Timeout,
@@ -71,28 +87,49 @@ async fn a_run_is_created_once_planned_and_ended_once() {
         let failure = failure.clone();
         async move {
             let from = [Status::Running, Status::Discontinuing];
-            store.set_run_status(&run("r1"), &from, to, Some(&failure)).await
+            store
+                .set_run_status(&run("r1"), &from, to, Some(&failure))
+                .await
         }
     };
     end(Status::Failed).await.expect("ended");
     let twice = end(Status::Success).await;
-    assert!(matches!(twice, Err(StoreError::Conflict { .. })), "{twice:?}");
+    assert!(
+        matches!(twice, Err(StoreError::Conflict { .. })),
+        "{twice:?}"
+    );
     let read = store.get_run(&run("r1")).await.expect("read");
     assert_eq!((read.status, read.failure), (Status::Failed, Some(failure)));
     assert_eq!(read.ended_ms, Some(1_767_225_600_000));
-    let missing = store.set_run_status(&run("r2"), &[Status::Running], Status::Failed, None).await;
-    assert!(matches!(missing, Err(StoreError::NotFound { .. })), "{missing:?}");
+    let missing = store
+        .set_run_status(&run("r2"), &[Status::Running], Status::Failed, None)
+        .await;
+    assert!(
+        matches!(missing, Err(StoreError::NotFound { .. })),
+        "{missing:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_first_wish_to_abort_stays() {
     let store = store();
     store.create_run(&record("r1", 10)).await.expect("created");
-    store.request_abort(&run("r1"), &PrincipalId::new("ann")).await.expect("noted");
-    let second = store.request_abort(&run("r1"), &PrincipalId::new("bob")).await;
-    assert!(matches!(second, Err(StoreError::Conflict { .. })), "{second:?}");
+    store
+        .request_abort(&run("r1"), &PrincipalId::new("ann"))
+        .await
+        .expect("noted");
+    let second = store
+        .request_abort(&run("r1"), &PrincipalId::new("bob"))
+        .await;
+    assert!(
+        matches!(second, Err(StoreError::Conflict { .. })),
+        "{second:?}"
+    );
     let read = store.get_run(&run("r1")).await.expect("read");
-    assert_eq!(read.abort.map(|(who, _)| who), Some(PrincipalId::new("ann")));
+    assert_eq!(
+        read.abort.map(|(who, _)| who),
+        Some(PrincipalId::new("ann"))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,18 +137,35 @@ async fn runs_are_listed_newest_first_by_scope_and_by_pipeline() {
     let store = store();
     for n in 0..5 {
         let pipeline = if n == 2 { "other" } else { "deploy" };
-        let new = RunRecord { pipeline: id(pipeline), ..record(&format!("r{n}"), 1000 + n) };
+        let new = RunRecord {
+            pipeline: id(pipeline),
+            ..record(&format!("r{n}"), 1000 + n)
+        };
         store.create_run(&new).await.expect("created");
     }
     let names = |listing: &slipway_store::Listing<RunRecord>| {
-        listing.items.iter().map(|r| r.id.to_string()).collect::<Vec<_>>().join(" ")
+        listing
+            .items
+            .iter()
+            .map(|r| r.id.to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
     };
-    let first = store.list_runs(&scope(), None, Page::first(3)).await.expect("listed");
+    let first = store
+        .list_runs(&scope(), None, Page::first(3))
+        .await
+        .expect("listed");
     assert_eq!(names(&first), "r4 r3 r2");
-    let rest = Page { limit: 3, after: first.next };
+    let rest = Page {
+        limit: 3,
+        after: first.next,
+    };
     let rest = store.list_runs(&scope(), None, rest).await.expect("listed");
     assert_eq!((names(&rest).as_str(), rest.next), ("r1 r0", None));
-    let of = store.list_runs(&scope(), Some(&id("deploy")), Page::first(9)).await.expect("listed");
+    let of = store
+        .list_runs(&scope(), Some(&id("deploy")), Page::first(9))
+        .await
+        .expect("listed");
     assert_eq!(names(&of), "r4 r3 r1 r0");
 }
 
@@ -123,8 +177,18 @@ async fn sixty_four_at_once_get_sixty_four_numbers() {
         let store = store.clone();
         tasks.spawn(async move { store.next_sequence(&scope(), &id("deploy")).await });
     }
-    let numbers: BTreeSet<u64> =
-        tasks.join_all().await.into_iter().map(|n| n.expect("a number")).collect();
+    let numbers: BTreeSet<u64> = tasks
+        .join_all()
+        .await
+        .into_iter()
+        .map(|n| n.expect("a number"))
+        .collect();
     assert_eq!(numbers, (1..=64).collect());
-    assert_eq!(store.next_sequence(&scope(), &id("other")).await.expect("a number"), 1);
+    assert_eq!(
+        store
+            .next_sequence(&scope(), &id("other"))
+            .await
+            .expect("a number"),
+        1
+    );
 }

@@ -10,7 +10,10 @@ use crate::{clock, runs, scope};
 async fn a_plain_query_finds_a_run() {
     let embedded = Embedded::temporary().expect("embedded services");
     let store = embedded.store(clock());
-    store.create_run(&runs::record("r1", 10)).await.expect("created");
+    store
+        .create_run(&runs::record("r1", 10))
+        .await
+        .expect("created");
     let answer = embedded
         .dynamodb()
         .query()
@@ -31,10 +34,23 @@ async fn the_tables_have_the_schema_of_the_layout() {
     let embedded = Embedded::temporary().expect("embedded services");
     let store = embedded.store(clock());
     for (name, definition) in store.layout().tables() {
-        let table = embedded.dynamodb().describe_table().table_name(name).send().await;
+        let table = embedded
+            .dynamodb()
+            .describe_table()
+            .table_name(name)
+            .send()
+            .await;
         let table = table.expect("a table").table.expect("its description");
-        let keys: Vec<_> = table.key_schema().iter().map(|k| k.attribute_name()).collect();
-        assert_eq!(keys, [definition.partition_key, definition.sort_key], "{name}");
+        let keys: Vec<_> = table
+            .key_schema()
+            .iter()
+            .map(|k| k.attribute_name())
+            .collect();
+        assert_eq!(
+            keys,
+            [definition.partition_key, definition.sort_key],
+            "{name}"
+        );
     }
     assert_eq!(TABLES.len(), 3);
 }
@@ -42,9 +58,17 @@ async fn the_tables_have_the_schema_of_the_layout() {
 #[tokio::test]
 async fn what_the_services_do_not_have_is_refused_by_name() {
     let embedded = Embedded::temporary().expect("embedded services");
-    let refused = embedded.dynamodb().list_backups().send().await.expect_err("not there");
+    let refused = embedded
+        .dynamodb()
+        .list_backups()
+        .send()
+        .await
+        .expect_err("not there");
     let message = refused.into_service_error().to_string();
-    assert!(message.contains("ListBackups") || message.contains("ValidationException"), "{message}");
+    assert!(
+        message.contains("ListBackups") || message.contains("ValidationException"),
+        "{message}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,8 +80,14 @@ async fn calls_do_not_move_paused_time() {
     let wake = clock.clone();
     let timer = tokio::spawn(async move { wake.sleep(std::time::Duration::from_secs(3600)).await });
     for _ in 0..50 {
-        store.next_sequence(&scope(), &crate::id("p")).await.expect("a number");
-        store.put_blob(crate::noise(200_000).as_bytes()).await.expect("stored");
+        store
+            .next_sequence(&scope(), &crate::id("p"))
+            .await
+            .expect("a number");
+        store
+            .put_blob(crate::noise(200_000).as_bytes())
+            .await
+            .expect("stored");
     }
     assert!(!timer.is_finished());
     assert_eq!(clock.now(), before);
