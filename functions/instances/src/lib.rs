@@ -10,6 +10,7 @@ use slipway_engine::error_name::ErrorName;
 use slipway_steps::{StepServices, instances};
 use slipway_store::StoreError;
 use slipway_store::record::DeployedRecord;
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 pub use slipway_engine::error::HandlerError;
@@ -21,6 +22,9 @@ const LEASE: &str = "instance-sweep";
 /// Longer than a sweep may take (the function's limit in `infra/app.yaml` is below it), so that a lease
 /// that a crash left behind is over before the next sweep but one.
 const LEASE_TIME: Duration = Duration::from_secs(900);
+
+/// Targets that are asked side by side.
+const AT_ONCE: usize = 8;
 
 /// What lives as long as the function.
 #[derive(Clone)]
@@ -71,34 +75,45 @@ pub async fn answer(deps: &Deps, _event: Value) -> Result<Value, HandlerError> {
 
 async fn sweep_all(deps: &Deps) -> Result<Swept, HandlerError> {
     let deployed = deps.services.store.list_deployed().await;
+    let mut left = deployed
+        .map_err(|why| failed("list what was deployed", &why))?
+        .into_iter();
     let mut swept = Swept::default();
-    for deployed in deployed.map_err(|why| failed("list what was deployed", &why))? {
-        if count(deps, &deployed).await? {
-            swept.counted += 1;
-        } else {
-            swept.failed += 1;
+    let mut at_work = JoinSet::new();
+    loop {
+        while at_work.len() < AT_ONCE
+            && let Some(deployed) = left.next()
+        {
+            let services = deps.services.clone();
+            at_work.spawn(async move { count(&services, &deployed).await });
+        }
+        match at_work.join_next().await {
+            None => return Ok(swept),
+            Some(Ok(true)) => swept.counted += 1,
+            Some(Ok(false) | Err(_)) => swept.failed += 1,
         }
     }
-    Ok(swept)
 }
 
-/// Counts one deployment; `false` when its target did not answer.
-async fn count(deps: &Deps, deployed: &DeployedRecord) -> Result<bool, HandlerError> {
-    let found = match instances::count(&deps.services, deployed).await {
-        Ok(found) => found,
-        Err(why) => {
-            tracing::warn!(
-                service = %deployed.service,
-                infrastructure = %deployed.infrastructure,
-                error = %why.message,
-                "cannot count instances; the last known ones are kept"
-            );
-            return Ok(false);
-        }
+/// Counts one deployment; `false` when that did not work. What goes wrong here concerns this one alone.
+async fn count(services: &StepServices, deployed: &DeployedRecord) -> bool {
+    let why = match instances::count(services, deployed).await {
+        Ok(found) => match services.store.put_instances(deployed, &found).await {
+            Ok(()) => return true,
+            Err(why) => failed("store the instances", &why).message,
+        },
+        Err(why) => why.message,
     };
-    let stored = deps.services.store.put_instances(deployed, &found).await;
-    stored.map_err(|why| failed("store the instances", &why))?;
-    Ok(true)
+    tracing::warn!(
+        service = %deployed.service,
+        infrastructure = %deployed.infrastructure,
+        error = %why,
+        "cannot count instances; the last known ones are kept"
+    );
+    if let Err(error) = services.store.note_uncounted(deployed, &why).await {
+        tracing::warn!(service = %deployed.service, %error, "cannot note that instances were not counted");
+    }
+    false
 }
 
 fn failed(doing: &str, why: &StoreError) -> HandlerError {

@@ -165,6 +165,7 @@ pub(super) async fn note(
         run: cx.run().clone(),
         artifact,
         counted: u32::try_from(tasks.len()).ok().map(|count| (count, now)),
+        uncounted: None,
     };
     let instances = records(site, service, &deployed, &tasks, now);
     cx.deployed(&deployed, &instances).await?;
