@@ -2,7 +2,7 @@
 //!
 //! Three tables, each with a string partition key `pk` and a string sort key `sk`. Items carry what keys
 //! and conditions need as attributes and the rest as one JSON text, `body`. Parts of keys that users
-//! chose are percent-escaped ([`key`]). `<scope>` is `account/org/project`, the last two empty above
+//! chose are percent-escaped. `<scope>` is `account/org/project`, the last two empty above
 //! their level.
 //!
 //! | pattern | table | key | consistency |
