@@ -133,7 +133,7 @@ fn check(
 }
 
 /// Only the rolling update of ECS itself is here.
-fn check_controller(request: Fields<'_>) -> Result<(), ApiError> {
+pub(super) fn check_controller(request: Fields<'_>) -> Result<(), ApiError> {
     let Some(controller) = request.object("deploymentController")? else {
         return Ok(());
     };

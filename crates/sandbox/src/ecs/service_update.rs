@@ -6,7 +6,7 @@ use super::cluster;
 use super::deployment::DeploymentConfiguration;
 use super::run_task::check_launch;
 use super::service::{self, Service, ServiceStatus, find_key};
-use super::service_create::{OF_DEPLOYMENT, check_ports, deploy, desired_count};
+use super::service_create::{OF_DEPLOYMENT, check_controller, check_ports, deploy, desired_count};
 use super::service_view;
 use super::task_definition::find_runnable;
 use crate::account::Account;
@@ -14,13 +14,19 @@ use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::fields::{Document, Fields, omit, pick};
 
-/// Members of the request that are not members of the service.
-const NOT_KEPT: [&str; 5] = [
+/// Members that an update does not write into the service: they have another place, or stay as the service
+/// was created with them.
+const NOT_KEPT: [&str; 10] = [
     "cluster",
     "service",
     "taskDefinition",
     "desiredCount",
     "forceNewDeployment",
+    "serviceName",
+    "schedulingStrategy",
+    "role",
+    "clientToken",
+    "tags",
 ];
 
 pub(super) fn update(
@@ -42,6 +48,8 @@ pub(super) fn update(
         service.desired = desired;
         service.steady = false;
     }
+    // Creating it as it was before is not a repetition any more.
+    service.request_digest.clear();
     service.document = change.document;
     service.settings = change.settings;
     if let Some(task_definition) = change.new_deployment {
@@ -69,6 +77,7 @@ impl Change {
         current: &Service,
         request: Fields<'_>,
     ) -> Result<Self, ApiError> {
+        check_controller(request)?;
         DeploymentConfiguration::read(request.object("deploymentConfiguration")?)?;
         let running = current.primary().map(|one| one.task_definition.as_str());
         let name = match request.text("taskDefinition")? {
@@ -84,7 +93,8 @@ impl Change {
             find_runnable(account, &caller.region, name)?
         };
         let mut settings = current.settings.clone();
-        let given = pick(request.0, &OF_DEPLOYMENT);
+        let mut given = pick(request.0, &OF_DEPLOYMENT);
+        given.remove("launchType");
         if given.contains_key("capacityProviderStrategy") {
             settings.remove("launchType");
         }
