@@ -159,7 +159,16 @@ async fn every_run_survives_being_killed_anywhere() {
     check_histories(&local, seed).await;
 }
 
-/// No state of a pipeline or stage machine is entered twice: they have no loops.
+/// How a stage goes, and how a pipeline of one stage goes, when nothing is entered twice.
+const TRACES: &[&[&str]] = &[
+    &["Begin", "Steps"],
+    &["Begin", "Steps", "End", "RollBack", "End"],
+    &["Plan", "Stages", "Group", "Stage", "Finish", "Succeeded"],
+    &["Plan", "Stages", "Group", "Stage", "Finish", "Failed"],
+];
+
+/// Every pipeline and stage execution went one of the ways that an execution without kills goes. Lanes loop:
+/// of them only the unbroken numbers of their events are checked.
 async fn check_histories(local: &LocalProcess, seed: u64) {
     let states = local.states();
     let machines = states.list_state_machines().send().await.expect("machines");
@@ -174,10 +183,12 @@ async fn check_histories(local: &LocalProcess, seed: u64) {
         while let Some(execution) = list.next().await {
             let execution = execution.expect("an execution");
             let names = entered(local, execution.execution_arn()).await;
-            let distinct: BTreeSet<&String> = names.iter().collect();
-            if !machine.name().contains("lane") {
-                assert_eq!(distinct.len(), names.len(), "{names:?}, seed {seed}");
-            }
+            let known = TRACES.iter().any(|trace| *trace == names.as_slice());
+            let shown = (execution.name(), execution.status());
+            assert!(
+                known || machine.name() == "slipway-lane",
+                "{shown:?} {names:?}, seed {seed}"
+            );
         }
     }
 }
