@@ -1,6 +1,12 @@
 //! The offline contract of `infra/`: machines, substitutions, functions, roles, tables, variables and
 //! errors belong together. cfn-lint opens neither the definitions of machines nor the code.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what the tests share runs in tests only, and a test says what it expected"
+)]
+
 mod app;
 mod lint;
 mod policies;

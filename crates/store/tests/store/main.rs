@@ -1,5 +1,10 @@
 //! Every access pattern of the store, through the SDK, on the embedded services.
 
+#![expect(
+    clippy::expect_used,
+    reason = "what the tests share runs in tests only, and a test says what it expected"
+)]
+
 mod durability;
 mod entities;
 mod holds;

@@ -182,7 +182,7 @@ async fn of_all_who_take_a_wait_one_gets_it() {
     store.put_wait(&wait).await.expect("noted");
     assert_eq!(
         store.list_waits(&run("r1")).await.expect("listed"),
-        [wait.clone()]
+        std::slice::from_ref(&wait)
     );
     let take = || store.take_wait(&wait.run, &wait.node, 0, "delegate");
     assert_eq!(take().await.expect("taken"), Some(wait.clone()));
