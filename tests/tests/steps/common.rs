@@ -136,7 +136,7 @@ async fn server(answers: Vec<Option<&'static str>>) -> (String, Arc<Mutex<Vec<St
     (url, requests)
 }
 
-const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 43\r\nconnection: close\r\n\r\n\
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 45\r\nconnection: close\r\n\r\n\
     {\"state\": \"up\", \"t\": \"correct-horse-battery\"}";
 
 #[tokio::test]

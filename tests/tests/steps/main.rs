@@ -3,5 +3,6 @@
 mod common;
 mod ecs;
 mod generic;
+mod instances;
 mod tap;
 mod world;

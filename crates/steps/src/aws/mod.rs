@@ -136,18 +136,13 @@ impl AwsTargets {
         let (connector_scope, _) = scope.resolve(&connector.reference);
         let wanted = ConnectorCredentials::read(connector, spec, &connector_scope, secrets).await?;
         let key = self.key(connector, &connector_scope, spec, &wanted, region);
-        let mut cache = self.0.cache.lock().await;
-        let now = self.0.clock.now();
-        if let Some(known) = cache.get(&key) {
-            let fresh = known
-                .ends
-                .is_none_or(|ends| ends.duration_since(now) > RENEW_BEFORE);
-            if fresh {
-                return Ok(known.target.clone());
-            }
+        if let Some(target) = self.cached(&key).await {
+            return Ok(target);
         }
+        // Not under the lock: a slow account must not hold up the others. Two at once both ask, once.
         let (provider, ends) = self.provider(connector, &wanted, region).await?;
         let target = self.clients(&provider, region, &wanted.backoff);
+        let mut cache = self.0.cache.lock().await;
         if cache.len() >= MOST_CACHED {
             cache.clear();
         }
@@ -157,6 +152,17 @@ impl AwsTargets {
         };
         cache.insert(key, cached);
         Ok(target)
+    }
+
+    /// What was made before, unless its credentials end soon.
+    async fn cached(&self, key: &str) -> Option<AwsTarget> {
+        let now = self.0.clock.now();
+        let cache = self.0.cache.lock().await;
+        let known = cache.get(key)?;
+        let fresh = known
+            .ends
+            .is_none_or(|ends| ends.duration_since(now) > RENEW_BEFORE);
+        fresh.then(|| known.target.clone())
     }
 
     /// A digest, so that no secret stays in memory as a key.

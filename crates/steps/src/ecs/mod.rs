@@ -4,6 +4,8 @@
 //! followed by polling until it is steady. What the user wrote in task and service definitions reaches AWS
 //! whole (see [`crate::aws::document`]).
 
+mod change;
+mod flags;
 pub mod instances;
 mod manifest;
 mod rollback;

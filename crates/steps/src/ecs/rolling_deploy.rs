@@ -1,18 +1,18 @@
 //! `EcsRollingDeploy`: a new task definition for a service, its old tasks replaced by AWS within the
 //! service's healthy percentages.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use slipway_model::status::{ErrorType, Failure};
+use slipway_model::status::Failure;
 
+use super::flags::{FLAGS, Spec, check_flags};
 use super::manifest::{Documents, TaskDefinition};
 use super::rollback::{Before, RollbackData, keepable};
-use super::scaling::{Scaling, detach};
-use super::service::{
-    Described, Standing, create, create_document, describe, primary, update, update_document,
-};
+use super::scaling::Scaling;
+use super::service::{Described, Standing, describe, primary};
 use super::site::Site;
 use super::task_definition::{Intent, Registered, adopt, intend, register};
 use super::watch::{Goal, Seen, Watch};
@@ -20,49 +20,8 @@ use super::{DEPLOY, FETCH, PREPARE, instances};
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
 
-/// Time between two looks at a service that is being deleted.
-const DRAIN_PAUSE: std::time::Duration = std::time::Duration::from_secs(5);
-
 /// The step.
 pub struct RollingDeploy;
-
-/// `spec` of the step.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Spec {
-    same_as_running: bool,
-    force: bool,
-    skip_scaling: bool,
-}
-
-const FLAGS: [&str; 3] = [
-    "sameAsAlreadyRunningInstances",
-    "forceNewDeployment",
-    "skipApplicationScaling",
-];
-
-impl Spec {
-    fn read(spec: &Value) -> Result<Self, Failure> {
-        let flag = |name: &str| match &spec[name] {
-            Value::Null => Ok(false),
-            Value::Bool(flag) => Ok(*flag),
-            Value::String(text) if text.trim().is_empty() => Ok(false),
-            Value::String(text) if text.trim().eq_ignore_ascii_case("true") => Ok(true),
-            Value::String(text) if text.trim().eq_ignore_ascii_case("false") => Ok(false),
-            _ => Err(Failure {
-                error: ErrorType::Unknown,
-                message: format!(
-                    "Invalid request: `{name}` of EcsRollingDeploy must be true or false."
-                ),
-                left_behind: None,
-            }),
-        };
-        Ok(Self {
-            same_as_running: flag(FLAGS[0])?,
-            force: flag(FLAGS[1])?,
-            skip_scaling: flag(FLAGS[2])?,
-        })
-    }
-}
 
 /// What the step does next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -91,11 +50,11 @@ pub(super) struct State {
     pub(super) rollback: Option<RollbackData>,
     intent: Option<Intent>,
     /// Id of the primary deployment when this attempt began.
-    primary_before: Option<String>,
+    pub(super) primary_before: Option<String>,
     pub(super) task_definition: Option<Registered>,
     /// Fields that the update set.
     pub(super) sent: Vec<String>,
-    deployment: Option<String>,
+    pub(super) deployment: Option<String>,
     watch: Watch,
 }
 
@@ -118,7 +77,10 @@ impl Step for RollingDeploy {
     }
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        let result = Deployment::resume(cx).await?.go_on(cx).await;
+        let result = match Deployment::resume(cx).await {
+            Ok(deployment) => deployment.go_on(cx).await,
+            Err(failure) => Err(failure),
+        };
         if let Err(failure) = &result {
             let unit = open_unit(cx);
             cx.error(unit, &failure.message);
@@ -152,39 +114,14 @@ fn open_unit(cx: &StepContext<'_>) -> &'static str {
         .unwrap_or(DEPLOY)
 }
 
-/// Faults of a spec whose fields are all booleans or texts for them.
-pub(super) fn check_flags(spec: &Value, known: &[&str]) -> Vec<String> {
-    let fields = spec.as_object().into_iter().flatten();
-    fields
-        .filter_map(|(name, value)| {
-            if !known.contains(&name.as_str()) {
-                let near = known.iter().find(|k| strsim::jaro_winkler(k, name) > 0.85);
-                let hint = near
-                    .map(|near| format!("; did you mean `{near}`?"))
-                    .unwrap_or_default();
-                return Some(format!("`{name}` is not a field of this step{hint}"));
-            }
-            let fits = match value {
-                Value::Null | Value::Bool(_) => true,
-                Value::String(text) => {
-                    let text = text.trim();
-                    text.is_empty() || text.contains("<+") || text.parse::<bool>().is_ok()
-                }
-                _ => false,
-            };
-            (!fits).then(|| format!("`{name}` must be true or false"))
-        })
-        .collect()
-}
-
 /// One call's worth of the deployment.
-struct Deployment {
-    site: Site,
-    spec: Spec,
-    state: State,
-    documents: Documents,
+pub(super) struct Deployment {
+    pub(super) site: Site,
+    pub(super) spec: Spec,
+    pub(super) state: State,
+    pub(super) documents: Documents,
     /// Whether the phase was begun by an earlier call, which may have been cut off after its effect.
-    resumed: bool,
+    pub(super) resumed: bool,
 }
 
 impl Deployment {
@@ -231,15 +168,12 @@ impl Deployment {
         }
     }
 
-    fn name(&self) -> Result<String, Failure> {
+    pub(super) fn name(&self) -> Result<String, Failure> {
         self.documents.service_name().map(str::to_owned)
     }
 
     /// Writes down how the service is now, and what the newest task definition is.
-    async fn prepare(
-        &mut self,
-        cx: &mut StepContext<'_>,
-    ) -> Result<Option<std::time::Duration>, Failure> {
+    async fn prepare(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         cx.unit_started(PREPARE);
         let name = self.name()?;
         let before = match describe(&self.site, &name).await? {
@@ -310,10 +244,7 @@ impl Deployment {
         })
     }
 
-    async fn register(
-        &mut self,
-        cx: &mut StepContext<'_>,
-    ) -> Result<Option<std::time::Duration>, Failure> {
+    async fn register(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         cx.unit_started(DEPLOY);
         let TaskDefinition::Document(document) = &self.documents.task_definition else {
             self.state.phase = Phase::Change;
@@ -338,155 +269,21 @@ impl Deployment {
         Ok(None)
     }
 
-    fn task_definition(&self) -> &str {
+    pub(super) fn task_definition(&self) -> &str {
         self.state
             .task_definition
             .as_ref()
             .map_or("", |registered| &registered.arn)
     }
 
-    fn first(&self) -> bool {
+    pub(super) fn first(&self) -> bool {
         self.state
             .rollback
             .as_ref()
             .is_none_or(|data| data.before.is_none())
     }
 
-    async fn change(
-        &mut self,
-        cx: &mut StepContext<'_>,
-    ) -> Result<Option<std::time::Duration>, Failure> {
-        cx.unit_started(DEPLOY);
-        let name = self.name()?;
-        let standing = describe(&self.site, &name).await?;
-        let service = match standing {
-            Standing::Draining if self.first() => {
-                cx.info(
-                    DEPLOY,
-                    format!("Waiting for existing Service {name} to reach inactive state"),
-                );
-                return Ok(Some(DRAIN_PAUSE));
-            }
-            Standing::Absent if self.first() => self.create(cx, &name).await?,
-            Standing::Active(described) => match self.made_by_us(&described) {
-                true => described.service,
-                false if self.created_by_another(cx) => {
-                    return Err(self.drifted(&name, "was created"));
-                }
-                false => self.update(cx, &name).await?,
-            },
-            Standing::Absent | Standing::Draining => return Err(self.drifted(&name, "was deleted")),
-        };
-        self.state.deployment = primary(&service).and_then(|d| d.id()).map(str::to_owned);
-        self.state.phase = Phase::Wait;
-        Ok(None)
-    }
-
-    /// A service that appeared since the look, and that this step did not create.
-    fn created_by_another(&self, cx: &StepContext<'_>) -> bool {
-        self.first() && cx.attempt() == 0
-    }
-
-    /// Whether an interrupted call already brought the service to the new task definition.
-    fn made_by_us(&self, described: &Described) -> bool {
-        let Some(primary) = primary(&described.service) else {
-            return false;
-        };
-        self.resumed
-            && primary.task_definition() == Some(self.task_definition())
-            && primary.id() != self.state.primary_before.as_deref()
-    }
-
-    async fn create(
-        &mut self,
-        cx: &mut StepContext<'_>,
-        name: &str,
-    ) -> Result<aws_sdk_ecs::types::Service, Failure> {
-        let definition = cx.secrets().reveal(self.documents.service.clone()).await?;
-        let token = token(cx);
-        let document = create_document(&self.site, &definition, self.task_definition(), &token);
-        cx.info(
-            DEPLOY,
-            format!(
-                "Creating Service {name} with task definition {}",
-                self.task_definition()
-            ),
-        );
-        let service = create(&self.site, &document).await?;
-        cx.info(
-            DEPLOY,
-            format!(
-                "Created Service {name} with Arn {}",
-                service.service_arn().unwrap_or_default()
-            ),
-        );
-        Ok(service)
-    }
-
-    async fn update(
-        &mut self,
-        cx: &mut StepContext<'_>,
-        name: &str,
-    ) -> Result<aws_sdk_ecs::types::Service, Failure> {
-        if !self.spec.skip_scaling {
-            detach(cx, &self.site, name, DEPLOY).await?;
-        }
-        let definition = cx.secrets().reveal(self.documents.service.clone()).await?;
-        let (mut document, kept) = update_document(&self.site, &definition, self.task_definition());
-        if !kept.is_empty() {
-            let kept = kept.join("`, `");
-            cx.info(
-                DEPLOY,
-                format!("`{kept}` stay as the service was created: ECS cannot update them"),
-            );
-        }
-        if self.spec.same_as_running {
-            let before = self
-                .state
-                .rollback
-                .as_ref()
-                .and_then(|data| data.before.as_ref());
-            let running = before.map_or(0, |before| before.running);
-            cx.info(
-                DEPLOY,
-                format!("Keeping the {running} tasks that run now as desired count"),
-            );
-            document["desiredCount"] = json!(running);
-        }
-        let by_arn = matches!(self.documents.task_definition, TaskDefinition::Arn(_));
-        if self.spec.force || by_arn {
-            document["forceNewDeployment"] = json!(true);
-        }
-        self.state.sent = document
-            .as_object()
-            .into_iter()
-            .flatten()
-            .map(|(k, _)| k.clone())
-            .collect();
-        // The rollback must know what was set even when this call is cut off.
-        cx.save(&self.state).await?;
-        cx.info(
-            DEPLOY,
-            format!(
-                "Updating Service {name} with task definition {}",
-                self.task_definition()
-            ),
-        );
-        let service = update(&self.site, &document).await?;
-        cx.info(
-            DEPLOY,
-            format!(
-                "Updated Service {name} with Arn {}",
-                service.service_arn().unwrap_or_default()
-            ),
-        );
-        Ok(service)
-    }
-
-    async fn wait(
-        &mut self,
-        cx: &mut StepContext<'_>,
-    ) -> Result<Option<std::time::Duration>, Failure> {
+    async fn wait(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         let name = self.name()?;
         let arn = self.task_definition().to_owned();
         let deployment = self.state.deployment.clone();
@@ -505,10 +302,7 @@ impl Deployment {
         })
     }
 
-    async fn scale(
-        &mut self,
-        cx: &mut StepContext<'_>,
-    ) -> Result<Option<std::time::Duration>, Failure> {
+    async fn scale(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         let scaling = Scaling::of_manifests(&self.site, &self.name()?, &self.documents);
         if self.spec.skip_scaling && !scaling.is_empty() {
             cx.info(
@@ -544,34 +338,4 @@ impl Deployment {
             "deploymentInfoOutcome": outcome,
         }))
     }
-
-    fn drifted(&self, name: &str, what: &str) -> Failure {
-        Failure {
-            error: ErrorType::Unknown,
-            message: format!(
-                "Service {name} in {} {what} by somebody or something else while this step was deploying \
-                 it. Run the pipeline again.",
-                self.site
-            ),
-            left_behind: None,
-        }
-    }
-}
-
-/// The same for every repetition of one attempt: at most 36 characters (`CreateService`, `clientToken`).
-fn token(cx: &StepContext<'_>) -> String {
-    let mut hash = Sha256::new();
-    for part in [
-        cx.run().as_str(),
-        cx.node().as_str(),
-        &cx.attempt().to_string(),
-    ] {
-        hash.update(part);
-        hash.update([0]);
-    }
-    hash.finalize()
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }

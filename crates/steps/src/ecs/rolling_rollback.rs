@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::{ErrorType, Failure};
 
+use super::flags::check_flags;
 use super::rollback::{Before, RollbackData};
-use super::rolling_deploy::{Phase as Deployed, State as DeployState, check_flags};
+use super::rolling_deploy::{Phase as Deployed, State as DeployState};
 use super::scaling::detach;
 use super::service::{Standing, delete, describe, primary, update};
 use super::site::Site;
@@ -162,7 +163,8 @@ impl Undoing {
                 }
                 cx.info(ROLLBACK, format!("Deleting service {name}.."));
                 detach(cx, &self.site, name, ROLLBACK).await?;
-                if described.service.desired_count() > 0 {
+                let daemon = described.json["schedulingStrategy"] == "DAEMON";
+                if described.service.desired_count() > 0 && !daemon {
                     let to_none = json!({
                         "cluster": self.site.cluster, "service": name, "desiredCount": 0,
                     });

@@ -103,7 +103,10 @@ impl Watch {
             );
             return Ok(Seen::Steady);
         }
-        match ours(&service, goal).and_then(hopeless) {
+        match ours(&service, goal)
+            .filter(|_| !has_breaker(&service))
+            .and_then(hopeless)
+        {
             Some(why) => Err(self.failed(site, goal, &why)),
             None => Ok(Seen::Moving),
         }
@@ -162,11 +165,13 @@ impl Watch {
         service: &Service,
         goal: &Goal<'_>,
     ) -> Result<(), Failure> {
-        let Some(deployment) = ours(service, goal) else {
+        let ours = ours(service, goal);
+        let Some(deployment) = ours.and_then(|d| d.id()).or(goal.deployment) else {
             return Ok(());
         };
-        let failed = deployment.failed_tasks();
-        let over = deployment.rollout_state() == Some(&DeploymentRolloutState::Failed);
+        let failed = ours.map_or(self.failed, Deployment::failed_tasks);
+        // A deployment that AWS rolled back may be gone already; its tasks still tell why.
+        let over = ours.is_none_or(|d| d.rollout_state() == Some(&DeploymentRolloutState::Failed));
         if (failed <= self.failed && !over) || self.told.len() >= MOST_TOLD {
             self.failed = failed;
             return Ok(());
@@ -175,7 +180,7 @@ impl Watch {
         for task in stopped(site, goal.service).await? {
             let arn = task.task_arn().unwrap_or_default();
             let known = self.told.iter().any(|told| told == arn);
-            if known || task.started_by() != deployment.id() || self.told.len() >= MOST_TOLD {
+            if known || task.started_by() != Some(deployment) || self.told.len() >= MOST_TOLD {
                 continue;
             }
             let why = reason(&task);
@@ -258,6 +263,14 @@ fn steady(service: &Service) -> bool {
         && service.deployments().len() == 1
         && service.running_count() == service.desired_count()
         && service.pending_count() == 0
+}
+
+/// Whether AWS itself decides when a deployment has failed.
+fn has_breaker(service: &Service) -> bool {
+    let configuration = service.deployment_configuration();
+    configuration
+        .and_then(|configuration| configuration.deployment_circuit_breaker())
+        .is_some_and(|breaker| breaker.enable())
 }
 
 /// ECS retries a task that cannot start for ever, ever slower. Where no circuit breaker is on, the same
