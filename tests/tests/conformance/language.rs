@@ -1,7 +1,7 @@
 //! Real YAML is understood: what is within this version's scope parses and plans.
 
 use slipway_model::id::{AccountId, OrgId, ProjectId, Scope};
-use slipway_model::{Code, entity, render::render};
+use slipway_model::{Code, Diagnostic, entity, render::render};
 use slipway_plan::{Request, Snapshot};
 
 use crate::corpus::{Row, rows};
@@ -22,6 +22,12 @@ fn in_scope(row: &Row) -> bool {
     KINDS.contains(&row.kind.as_str()) && (ecs || aws || row.kind == "environment")
 }
 
+/// Whether Harness itself would not take it: samples in documents have identifiers such as `aws-connector`,
+/// which the pattern of the official schema refuses.
+fn harness_refuses(fault: &Diagnostic) -> bool {
+    fault.code == Code::BadValue && fault.path.ends_with(".identifier")
+}
+
 #[test]
 fn entities_of_ecs_deployments_are_understood() {
     let mut refused = Vec::new();
@@ -34,6 +40,9 @@ fn entities_of_ecs_deployments_are_understood() {
         seen += 1;
         let text = row.text();
         if let Err(faults) = entity::parse(&row.path, &text) {
+            if faults.iter().all(|fault| harness_refuses(fault)) {
+                continue;
+            }
             refused.push(render(&faults, |_| Some(text.as_str()), false));
         }
     }
