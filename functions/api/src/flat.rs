@@ -14,7 +14,7 @@ use crate::auth::Caller;
 use crate::entity::{self, Draft, Place};
 use crate::error::{ApiError, ApiResult};
 use crate::query::{self, Query};
-use crate::{Deps, identifier};
+use crate::{Deps, edit, identifier};
 
 /// Fields whose flat form wins over the YAML.
 const WINNING: &[&str] = &["name", "description", "tags"];
@@ -95,7 +95,7 @@ impl<'a> Flat<'a> {
             .text("yaml")?
             .or(before.map(|record| record.yaml.as_str()));
         let yaml = match given {
-            Some(yaml) => self.reconciled(yaml)?,
+            Some(yaml) => self.reconciled(yaml),
             None => self.minimal(id, &scope)?,
         };
         let mut draft = Draft::of_yaml(scope, self.kind, yaml)?;
@@ -132,33 +132,24 @@ impl<'a> Flat<'a> {
     }
 
     /// The YAML, changed only where a flat field contradicts it.
-    fn reconciled(&self, yaml: &str) -> ApiResult<String> {
-        let Ok(parsed) = slipway_model::entity::parse(self.kind.key(), yaml) else {
-            // The draft's own check reports what is wrong.
-            return Ok(yaml.to_owned());
+    fn reconciled(&self, yaml: &str) -> String {
+        // The draft's own check reports what is wrong with a text that cannot be read.
+        let Some(parsed) = parsed(self.kind, yaml) else {
+            return yaml.to_owned();
         };
-        let mut changed = parsed.tree.root().to_json();
-        let typed = parsed.to_json();
-        let mut differs = false;
-        if let Some(Value::Object(inner)) = changed.get_mut(self.kind.key()) {
-            for field in self.winning() {
-                let Some(flat) = self.body.get(*field).filter(|v| !v.is_null()) else {
-                    continue;
-                };
-                // An absent key and an empty value say the same.
-                let Some(there) = typed.get(*field).filter(|v| !v.is_null()) else {
-                    continue;
-                };
-                if there != flat {
-                    inner.insert((*field).to_owned(), flat.clone());
-                    differs = true;
-                }
+        let says = parsed.to_json();
+        let mut yaml = yaml.to_owned();
+        for field in self.winning() {
+            let flat = self.body.get(*field).filter(|value| !value.is_null());
+            // A field that the YAML does not have contradicts nothing.
+            let there = says.get(*field).filter(|value| !value.is_null());
+            if let (Some(flat), Some(there)) = (flat, there)
+                && flat != there
+            {
+                yaml = edit::set(self.kind, &yaml, field, flat);
             }
         }
-        Ok(match differs {
-            true => slipway_model::emit::to_yaml(&Tree::from_json(self.kind.key(), &changed)),
-            false => yaml.to_owned(),
-        })
+        yaml
     }
 
     /// An environment's type is one of its own flat fields; that of a service is in its definition.

@@ -9,6 +9,7 @@ mod body;
 mod bootstrap;
 mod bundle;
 mod connector;
+mod edit;
 mod entity;
 mod envelope;
 mod environment;

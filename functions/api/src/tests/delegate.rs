@@ -1,0 +1,197 @@
+//! A delegate and its task.
+
+use axum::body::Body;
+use axum::http::Request;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use slipway_model::id::{EntityId, NodeId, RunId};
+use slipway_store::record::DelegateTaskRecord;
+
+use super::execution::ANNOUNCE;
+use super::{Answer, Api};
+use crate::Permission;
+
+struct Delegate<'a> {
+    api: &'a Api,
+    token: String,
+    task: String,
+}
+
+impl Delegate<'_> {
+    async fn ask(&self, method: &str, rest: &str, name: &str, body: &Value) -> Answer {
+        let path = format!("/slipway/api/delegate/tasks/{}{rest}", self.task);
+        let body = if body.is_null() {
+            Body::empty()
+        } else {
+            Body::from(body.to_string())
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("x-api-key", &self.token)
+            .header("X-Delegate-Name", name)
+            .header("X-Delegate-Selectors", "linux, fast")
+            .header("content-type", "application/json");
+        self.api.send(request.body(body).expect("a request")).await
+    }
+
+    async fn claim(&self, name: &str) -> Answer {
+        self.ask("GET", "", name, &Value::Null).await
+    }
+}
+
+/// A task of a run, whose script names a secret, for delegates with `selectors`.
+async fn task<'a>(api: &'a Api, selectors: &[&str]) -> Delegate<'a> {
+    let run = RunId::new(api.run_golden().await);
+    let record = api.store.get_run(&run).await.expect("the run");
+    let value = SecretString::from("s3cret");
+    api._embedded
+        .secrets()
+        .put(&record.scope, &EntityId::new("token"), &value)
+        .await
+        .expect("a secret");
+    let id = format!("{run}.{ANNOUNCE}.0");
+    let task = DelegateTaskRecord {
+        id: id.clone(),
+        run,
+        node: NodeId::new(ANNOUNCE),
+        attempt: 0,
+        task_type: "ShellScript".to_owned(),
+        payload: json!({"script": "echo \u{FDD0}token\u{FDD1}", "timeoutSeconds": 60}),
+        selectors: selectors.iter().map(|s| (*s).to_owned()).collect(),
+        delegate: None,
+        result: None,
+        cancelled: false,
+    };
+    api.store.put_delegate_task(&task).await.expect("a task");
+    Delegate {
+        api,
+        token: api.mint("acme", Permission::Delegate, 0).await,
+        task: id,
+    }
+}
+
+fn success() -> Value {
+    json!({"status": "SUCCESS", "exitCode": 0, "outputs": {"v": "1"}, "secretOutputs": [], "message": null})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_claimed_logged_and_done_once() {
+    let api = Api::new().await;
+    let delegate = task(&api, &["linux"]).await;
+    let claimed = delegate.claim("one").await.json();
+    assert_eq!(claimed["taskType"], "ShellScript");
+    assert_eq!(claimed["timeoutSeconds"], 60);
+    assert_eq!(claimed["selectors"], json!(["linux"]));
+    // The payload keeps its hole; the value that fills it comes beside it.
+    assert_eq!(claimed["payload"]["script"], "echo \u{FDD0}token\u{FDD1}");
+    assert_eq!(
+        claimed["secrets"],
+        json!([{"placeholder": "\u{FDD0}token\u{FDD1}", "value": "s3cret"}])
+    );
+    // After a restart the same delegate may ask again; another may not.
+    assert_eq!(delegate.claim("one").await.status, 200);
+    assert_eq!(delegate.claim("two").await.refusal().0, 409);
+
+    let lines = json!({"unit": "Execute", "lines": [
+        {"level": "INFO", "out": "hello\n", "time": "2026-01-01T00:00:00Z"},
+        {"level": "weird", "out": "x".repeat(70_000), "time": "yesterday"},
+    ]});
+    assert_eq!(
+        delegate.ask("POST", "/logs", "one", &lines).await.status,
+        200
+    );
+    let (run, _) = delegate.task.split_once('.').expect("a run");
+    let log = api
+        .store
+        .read_log(&RunId::new(run), &NodeId::new(ANNOUNCE), "Execute", 0)
+        .await;
+    let log = log.expect("a log").lines;
+    assert_eq!(
+        (log[0].out.as_str(), log[1].level.as_str()),
+        ("hello\n", "INFO")
+    );
+    assert!(log[1].out.len() < 62_000 && log[1].time.starts_with("2026-01-01"));
+
+    let open = delegate.ask("GET", "/cancelled", "one", &Value::Null).await;
+    assert_eq!(open.json(), json!({"cancelled": false}));
+    let nonsense = delegate
+        .ask("POST", "/result", "one", &json!({"status": "FINE"}))
+        .await;
+    assert_eq!(nonsense.refusal().0, 400);
+    assert_eq!(
+        delegate
+            .ask("POST", "/result", "one", &success())
+            .await
+            .status,
+        200
+    );
+    let mut later = success();
+    later["status"] = "FAILURE".into();
+    assert_eq!(
+        delegate
+            .ask("POST", "/result", "one", &later)
+            .await
+            .refusal()
+            .0,
+        409
+    );
+    let stored = api
+        .store
+        .get_delegate_task(&delegate.task)
+        .await
+        .expect("the task");
+    assert_eq!(stored.result.expect("a result")["status"], "SUCCESS");
+    assert_eq!(
+        delegate
+            .ask("POST", "/logs", "one", &lines)
+            .await
+            .refusal()
+            .0,
+        409
+    );
+    assert_eq!(delegate.claim("one").await.refusal().0, 409);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delegate_gets_only_what_suits_it() {
+    let api = Api::new().await;
+    let delegate = task(&api, &["linux", "gpu"]).await;
+    let refused = delegate.claim("one").await;
+    assert_eq!(refused.refusal().0, 412);
+    assert!(!refused.text.contains("s3cret"));
+    // Its own name is a selector too.
+    assert_eq!(delegate.claim("gpu").await.status, 200);
+    assert_eq!(delegate.claim("").await.refusal().0, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_task_is_gone() {
+    let api = Api::new().await;
+    let delegate = task(&api, &[]).await;
+    api.store
+        .cancel_delegate_task(&delegate.task)
+        .await
+        .expect("cancelled");
+    assert_eq!(delegate.claim("one").await.refusal().0, 410);
+    let over = delegate.ask("GET", "/cancelled", "one", &Value::Null).await;
+    assert_eq!(over.json(), json!({"cancelled": true}));
+    assert_eq!(
+        delegate
+            .ask("POST", "/result", "one", &success())
+            .await
+            .refusal()
+            .0,
+        410
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_of_another_account_does_not_exist() {
+    let api = Api::new().await;
+    let mut delegate = task(&api, &[]).await;
+    delegate.token = api.mint("other", Permission::Delegate, 0).await;
+    let refused = delegate.claim("one").await;
+    assert_eq!(refused.refusal().0, 404);
+    assert!(!refused.text.contains("s3cret"));
+}
