@@ -39,7 +39,7 @@ async fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let folder: PathBuf = arguments.next().context("give a folder")?.into();
     let rounds: usize = arguments.next().map_or(Ok(3), |text| text.parse())?;
-    let path = folder.join("throughput.redb");
+    let path = folder.join("throughput.db");
     let _ = std::fs::remove_file(&path);
     let (mut alone, mut crowd, mut probes) = (Vec::new(), Vec::new(), Vec::new());
     let mut service = open(&path)?;
@@ -68,14 +68,18 @@ async fn main() -> anyhow::Result<()> {
     for round in 0..10_000 / 64 {
         service.time(&none, &format!("many{round}"), 64).await?;
     }
+    tokio::time::sleep(Duration::from_millis(200)).await;
     println!("resident after 10,000 {} KiB", resident_kib()?);
     println!(
         "file after 10,000     {} KiB",
         std::fs::metadata(&path)?.len() / 1024
     );
     // A copy of the open file is what a kill leaves behind.
-    let copy = folder.join("throughput-killed.redb");
-    std::fs::copy(&path, &copy)?;
+    let copy = folder.join("throughput-killed.db");
+    for suffix in ["", "-wal"] {
+        let with = |path: &Path| PathBuf::from(format!("{}{suffix}", path.display()));
+        std::fs::copy(with(&path), with(&copy))?;
+    }
     let started = Instant::now();
     drop(open(&copy)?);
     println!("opened after kill     {:?}", started.elapsed());

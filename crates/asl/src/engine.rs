@@ -128,8 +128,8 @@ impl Engine {
         let activities = Activities::default();
         let known = journal
             .activities("", usize::MAX)
-            .map_err(|source| OpenError::Read {
-                path: "activities".to_owned(),
+            .map_err(|source| OpenError::Open {
+                path: "the list of activities".to_owned(),
                 source,
             })?;
         for activity in known {

@@ -5,14 +5,37 @@ use std::sync::Arc;
 /// Why an engine could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The file cannot be opened or created, or is not a database of this engine.
+    /// Another process has the file open.
+    #[error(
+        "the execution journal {path} is in use by another process: stop it, or use another data directory"
+    )]
+    InUse {
+        /// The file.
+        path: String,
+    },
+    /// The lock beside the file cannot be taken.
+    #[error("cannot lock the execution journal {path}")]
+    Lock {
+        /// The file.
+        path: String,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file cannot be opened, created or read, or is not a database.
     #[error("cannot open the execution journal {path}")]
     Open {
         /// The file.
         path: String,
-        /// What redb said.
+        /// What went wrong.
         #[source]
-        source: Box<redb::DatabaseError>,
+        source: JournalError,
+    },
+    /// The file is a database of something else.
+    #[error("{path} is a database, but not an execution journal: use another data directory")]
+    Foreign {
+        /// The file.
+        path: String,
     },
     /// The file was written by a newer version.
     #[error(
@@ -23,27 +46,18 @@ pub enum OpenError {
         /// The file.
         path: String,
         /// The format in the file.
-        found: u64,
+        found: i64,
         /// The newest format that this version reads.
-        known: u64,
-    },
-    /// The file opens but cannot be read.
-    #[error("cannot read the execution journal {path}")]
-    Read {
-        /// The file.
-        path: String,
-        /// What went wrong.
-        #[source]
-        source: JournalError,
+        known: i64,
     },
 }
 
 /// Why the journal could not be read or written. Cheap to clone: one failed commit answers many.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
-    /// redb refused.
+    /// SQLite refused.
     #[error("the execution journal refused an operation")]
-    Storage(#[source] Arc<redb::Error>),
+    Storage(#[source] Arc<rusqlite::Error>),
     /// A record does not have the form that this version writes.
     #[error("the execution journal holds a record that cannot be read: {what}")]
     Damaged {
@@ -59,10 +73,9 @@ pub enum JournalError {
     Killed,
 }
 
-impl JournalError {
-    /// Wraps any of redb's error types.
-    pub(crate) fn storage(error: impl Into<redb::Error>) -> Self {
-        Self::Storage(Arc::new(error.into()))
+impl From<rusqlite::Error> for JournalError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Storage(Arc::new(error))
     }
 }
 

@@ -1,6 +1,6 @@
 //! An Amazon States Language engine: durable, served as Step Functions' own protocol.
 //!
-//! The engine runs state machines from one `redb` file. Every transition is committed before anybody
+//! The engine runs state machines from one SQLite file. Every transition is committed before anybody
 //! can see its effect, so after `kill -9` each execution goes on exactly where it was. Clients speak
 //! Step Functions' own JSON protocol to [`Engine::router`]; Lambda functions are reached through
 //! [`Lambda`]. Time comes from [`slipway_clock::Clock`], so a test crosses a three-day timeout at once.
@@ -11,7 +11,7 @@
 //! http ──▶ engine ──▶ driver (one task per open execution) ──▶ run: decides, pure
 //!                        │  commit events + branches             │
 //!                        ▼                                       ▼
-//!                     journal (redb, group commit)            effects: invoke, offer, start a child
+//!                     journal (SQLite, group commit)          effects: invoke, offer, start a child
 //! ```
 //!
 //! - `definition`: the language, parsed and checked when a machine is created.
@@ -42,4 +42,4 @@ mod tests;
 
 pub use crate::effect::{Lambda, LambdaError};
 pub use crate::engine::{Counters, Engine, EngineConfig};
-pub use crate::error::OpenError;
+pub use crate::error::{JournalError, OpenError};

@@ -1,11 +1,11 @@
-//! The journal: one `redb` file that holds everything, written in group commits.
+//! The journal: one SQLite file that holds everything, written in group commits.
 //!
-//! One table with byte keys. Everything of one execution lies together, so that a transition rewrites
-//! one or two leaf pages:
+//! One table with byte keys, of which SQLite keeps the order. Everything of one execution lies together,
+//! so that a transition rewrites one or two leaf pages. Why SQLite, measured:
+//! `docs/decisions/0001-asl-storage.md`.
 //!
 //! | key | value |
 //! |---|---|
-//! | `f` | format number |
 //! | `m` machine ARN | [`crate::record::Machine`] |
 //! | `r` revision id | [`crate::record::Revision`] |
 //! | `a` activity ARN | [`crate::record::Activity`] |
@@ -22,33 +22,30 @@
 pub(crate) mod key;
 mod read;
 
+use std::fs::{File, TryLockError};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
-use redb::{Database, ReadableTable as _, TableDefinition};
+use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::error::{JournalError, OpenError};
 use crate::sync::lock;
 
-/// The newest format that this version reads and writes.
-pub(crate) const FORMAT: u64 = 1;
+/// The newest format that this version reads and writes: SQLite's `user_version`.
+pub(crate) const FORMAT: i64 = 1;
+/// SQLite's `application_id`: "SLPW".
+const APPLICATION: i64 = 0x534C_5057;
 
-/// Page cache of redb. What is open is in memory already; history is read rarely.
-const CACHE_BYTES: usize = 8 * 1024 * 1024;
-
-/// Above this length of the file, commits also save redb's allocator state. Without it the file is read
-/// whole after a kill, at about 1 ms per MiB; with it opening takes no time, and a commit twice as long.
-/// Measured in `docs/decisions/0001-asl-storage.md`.
-const QUICK_REPAIR_BYTES: u64 = 32 * 1024 * 1024;
-
-/// A commit slower than this moves to where it blocks no other task (see [`blocking`]).
+/// A commit slower than this moves to where it blocks no other task (see [`Journal::blocking`]).
 const SLOW_COMMIT: Duration = Duration::from_micros(500);
 
-const TABLE: TableDefinition<'static, &'static [u8], &'static [u8]> =
-    TableDefinition::new("journal");
+const SCHEMA: &str =
+    "CREATE TABLE journal (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID";
+const PUT: &str = "INSERT OR REPLACE INTO journal VALUES (?1, ?2)";
+const DELETE: &str = "DELETE FROM journal WHERE key = ?1";
 
 type Result<T> = std::result::Result<T, JournalError>;
 
@@ -95,14 +92,16 @@ struct Pending {
     done: Arc<OnceLock<Result<()>>>,
 }
 
-/// The open file.
+/// The open file. Fields are dropped in this order: the lock goes last.
 pub(crate) struct Journal {
-    database: RwLock<Database>,
-    path: Option<Box<Path>>,
+    writer: Mutex<Connection>,
+    /// Reads do not wait for a commit's fsync; in memory there is one connection only.
+    reader: Option<Mutex<Connection>>,
+    _lock: Option<File>,
     queue: Mutex<Vec<Pending>>,
     turn: tokio::sync::Mutex<()>,
     next_execution: AtomicU64,
-    slow: std::sync::atomic::AtomicBool,
+    slow: AtomicBool,
     pub(crate) usage: Usage,
     #[cfg(test)]
     pub(crate) commits_left: std::sync::atomic::AtomicI64,
@@ -112,59 +111,37 @@ impl Journal {
     /// Opens or creates the file at `path`; in memory without one.
     pub(crate) fn open(path: Option<&Path>) -> std::result::Result<Self, OpenError> {
         let shown = path.map_or_else(|| "in memory".to_owned(), |p| p.display().to_string());
-        let database = open_database(path).map_err(|source| OpenError::Open {
+        let failed = |source| OpenError::Open {
             path: shown.clone(),
-            source: Box::new(source),
-        })?;
+            source,
+        };
+        let held = path.map(|path| take_lock(path, &shown)).transpose()?;
+        let writer = connect(path).map_err(failed)?;
+        prepare(&writer, &shown)?;
+        let reader = match path {
+            Some(_) => Some(Mutex::new(connect(path).map_err(failed)?)),
+            None => None,
+        };
         let journal = Self {
-            database: RwLock::new(database),
-            path: path.map(Into::into),
+            writer: Mutex::new(writer),
+            reader,
+            _lock: held,
             queue: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
             next_execution: AtomicU64::new(1),
-            slow: std::sync::atomic::AtomicBool::new(false),
+            slow: AtomicBool::new(false),
             usage: Usage::default(),
             #[cfg(test)]
             commits_left: std::sync::atomic::AtomicI64::new(i64::MAX),
         };
-        let read = |source| OpenError::Read {
-            path: shown.clone(),
-            source,
-        };
-        match journal.format().map_err(read)? {
-            found if found > FORMAT => Err(OpenError::Newer {
-                path: shown.clone(),
-                found,
-                known: FORMAT,
-            }),
-            _ => {
-                let last = journal.last_execution().map_err(read)?;
-                journal.next_execution.store(last + 1, Ordering::Relaxed);
-                Ok(journal)
-            }
-        }
+        let last = journal.last_execution().map_err(failed)?;
+        journal.next_execution.store(last + 1, Ordering::Relaxed);
+        Ok(journal)
     }
 
-    /// The format in the file, which is written if the file is new.
-    fn format(&self) -> Result<u64> {
-        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let transaction = database.begin_write().map_err(JournalError::storage)?;
-        let mut table = transaction
-            .open_table(TABLE)
-            .map_err(JournalError::storage)?;
-        let found = table
-            .get(&b"f"[..])
-            .map_err(JournalError::storage)?
-            .map(|value| number(value.value()));
-        if let Some(found) = found {
-            return Ok(found);
-        }
-        table
-            .insert(&b"f"[..], &FORMAT.to_be_bytes()[..])
-            .map_err(JournalError::storage)?;
-        drop(table);
-        transaction.commit().map_err(JournalError::storage)?;
-        Ok(FORMAT)
+    /// The connection for reads.
+    fn reading(&self) -> MutexGuard<'_, Connection> {
+        lock(self.reader.as_ref().unwrap_or(&self.writer))
     }
 
     /// A number for a new execution.
@@ -215,32 +192,22 @@ impl Journal {
         if self.commits_left.fetch_sub(1, Ordering::Relaxed) <= 0 {
             return Err(JournalError::Killed);
         }
-        let outcome = self.write_once(pending);
-        if outcome.is_err() {
-            self.reopen();
-        }
-        outcome
-    }
-
-    fn write_once(&self, pending: &[Pending]) -> Result<()> {
-        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let mut transaction = database.begin_write().map_err(JournalError::storage)?;
-        transaction.set_quick_repair(self.is_long());
+        let mut connection = lock(&self.writer);
+        // Dropped without a commit, as on a full disk, the transaction is undone.
+        let transaction = connection.transaction()?;
         let mut writes = 0;
         {
-            let mut table = transaction
-                .open_table(TABLE)
-                .map_err(JournalError::storage)?;
+            let mut put = transaction.prepare_cached(PUT)?;
+            let mut delete = transaction.prepare_cached(DELETE)?;
             for (key, value) in pending.iter().flat_map(|one| &one.batch.writes) {
                 match value {
-                    Some(value) => table.insert(key.as_slice(), value.as_slice()),
-                    None => table.remove(key.as_slice()),
-                }
-                .map_err(JournalError::storage)?;
+                    Some(value) => put.execute((key, value))?,
+                    None => delete.execute([key])?,
+                };
                 writes += 1;
             }
         }
-        transaction.commit().map_err(JournalError::storage)?;
+        transaction.commit()?;
         self.usage.commits.fetch_add(1, Ordering::Relaxed);
         self.usage
             .batches
@@ -248,43 +215,66 @@ impl Journal {
         self.usage.writes.fetch_add(writes, Ordering::Relaxed);
         Ok(())
     }
+}
 
-    fn is_long(&self) -> bool {
-        self.path
-            .as_ref()
-            .and_then(|path| std::fs::metadata(path).ok())
-            .is_some_and(|file| file.len() > QUICK_REPAIR_BYTES)
-    }
-
-    /// After an I/O error redb refuses further work on the open file: open it anew, so that a full disk
-    /// that is freed again needs no restart.
-    fn reopen(&self) {
-        let Some(path) = &self.path else {
-            return;
-        };
-        let mut database = self
-            .database
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let Ok(parked) = open_database(None) else {
-            return;
-        };
-        drop(std::mem::replace(&mut *database, parked));
-        match open_database(Some(path)) {
-            Ok(reopened) => *database = reopened,
-            Err(error) => {
-                tracing::error!(path = %path.display(), %error, "cannot reopen the execution journal");
-            }
-        }
+/// Takes the lock beside the file: SQLite itself would let a second process in.
+fn take_lock(path: &Path, shown: &str) -> std::result::Result<File, OpenError> {
+    let failed = |source| OpenError::Lock {
+        path: shown.to_owned(),
+        source,
+    };
+    let mut name = path.as_os_str().to_owned();
+    name.push("-lock");
+    let file = File::create(&name).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse {
+            path: shown.to_owned(),
+        }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
     }
 }
 
-fn open_database(path: Option<&Path>) -> std::result::Result<Database, redb::DatabaseError> {
-    let mut builder = Database::builder();
-    builder.set_cache_size(CACHE_BYTES);
-    match path {
-        Some(path) => builder.create(path),
-        None => builder.create_with_backend(redb::backends::InMemoryBackend::new()),
+fn connect(path: Option<&Path>) -> Result<Connection> {
+    let connection = match path {
+        Some(path) => Connection::open(path)?,
+        None => Connection::open_in_memory()?,
+    };
+    // One fsync per commit, of the write-ahead log; it survives the power as well as the process.
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    Ok(connection)
+}
+
+/// Makes a new file a journal, and refuses one that is something else or newer.
+fn prepare(connection: &Connection, shown: &str) -> std::result::Result<(), OpenError> {
+    let path = || shown.to_owned();
+    let failed = |source: rusqlite::Error| OpenError::Open {
+        path: path(),
+        source: source.into(),
+    };
+    let pragma = |name: &str| -> rusqlite::Result<i64> {
+        connection.pragma_query_value(None, name, |row| row.get(0))
+    };
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(failed)?;
+    if tables == 0 {
+        let create = format!(
+            "BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; {SCHEMA}; COMMIT"
+        );
+        return connection.execute_batch(&create).map_err(failed);
+    }
+    if pragma("application_id").map_err(failed)? != APPLICATION {
+        return Err(OpenError::Foreign { path: path() });
+    }
+    match pragma("user_version").map_err(failed)? {
+        found if found > FORMAT => Err(OpenError::Newer {
+            path: path(),
+            found,
+            known: FORMAT,
+        }),
+        _ => Ok(()),
     }
 }
 

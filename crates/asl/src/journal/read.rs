@@ -1,14 +1,19 @@
 //! Reads of the journal. Each sees what has been committed, and nothing else.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use redb::ReadableDatabase as _;
+use rusqlite::OptionalExtension as _;
 use serde::de::DeserializeOwned;
 
-use super::{Journal, Result, TABLE, key, number};
+use super::{Journal, Result, key, number};
 use crate::error::JournalError;
 use crate::history::Event;
 use crate::record::{Activity, Branch, Execution, Machine, Revision, Status};
+
+const GET: &str = "SELECT value FROM journal WHERE key = ?1";
+const FORWARDS: &str = "SELECT key, value FROM journal WHERE key >= ?1 AND key < ?2 ORDER BY key";
+const BACKWARDS: &str =
+    "SELECT key, value FROM journal WHERE key >= ?1 AND key < ?2 ORDER BY key DESC";
 
 fn decode<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|source| JournalError::Damaged {
@@ -30,16 +35,15 @@ fn end(prefix: &[u8]) -> Vec<u8> {
 }
 
 impl Journal {
-    fn table(&self) -> Result<redb::ReadOnlyTable<&'static [u8], &'static [u8]>> {
-        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let transaction = database.begin_read().map_err(JournalError::storage)?;
-        transaction.open_table(TABLE).map_err(JournalError::storage)
+    fn bytes(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let connection = self.reading();
+        let mut select = connection.prepare_cached(GET)?;
+        Ok(select.query_row([key], |row| row.get(0)).optional()?)
     }
 
     fn get<T: DeserializeOwned>(&self, what: &'static str, key: &[u8]) -> Result<Option<T>> {
-        let table = self.table()?;
-        let value = table.get(key).map_err(JournalError::storage)?;
-        value.map(|value| decode(what, value.value())).transpose()
+        let value = self.bytes(key)?;
+        value.map(|value| decode(what, &value)).transpose()
     }
 
     /// Keys and values from `from` to before `to`, through `each` until it gives false.
@@ -50,15 +54,18 @@ impl Journal {
         newest_first: bool,
         mut each: impl FnMut(&[u8], &[u8]) -> Result<bool>,
     ) -> Result<()> {
-        let table = self.table()?;
-        let mut range = table.range(from..to).map_err(JournalError::storage)?;
-        while let Some(entry) = if newest_first {
-            range.next_back()
-        } else {
-            range.next()
-        } {
-            let (key, value) = entry.map_err(JournalError::storage)?;
-            if !each(key.value(), value.value())? {
+        let connection = self.reading();
+        let query = if newest_first { BACKWARDS } else { FORWARDS };
+        let mut select = connection.prepare_cached(query)?;
+        let mut rows = select.query((from, to))?;
+        while let Some(row) = rows.next()? {
+            let blob = |column| -> Result<&[u8]> {
+                Ok(row
+                    .get_ref(column)?
+                    .as_blob()
+                    .map_err(rusqlite::Error::from)?)
+            };
+            if !each(blob(0)?, blob(1)?)? {
                 break;
             }
         }
@@ -83,11 +90,7 @@ impl Journal {
 
     /// The number of the execution with this ARN.
     pub(crate) fn execution_number(&self, arn: &str) -> Result<Option<u64>> {
-        let table = self.table()?;
-        let value = table
-            .get(key::name(arn).as_slice())
-            .map_err(JournalError::storage)?;
-        Ok(value.map(|value| number(value.value())))
+        Ok(self.bytes(&key::name(arn))?.map(|value| number(&value)))
     }
 
     /// The highest number given to an execution; 0 if none.

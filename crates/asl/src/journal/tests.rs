@@ -2,19 +2,21 @@
 
 use super::{Batch, FORMAT, Journal};
 use crate::error::OpenError;
+use crate::sync::lock;
 
-#[tokio::test]
-async fn a_newer_format_is_refused_by_name() {
+#[test]
+fn a_newer_format_is_refused_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("journal.redb");
+    let path = folder.path().join("journal.db");
     let journal = Journal::open(Some(&path)).expect("opens");
-    let mut batch = Batch::default();
-    batch.put_bytes(b"f".to_vec(), (FORMAT + 1).to_be_bytes().to_vec());
-    journal.commit(batch).await.expect("written");
-    assert!(matches!(
-        Journal::open(Some(&path)).err(),
-        Some(OpenError::Open { .. })
-    ));
+    let second = Journal::open(Some(&path)).err();
+    assert!(
+        matches!(second, Some(OpenError::InUse { .. })),
+        "{second:?}"
+    );
+    lock(&journal.writer)
+        .pragma_update(None, "user_version", FORMAT + 1)
+        .expect("written");
     drop(journal);
     let error = Journal::open(Some(&path))
         .err()
@@ -28,17 +30,27 @@ async fn a_newer_format_is_refused_by_name() {
 }
 
 #[test]
-fn another_file_is_refused_and_left_alone() {
+fn other_files_are_refused_and_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("notes.txt");
-    std::fs::write(&path, "not a journal").expect("written");
-    assert!(matches!(
-        Journal::open(Some(&path)).err(),
-        Some(OpenError::Open { .. })
-    ));
-    assert_eq!(
-        std::fs::read_to_string(&path).expect("read"),
-        "not a journal"
+    let notes = folder.path().join("notes.txt");
+    let text = "not a journal, but long enough to be taken for the header of one".repeat(20);
+    std::fs::write(&notes, &text).expect("written");
+    let refused = Journal::open(Some(&notes)).err();
+    assert!(
+        matches!(refused, Some(OpenError::Open { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(std::fs::read_to_string(&notes).expect("read"), text);
+
+    let other = folder.path().join("other.db");
+    let connection = rusqlite::Connection::open(&other).expect("opens");
+    connection
+        .execute_batch("CREATE TABLE t (x)")
+        .expect("created");
+    let refused = Journal::open(Some(&other)).err();
+    assert!(
+        matches!(refused, Some(OpenError::Foreign { .. })),
+        "{refused:?}"
     );
 }
 

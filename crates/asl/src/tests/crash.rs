@@ -143,7 +143,7 @@ fn fact(event: &Value) -> String {
 
 async fn run_with_crash(commits: i64) -> (Vec<String>, i64, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("journal.redb");
+    let path = folder.path().join("journal.db");
     let (clock, functions) = (clock(), Arc::new(Functions::default()));
     let mut service = Service::on_disk(&path, &clock, &functions);
     let machine = prepare(&service).await;
