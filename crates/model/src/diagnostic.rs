@@ -180,6 +180,16 @@ impl Diagnostics {
         }
     }
 
+    /// Notes one error, which is made only when it is kept: making one costs a walk over its document.
+    pub fn push_with(&mut self, diagnostic: impl FnOnce() -> Diagnostic) {
+        if self.found.len() < MOST_DIAGNOSTICS {
+            self.push(diagnostic());
+        } else {
+            self.errors += 1;
+            self.left_out += 1;
+        }
+    }
+
     /// Notes several faults.
     pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         for diagnostic in diagnostics {

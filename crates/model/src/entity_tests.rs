@@ -271,6 +271,34 @@ fn too_many_stages_or_steps_are_refused() {
     );
 }
 
+#[test]
+fn large_documents_cost_in_proportion() {
+    let began = std::time::Instant::now();
+    let keys: String = (0..100_000).map(|n| format!("  unknown{n}: 1\n")).collect();
+    let text = format!("service:\n  identifier: s\n  name: s\n{keys}");
+    assert_eq!(
+        parse("f", &text).unwrap_err().len(),
+        crate::diagnostic::MOST_DIAGNOSTICS + 1
+    );
+
+    let tags: String = (0..100_000).map(|n| format!("    t{n}: a\n")).collect();
+    let text = format!("service:\n  identifier: s\n  name: s\n  tags:\n{tags}");
+    let service = parse("f", &text).unwrap();
+    let inputs = crate::inputs::merge(&service, &[&service.tree]).unwrap();
+    assert_eq!(inputs.head.tags.len(), 100_000);
+
+    let items: String = (0..50_000)
+        .map(|n| format!("    - {{name: v, type: String, value: <+input>, id: {n}}}\n"))
+        .collect();
+    let text = format!(
+        "environment:\n  identifier: e\n  name: e\n  type: Production\n  variables:\n{items}"
+    );
+    let environment = parse("f", &text).unwrap();
+    assert!(crate::inputs::merge(&environment, &[&environment.tree]).is_err());
+    // A square of these sizes would take minutes.
+    assert!(began.elapsed().as_secs() < 30);
+}
+
 proptest! {
     #[test]
     fn no_document_breaks_the_check(text in "\\PC{0,30}", at in 0..PIPELINE.len()) {

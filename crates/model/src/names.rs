@@ -100,17 +100,18 @@ impl Names<'_> {
             };
             // Names of executions and log files that differ only in case get mixed up.
             if let Some(first) = seen.insert(text.to_lowercase(), identifier) {
-                let same = first.text() == Some(text);
-                let place = first.place();
-                let message = format!(
-                    "the {what} `{}` has the same identifier{} as the one at line {}, column {}",
-                    shown(text),
-                    if same { "" } else { ", but for its case," },
-                    place.line,
-                    place.column
-                );
-                self.out
-                    .push(Diagnostic::at(Code::Duplicate, identifier, message));
+                self.out.push_with(|| {
+                    let same = first.text() == Some(text);
+                    let place = first.place();
+                    let message = format!(
+                        "the {what} `{}` has the same identifier{} as the one at line {}, column {}",
+                        shown(text),
+                        if same { "" } else { ", but for its case," },
+                        place.line,
+                        place.column
+                    );
+                    Diagnostic::at(Code::Duplicate, identifier, message)
+                });
             }
         }
     }

@@ -279,6 +279,17 @@ impl<'a> Ref<'a> {
             .map(move |entry| (&*entry.key, self.other(entry.value)))
     }
 
+    /// Keys with their places, and values, of a mapping in order.
+    pub(crate) fn fields(self) -> impl ExactSizeIterator<Item = (&'a str, Place, Self)> + use<'a> {
+        let entries = match &self.node().data {
+            Data::Map(entries) => entries.as_slice(),
+            _ => &[],
+        };
+        entries
+            .iter()
+            .map(move |entry| (&*entry.key, entry.key_place, self.other(entry.value)))
+    }
+
     /// Items of a sequence in order; nothing for other values.
     pub fn items(self) -> impl ExactSizeIterator<Item = Self> + use<'a> {
         let items = match &self.node().data {

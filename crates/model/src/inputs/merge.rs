@@ -1,9 +1,11 @@
 //! Puts given inputs in the place of `<+input>`.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{RuntimeInput, flat, identity};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, shown};
 use crate::entity::{self, Parsed};
-use crate::tree::{Data, Entry, Ref, Style, Tree};
+use crate::tree::{Data, Entry, Ref, Style, Tree, join};
 
 /// Fields that Harness lets a run leave empty: what is not given is as if it were not written.
 const OPTIONAL: &[&str] = &[
@@ -128,11 +130,13 @@ impl Merger<'_> {
     }
 
     fn unasked(&mut self, given: Given<'_>, path: &str) {
-        let name = path.rsplit('.').next().unwrap_or(path);
-        let message =
-            format!("`{name}` is no runtime input: its value is fixed, or there is no such field");
-        self.faults
-            .push(Diagnostic::at(Code::BadInput, given.value, message).path(path));
+        self.faults.push_with(|| {
+            let name = path.rsplit('.').next().unwrap_or(path);
+            let message = format!(
+                "`{name}` is no runtime input: its value is fixed, or there is no such field"
+            );
+            Diagnostic::at(Code::BadInput, given.value, message).path(path)
+        });
     }
 
     fn input(
@@ -162,103 +166,102 @@ impl Merger<'_> {
             (None, Missing::Empty) => self.tree.push_text(base.place(), "", Style::Quoted),
             (None, Missing::Nothing) => self.tree.push_text(base.place(), "", Style::Plain),
             (None, Missing::Fault(variable)) => {
-                let last = path.rsplit('.').next().unwrap_or(path);
-                let name = variable.unwrap_or(last);
-                let message = format!("the runtime input `{name}` has no value");
-                let mut fault = Diagnostic::at(Code::MissingInput, base, message).path(path);
-                if !request.allowed.is_empty() {
-                    fault = fault.expected(format!("one of {}", request.allowed.join(", ")));
-                }
-                self.faults.push(fault);
+                self.faults
+                    .push_with(|| missing_input(base, request, variable, path));
                 self.tree.copy(base, 0)
             }
         }
     }
 
     fn map(&mut self, base: Ref<'_>, given: &[Given<'_>], path: &str) -> u32 {
+        let mut known = HashSet::new();
+        let mut below: HashMap<&str, Vec<Given<'_>>> = HashMap::new();
+        for given in given {
+            for (key, value) in given.value.entries().filter(|(_, value)| !value.is_null()) {
+                below
+                    .entry(key)
+                    .or_default()
+                    .push(Given { value, ..*given });
+            }
+        }
         let mut entries = Vec::new();
-        for (key, value) in base.entries() {
-            let below: Vec<_> = given
-                .iter()
-                .filter_map(|given| {
-                    let value = given.value.get(key)?;
-                    Some(Given { value, ..*given })
-                })
-                .collect();
+        for (key, key_place, value) in base.fields() {
+            known.insert(key);
             let missing = match key {
                 "value" => missing_variable(base),
                 _ if OPTIONAL.contains(&key) => Missing::Nothing,
                 _ => Missing::Fault(None),
             };
-            let path = format!("{path}{}", crate::tree::join(key));
-            let value = self.value(value, &below, &path, missing);
-            let key_place = base.key_place(key).unwrap_or_default();
+            let given = below.get(key).map_or(&[][..], Vec::as_slice);
+            let value = self.value(value, given, &format!("{path}{}", join(key)), missing);
             entries.push(Entry {
                 key: key.into(),
                 key_place,
                 value,
             });
         }
-        for given in given {
-            for (key, value) in given.value.entries() {
-                let known = base.entries().any(|(name, _)| name == key);
-                if !known && !value.is_null() {
-                    let path = format!("{path}{}", crate::tree::join(key));
-                    self.unasked(Given { value, ..*given }, &path);
-                }
-            }
+        let mut unasked: Vec<_> = below
+            .into_iter()
+            .filter(|(key, _)| !known.contains(key))
+            .flat_map(|(key, given)| given.into_iter().map(move |given| (key, given)))
+            .collect();
+        unasked.sort_by_key(|(_, given)| (given.value.place().line, given.value.place().column));
+        for (key, given) in unasked {
+            self.unasked(given, &format!("{path}{}", join(key)));
         }
         self.tree.push(base.place(), Data::Map(entries))
     }
 
     fn list(&mut self, base: Ref<'_>, given: &[Given<'_>], path: &str) -> u32 {
-        let mut items = Vec::new();
+        let mut known = Vec::new();
+        flat(base, &mut known);
+        let open = known.iter().any(|item| identity(*item).is_none());
+        let known: HashSet<_> = known.into_iter().filter_map(identity).collect();
+        let mut items = Items::default();
         for each in given {
             let mut flattened = Vec::new();
             flat(each.value, &mut flattened);
-            items.extend(flattened.into_iter().map(|value| Given { value, ..*each }));
-        }
-        let mut known = Vec::new();
-        flat(base, &mut known);
-        for item in &items {
-            let here = |base: &Ref<'_>| identity(*base) == identity(item.value);
-            let open = known.iter().any(|base| identity(*base).is_none());
-            if identity(item.value).is_some() && !open && !known.iter().any(here) {
-                let name = shown(identity(item.value).unwrap_or_default());
-                self.unasked(*item, &format!("{path}.{name}"));
+            for value in flattened {
+                let item = Given { value, ..*each };
+                items.all.push(item);
+                let Some(name) = identity(value) else {
+                    continue;
+                };
+                // One item of each document: repeated names would make this a square.
+                let alike = items.named.entry(name).or_default();
+                if alike.last().is_none_or(|last| last.offset != item.offset) {
+                    alike.push(item);
+                }
+                if !open && !known.contains(name) {
+                    self.unasked(item, &format!("{path}.{}", shown(name)));
+                }
             }
         }
         self.items(base, &items, path)
     }
 
-    fn items(&mut self, base: Ref<'_>, given: &[Given<'_>], path: &str) -> u32 {
+    fn items(&mut self, base: Ref<'_>, given: &Items<'_>, path: &str) -> u32 {
         let mut merged = Vec::new();
         for (index, item) in base.items().enumerate() {
             let path = format!("{path}[{index}]");
             merged.push(match item.get("parallel").filter(|inner| inner.is_list()) {
                 Some(_) => self.parallel(item, given, &path),
-                None => self.value(
-                    item,
-                    &alike(item, index, given),
-                    &path,
-                    Missing::Fault(None),
-                ),
+                None => self.value(item, given.like(item, index), &path, Missing::Fault(None)),
             });
         }
         self.tree.push(base.place(), Data::List(merged))
     }
 
     /// An item `parallel: […]`: its elements are matched with all that is given for the list around it.
-    fn parallel(&mut self, item: Ref<'_>, given: &[Given<'_>], path: &str) -> u32 {
+    fn parallel(&mut self, item: Ref<'_>, given: &Items<'_>, path: &str) -> u32 {
         let mut entries = Vec::new();
-        for (key, value) in item.entries() {
+        for (key, key_place, value) in item.fields() {
             let value = match key {
                 "parallel" if value.is_list() => {
                     self.items(value, given, &format!("{path}.parallel"))
                 }
                 _ => self.tree.copy(value, 0),
             };
-            let key_place = item.key_place(key).unwrap_or_default();
             entries.push(Entry {
                 key: key.into(),
                 key_place,
@@ -269,16 +272,37 @@ impl Merger<'_> {
     }
 }
 
-/// What is given for an item: what has the same identity, or stands at the same position where the item
-/// has none.
-fn alike<'a>(item: Ref<'_>, index: usize, given: &[Given<'a>]) -> Vec<Given<'a>> {
-    match identity(item) {
-        Some(name) => given
-            .iter()
-            .filter(|given| identity(given.value) == Some(name))
-            .copied()
-            .collect(),
-        None => given.get(index).copied().into_iter().collect(),
+/// The items that are given for a list.
+#[derive(Default)]
+struct Items<'a> {
+    all: Vec<Given<'a>>,
+    named: HashMap<&'a str, Vec<Given<'a>>>,
+}
+
+impl<'a> Items<'a> {
+    /// What is given for an item: what has the same identity, or stands at the same position where the
+    /// item has none.
+    fn like(&self, item: Ref<'_>, index: usize) -> &[Given<'a>] {
+        match identity(item) {
+            Some(name) => self.named.get(name).map_or(&[], Vec::as_slice),
+            None => self.all.get(index..=index).unwrap_or(&[]),
+        }
+    }
+}
+
+fn missing_input(
+    base: Ref<'_>,
+    request: &RuntimeInput,
+    variable: Option<&str>,
+    path: &str,
+) -> Diagnostic {
+    let last = path.rsplit('.').next().unwrap_or(path);
+    let name = variable.unwrap_or(last);
+    let message = format!("the runtime input `{name}` has no value");
+    let fault = Diagnostic::at(Code::MissingInput, base, message).path(path);
+    match request.allowed.is_empty() {
+        true => fault,
+        false => fault.expected(format!("one of {}", request.allowed.join(", "))),
     }
 }
 

@@ -231,6 +231,9 @@ impl Checker<'_> {
     }
 
     fn unknown_field(&mut self, value: Ref<'_>, key: &str, object: &'static Object, path: &str) {
+        if self.out.is_full() {
+            return;
+        }
         let place = value.key_place(key).unwrap_or_default();
         if let Some(advice) = ignored(value, key, object) {
             let message = format!(

@@ -14,7 +14,7 @@ impl Resolver<'_> {
         spec: Ref<'_>,
         plan: &mut StagePlan,
         known: &mut Known<'_>,
-        before: &[StagePlan],
+        before: &[Vec<StagePlan>],
     ) {
         let Some(environment) = spec.get("environment") else {
             let other = ["environments", "environmentGroup", "infrastructure"];

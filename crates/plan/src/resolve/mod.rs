@@ -78,6 +78,8 @@ struct Resolver<'a> {
     request: &'a Request<'a>,
     faults: Diagnostics,
     asked: RefCell<Vec<Reference>>,
+    /// Of manifests so far.
+    bytes: usize,
 }
 
 impl<'a> Resolver<'a> {
@@ -86,12 +88,14 @@ impl<'a> Resolver<'a> {
             request,
             faults: Diagnostics::default(),
             asked: RefCell::default(),
+            bytes: 0,
         }
     }
 
     /// Notes a fault at a value.
     fn fault(&mut self, code: Code, value: Ref<'_>, message: impl Into<String>) {
-        self.faults.push(Diagnostic::at(code, value, message));
+        self.faults
+            .push_with(|| Diagnostic::at(code, value, message));
     }
 
     fn unsupported(&mut self, value: Ref<'_>, what: &str, advice: &str) {

@@ -16,7 +16,7 @@ impl Resolver<'_> {
         spec: Ref<'_>,
         plan: &StagePlan,
         known: &mut Known<'_>,
-        before: &[StagePlan],
+        before: &[Vec<StagePlan>],
     ) -> Option<ServicePlan> {
         let Some(service) = spec.get("service") else {
             if spec.get("services").is_none() && spec.get("serviceConfig").is_none() {

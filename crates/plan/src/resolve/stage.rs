@@ -10,6 +10,9 @@ use crate::StagePlan;
 /// Stage types that this version runs.
 const RUNNABLE: &[&str] = &["Custom", "Deployment"];
 
+/// Most bytes of manifests in one plan.
+const MOST_MANIFEST_BYTES: usize = 16 * 1024 * 1024;
+
 impl Resolver<'_> {
     /// The groups of stages: stages of one `parallel` run side by side, everything else alone.
     pub(super) fn groups(
@@ -29,10 +32,9 @@ impl Resolver<'_> {
                 Some(list) => self.parallel_stages(list, &mut stages),
                 None => stages.extend(item.get("stage")),
             }
-            let before: Vec<StagePlan> = groups.iter().flatten().cloned().collect();
             let planned: Vec<_> = stages
                 .into_iter()
-                .filter_map(|stage| self.stage(stage, known, &before, selectors))
+                .filter_map(|stage| self.stage(stage, known, &groups, selectors))
                 .collect();
             if !planned.is_empty() {
                 groups.push(planned);
@@ -57,7 +59,7 @@ impl Resolver<'_> {
         &mut self,
         stage: Ref<'_>,
         known: &mut Known<'_>,
-        before: &[StagePlan],
+        before: &[Vec<StagePlan>],
         selectors: &[String],
     ) -> Option<StagePlan> {
         let identifier = stage.get_text("identifier")?;
@@ -123,7 +125,7 @@ impl Resolver<'_> {
         spec: Ref<'_>,
         plan: &mut StagePlan,
         known: &mut Known<'_>,
-        before: &[StagePlan],
+        before: &[Vec<StagePlan>],
     ) {
         for field in [
             "services",
@@ -157,8 +159,25 @@ impl Resolver<'_> {
             );
         }
         plan.service = self.service(spec, plan, known, before);
+        self.bound(spec, plan);
         known.service.clone_from(&plan.service);
         self.environment(spec, plan, known, before);
+    }
+
+    /// Refuses a plan that repeats large manifests for many stages before it fills the memory.
+    fn bound(&mut self, spec: Ref<'_>, plan: &mut StagePlan) {
+        let manifests = plan.service.iter().flat_map(|service| &service.manifests);
+        self.bytes += manifests
+            .flat_map(|manifest| &manifest.files)
+            .map(|(_, text)| text.len())
+            .sum::<usize>();
+        if self.bytes > MOST_MANIFEST_BYTES {
+            let message = format!(
+                "the manifests of all stages together have more than {MOST_MANIFEST_BYTES} bytes"
+            );
+            self.fault(Code::Limit, spec, message);
+            plan.service = None;
+        }
     }
 
     /// The earlier stage that `useFromStage` names.
@@ -166,7 +185,7 @@ impl Resolver<'_> {
         &mut self,
         from: Ref<'_>,
         plan: &StagePlan,
-        before: &'p [StagePlan],
+        before: &'p [Vec<StagePlan>],
     ) -> Option<&'p StagePlan> {
         let field = from.get("stage")?;
         let name = field.text()?;
@@ -177,6 +196,7 @@ impl Resolver<'_> {
         }
         let found = before
             .iter()
+            .flatten()
             .find(|stage| stage.identifier.as_str() == name);
         if found.is_none() {
             let message = format!("there is no stage `{name}` before this one that can be used");

@@ -441,6 +441,36 @@ fn loops_are_shown() {
 }
 
 #[test]
+fn large_manifests_in_many_stages_are_bounded() {
+    let large: Vec<_> = entities()
+        .iter()
+        .map(|yaml| {
+            yaml.replace(
+                "content: '{}'",
+                &format!("content: '{}'", "x".repeat(1_000_000)),
+            )
+        })
+        .collect();
+    let (head, stage) = PIPELINE.split_at(
+        PIPELINE
+            .find("    - stage:\n        identifier: deploy")
+            .unwrap(),
+    );
+    let stages: String = (0..20)
+        .map(|n| stage.replacen("identifier: deploy", &format!("identifier: deploy{n}"), 1))
+        .collect();
+    let found = faults(plan_with(
+        &format!("{head}{stages}"),
+        &large,
+        "pipeline: {}",
+    ));
+    assert!(
+        found.contains("the manifests of all stages together have more than 16777216 bytes"),
+        "{found}"
+    );
+}
+
+#[test]
 fn a_later_stage_uses_service_and_environment_of_an_earlier_one() {
     let second = "
     - stage:

@@ -1,5 +1,7 @@
 //! Variables.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use slipway_model::{Code, Ref};
 
@@ -11,12 +13,13 @@ impl Resolver<'_> {
     /// that are defined by themselves.
     pub(super) fn variables(&mut self, list: Option<Ref<'_>>, owner: &str) -> Vec<Variable> {
         let mut out: Vec<Variable> = Vec::new();
+        let mut names = HashSet::new();
         let mut places = Vec::new();
         for item in list.into_iter().flat_map(Ref::items) {
             let Some(name) = item.get_text("name") else {
                 continue;
             };
-            if out.iter().any(|known| known.name == name) {
+            if !names.insert(name) {
                 self.fault(
                     Code::Duplicate,
                     item,
