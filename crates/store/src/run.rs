@@ -152,6 +152,27 @@ impl Store {
         Ok(Listing { items, next })
     }
 
+    /// How many runs a scope, or one pipeline in it, has had. Reads the list and none of the runs.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn count_runs(
+        &self,
+        scope: &Scope,
+        pipeline: Option<&EntityId>,
+    ) -> Result<usize, StoreError> {
+        let range = Range::new(Table::Runs, key::runs(scope, pipeline), Keys::All);
+        let (mut count, mut start) = (0, None);
+        loop {
+            let (entries, next) = self.query_page(&range, start, None).await?;
+            count += entries.len();
+            start = next;
+            if start.is_none() {
+                return Ok(count);
+            }
+        }
+    }
+
     /// Notes the plan of a run and the stages that it will have, and that it is running.
     ///
     /// # Errors

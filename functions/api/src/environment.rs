@@ -12,7 +12,7 @@ use crate::auth::Caller;
 use crate::body::Body;
 use crate::entity::{self, Filter, Place};
 use crate::envelope::success;
-use crate::error::ApiResult;
+use crate::error::{ApiError, ApiResult};
 use crate::flat::{self, Flat, Verb};
 use crate::page::Page;
 use crate::query::Query;
@@ -136,6 +136,22 @@ async fn remove(
     query: Query,
     Path(id): Path<String>,
 ) -> ApiResult {
-    entity::delete(&deps, &caller, &place(&caller, &query, &id)?).await?;
+    let place = place(&caller, &query, &id)?;
+    check_empty(&deps, &place).await?;
+    entity::delete(&deps, &caller, &place).await?;
     Ok(success(Value::Bool(true)))
+}
+
+/// Infrastructures go before their environment: nobody could reach them after it.
+async fn check_empty(deps: &Deps, place: &Place) -> ApiResult<()> {
+    let (first, all) = (Page { index: 0, size: 1 }, Filter::default());
+    let kind = Kind::Infrastructure;
+    let (_, count) = entity::list(deps, &place.scope, kind, Some(&place.id), &all, first).await?;
+    match count {
+        0 => Ok(()),
+        _ => Err(ApiError::invalid(format!(
+            "Environment [{}] still has {count} infrastructure definitions: delete them first",
+            place.id
+        ))),
+    }
 }

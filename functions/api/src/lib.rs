@@ -51,7 +51,6 @@ use axum::routing::{get, post};
 use slipway_clock::Clock;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::runs::Runs;
-use slipway_steps::secrets::SecretSource;
 use slipway_store::{SecretStore, Store};
 use tower::Layer as _;
 
@@ -70,26 +69,18 @@ pub struct Deps {
     store: Store,
     clock: Clock,
     secret_values: SecretStore,
-    secrets: Arc<dyn SecretSource>,
     stream_limit: Duration,
     guesses: Arc<auth::Guesses>,
 }
 
 impl Deps {
-    /// `secret_values` is where values of secrets are written, `secrets` where delegates' tasks get them
-    /// from. A log stream ends after `stream_limit`; its client then comes again.
-    pub fn new(
-        runs: Runs,
-        secret_values: SecretStore,
-        secrets: Arc<dyn SecretSource>,
-        stream_limit: Duration,
-    ) -> Self {
+    /// `secret_values` holds the values of secrets. A log stream ends after `stream_limit`; its client then comes again.
+    pub fn new(runs: Runs, secret_values: SecretStore, stream_limit: Duration) -> Self {
         Self {
             store: runs.store.clone(),
             clock: runs.clock.clone(),
             runs,
             secret_values,
-            secrets,
             stream_limit,
             guesses: Arc::default(),
         }

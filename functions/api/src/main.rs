@@ -1,6 +1,5 @@
 //! Wires the API to API Gateway and AWS.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -33,6 +32,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     };
     let values = aws_sdk_secretsmanager::Client::new(&config);
     let values = SecretStore::new(values, variable("SLIPWAY_SECRET_PREFIX")?);
-    let source = Arc::new(values.clone());
-    lambda_http::run(router(Deps::new(runs, values, source, STREAM_LIMIT))).await
+    lambda_http::run(router(Deps::new(runs, values, STREAM_LIMIT))).await
 }

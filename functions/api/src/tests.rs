@@ -10,7 +10,6 @@ mod logs;
 mod pipelines;
 mod secrets;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -110,7 +109,6 @@ impl Api {
         bootstrap(&store, &clock, &account)
             .await
             .expect("a prepared store");
-        let secrets = embedded.secrets();
         let runs = Runs {
             store: store.clone(),
             workflows: workflows(),
@@ -119,7 +117,7 @@ impl Api {
                 .to_owned(),
         };
         let limit = Duration::from_secs(60);
-        let deps = Deps::new(runs, secrets.clone(), Arc::new(secrets), limit);
+        let deps = Deps::new(runs, embedded.secrets(), limit);
         let router = router(deps);
         let mut api = Self {
             router,

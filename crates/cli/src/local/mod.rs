@@ -254,7 +254,6 @@ impl Parts {
         let deps = slipway_fn_api::Deps::new(
             self.runs.clone(),
             self.embedded.secrets(),
-            self.services.secrets.clone(),
             STREAM_LIMIT,
         );
         Services {

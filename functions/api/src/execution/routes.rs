@@ -70,6 +70,11 @@ impl Filter {
         })
     }
 
+    /// Whether it leaves out any run of its scope and pipeline.
+    fn narrows(&self) -> bool {
+        !self.statuses.is_empty() || self.search.is_some() || self.mine.is_some()
+    }
+
     fn keeps(&self, run: &RunRecord) -> bool {
         let status = format!("{:?}", run.status);
         let found = |text: &String| {
@@ -98,7 +103,7 @@ async fn list(
     let (mut content, mut total, mut seen, mut after) = (Vec::new(), 0, 0, None);
     loop {
         let part = StorePage {
-            limit: STORE_PAGE,
+            limit: STORE_PAGE.min(page.start() + page.size),
             after,
         };
         let listing = deps
@@ -114,6 +119,14 @@ async fn list(
         }
         after = listing.next;
         if after.is_none() || seen >= MOST_LISTED {
+            return Ok(success(page.render(content, total)));
+        }
+        if content.len() == page.size && !filter.narrows() {
+            // What follows need only be counted, and that costs no look at each run.
+            let total = deps
+                .store
+                .count_runs(&scope, filter.pipeline.as_ref())
+                .await?;
             return Ok(success(page.render(content, total)));
         }
     }

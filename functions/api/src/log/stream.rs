@@ -89,7 +89,8 @@ async fn next(mut cursor: Cursor) -> (Bytes, Cursor) {
             return (Bytes::from(bytes), cursor);
         }
         // A unit that never began is never closed; the end of its run ends it.
-        let over = cursor.quiet % RUN_LOOKS == 0 && run_is_over(&cursor.deps, &section.run).await;
+        let over =
+            cursor.quiet.is_multiple_of(RUN_LOOKS) && run_is_over(&cursor.deps, &section.run).await;
         if closed || over {
             continue;
         }
@@ -101,7 +102,7 @@ async fn next(mut cursor: Cursor) -> (Bytes, Cursor) {
         }
         cursor.deps.clock.sleep(POLL).await;
         cursor.quiet += 1;
-        if cursor.quiet % QUIET_LOOKS == 0 {
+        if cursor.quiet.is_multiple_of(QUIET_LOOKS) {
             return (Bytes::from_static(b": waiting\n\n"), cursor);
         }
     }

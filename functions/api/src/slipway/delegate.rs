@@ -134,7 +134,7 @@ async fn claim(
             StoreError::Conflict { .. } | StoreError::AlreadyExists { .. } => taken(&id),
             other => other.into(),
         })?;
-    let secrets = secrets(&deps, &run, &task.payload).await?;
+    let secrets = secrets(&deps, &task, &run).await?;
     tracing::info!(
         target: "slipway::audit",
         principal = %caller.principal,
@@ -161,23 +161,41 @@ fn taken(id: &str) -> ApiError {
     ApiError::new(ErrorName::Conflict, message)
 }
 
-/// The values of the secrets that a payload refers to, each once.
-async fn secrets(deps: &Deps, run: &RunRecord, payload: &Value) -> ApiResult<Vec<SecretValue>> {
+/// The values of the secrets that a payload refers to, each once. A secret that does not exist ends the
+/// task: no delegate could do it, and the step tells its user why.
+async fn secrets(
+    deps: &Deps,
+    task: &DelegateTaskRecord,
+    run: &RunRecord,
+) -> ApiResult<Vec<SecretValue>> {
     let mut references = BTreeSet::new();
-    collect(payload, &mut references);
+    collect(&task.payload, &mut references);
     let mut values = Vec::with_capacity(references.len());
     for reference in references {
-        let value = deps
-            .secrets
-            .value(&run.scope, reference.as_str())
-            .await
-            .map_err(|failure| ApiError::new(ErrorName::PlanRefused, failure.message))?;
+        let (scope, id) = run.scope.resolve(reference.as_str());
+        let value = match deps.secret_values.get(&scope, &id).await {
+            Ok(value) => value,
+            Err(StoreError::NotFound { .. }) => return Err(give_up(deps, task, &reference).await?),
+            Err(error) => return Err(error.into()),
+        };
         values.push(SecretValue {
             placeholder: SecretText::secret(reference).encode(),
             value: value.expose_secret().to_owned(),
         });
     }
     Ok(values)
+}
+
+async fn give_up(
+    deps: &Deps,
+    task: &DelegateTaskRecord,
+    reference: &SecretRef,
+) -> ApiResult<ApiError> {
+    let reference = reference.as_str();
+    let message = format!("The secret {reference} does not exist: create it and run again.");
+    let outcome = json!({"status": "FAILURE", "message": message});
+    deps.store.finish_delegate_task(&task.id, &outcome).await?;
+    Ok(ApiError::new(ErrorName::Conflict, message))
 }
 
 fn collect(value: &Value, into: &mut BTreeSet<SecretRef>) {

@@ -195,3 +195,29 @@ async fn a_task_of_another_account_does_not_exist() {
     assert_eq!(refused.refusal().0, 404);
     assert!(!refused.text.contains("s3cret"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_does_not_exist_fails_the_step_and_says_so() {
+    let api = Api::new().await;
+    let delegate = task(&api, &[]).await;
+    let run = delegate.task.split('.').next().expect("a run");
+    let record = api.store.get_run(&RunId::new(run)).await.expect("the run");
+    let id = EntityId::new("token");
+    api._embedded
+        .secrets()
+        .delete(&record.scope, &id)
+        .await
+        .expect("no secret");
+    let (status, _, message) = delegate.claim("one").await.refusal();
+    assert!(status == 409 && message.contains("token"), "{message}");
+    let stored = api
+        .store
+        .get_delegate_task(&delegate.task)
+        .await
+        .expect("the task");
+    let result = stored.result.expect("a result");
+    assert_eq!(
+        (result["status"].as_str(), result["message"].as_str()),
+        (Some("FAILURE"), Some(&*message))
+    );
+}

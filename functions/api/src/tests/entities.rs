@@ -280,6 +280,10 @@ async fn environments_and_their_infrastructures() {
             .0,
         404
     );
+    let held = api
+        .delete(&format!("/ng/api/environmentsV2/prod?{SCOPE}"))
+        .await;
+    assert_eq!(held.refusal().0, 400);
     let gone = api
         .delete(&format!(
             "/ng/api/infrastructures/main?{SCOPE}&environmentIdentifier=prod"

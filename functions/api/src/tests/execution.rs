@@ -294,6 +294,20 @@ async fn runs_are_listed_newest_first_and_filtered() {
         all["content"][0]["executionTriggerInfo"]["triggeredBy"]["extraInfo"]["email"],
         "jo@example.com"
     );
+    let first_page = api
+        .post(&format!("{path}&page=0&size=1"), &body)
+        .await
+        .data();
+    let counts = (
+        first_page["totalElements"].as_u64(),
+        first_page["pageItemCount"].as_u64(),
+    );
+    assert_eq!(counts, (Some(2), Some(1)));
+    let last_page = api
+        .post(&format!("{path}&page=1&size=1"), &body)
+        .await
+        .data();
+    assert_eq!(last_page["content"][0]["planExecutionId"], first);
     let good = api
         .post(&format!("{path}&status=Success&status=IgnoreFailed"), &body)
         .await
