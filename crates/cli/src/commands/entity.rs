@@ -163,10 +163,10 @@ pub fn segment(id: &str) -> String {
         .collect()
 }
 
-fn environment<'a>(
+fn environment(
     kind: Kind,
-    environment: Option<&'a str>,
-) -> Result<Vec<(&'static str, &'a str)>, CliError> {
+    environment: Option<&str>,
+) -> Result<Vec<(&'static str, &str)>, CliError> {
     match (kind, environment) {
         (Kind::Infrastructure, None) => Err(CliError::Usage(
             "infrastructures belong to an environment: give --environment".to_owned(),
