@@ -85,9 +85,7 @@ fn machines_may_do_what_their_states_do_and_nothing_else() {
             let arguments = &state["Arguments"];
             match arguments["FunctionName"].as_str() {
                 None => {}
-                Some("${PipelineFunctionArn}") => {
-                    drop(invoked.insert("PipelineFunction".to_owned()))
-                }
+                Some("${PipelineFunctionArn}") => invoked.extend(["PipelineFunction".to_owned()]),
                 // The function is chosen when the stage begins, from what PipelineFunction is given.
                 Some(_) => invoked.extend(lane_functions(&app)),
             }
