@@ -24,7 +24,7 @@ const SERVICE_ERRORS: &[&str] = &[
     "StepFunctions.ThrottlingException",
 ];
 
-const STATES_ERRORS: &[&str] = &["States.ALL", "States.Timeout"];
+const STATES_ERRORS: &[&str] = &["States.ALL", "States.HeartbeatTimeout", "States.Timeout"];
 
 fn text(machine: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))

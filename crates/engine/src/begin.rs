@@ -211,19 +211,27 @@ async fn take_infrastructure(
         .await;
     let hold = hold.doing(|| format!("take the infrastructure {key} for stage {stage}"))?;
     match hold {
-        Turn::Held => {
-            if of_run.summary().status == Status::ResourceWaiting {
-                let node = stage_node(stage);
-                let taken = runs.store.take_wait(run, &node, attempt, RESOURCE).await;
-                taken.doing(|| format!("end the wait of stage {stage} for {key}"))?;
-            }
-            Ok(())
-        }
+        Turn::Held => forget_wait(runs, of_run, attempt).await,
         Turn::Waiting(position) => Err(RunError::refused(
             ErrorName::InfrastructureBusy,
             format!("stage {stage} is number {position} in the line for {key}"),
         )),
     }
+}
+
+/// Removes the wait for the infrastructure, if there is one.
+async fn forget_wait(runs: &Runs, of_run: &StageOfRun, attempt: u32) -> Result<(), RunError> {
+    if of_run.summary().status != Status::ResourceWaiting {
+        return Ok(());
+    }
+    let (run, stage) = (&of_run.run.id, &of_run.stage().id);
+    let taken = runs
+        .store
+        .take_wait(run, &stage_node(stage), attempt, RESOURCE)
+        .await;
+    taken
+        .doing(|| format!("end the wait of stage {stage}"))
+        .map(drop)
 }
 
 /// Puts a stage into the line for its infrastructure, to be woken by `token`. If it is its turn by now,
@@ -275,6 +283,7 @@ pub(crate) async fn release_infrastructure(
     let Some(key) = infrastructure_key(&of_run.plan, of_run.stage()) else {
         return Ok(());
     };
+    forget_wait(runs, of_run, attempt).await?;
     let holder = holder(&of_run.run.id, &of_run.stage().id, attempt);
     let next = runs.store.release(&key, &holder).await;
     let next = next.doing(|| format!("give back the infrastructure {key}"))?;

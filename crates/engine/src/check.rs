@@ -89,3 +89,38 @@ fn check_strategies(place: &str, strategies: &[FailureStrategy], faults: &mut Ve
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::check;
+    use crate::fixture::{With, group, on, plan, stage, step};
+
+    #[test]
+    fn what_cannot_be_decided_yet_is_refused_with_its_place() {
+        let retry = |spec| on("AllErrors", "Retry", spec);
+        let steps = vec![
+            step("fine").strategy(retry(json!({"retryCount": "2", "retryIntervals": ["1m 30s"]}))),
+            step("none").strategy(retry(json!({"retryCount": 0}))),
+            step("odd").strategy(retry(json!({"retryCount": 1, "retryIntervals": ["soon"]}))),
+            step("again").strategy(retry(json!({
+                "retryCount": 1, "onRetryFailure": {"action": {"type": "Retry", "spec": {"retryCount": 1}}},
+            }))),
+            group("g", vec![step("typo").strategy(on("Timeouts", "Ignore", json!(null)))])
+                .strategy(on("Timeout", "ManualIntervention", json!({"timeout": "1d"}))),
+        ];
+        let faults = check(&plan(vec![vec![stage("deploy", steps)]]));
+        let told: Vec<String> = faults
+            .iter()
+            .map(|f| format!("{}: {}", f.place, f.message))
+            .collect();
+        insta::assert_snapshot!(told.join("\n"), @r"
+        none.failureStrategies[0].onFailure.action: `retryCount` must be a number from 1 to 100
+        odd.failureStrategies[0].onFailure.action: `retryIntervals` must be durations such as 10s or 1m 30s
+        again.failureStrategies[0].onFailure.action: `onRetryFailure` cannot be Retry again
+        g.failureStrategies[0].onFailure.action: the failure strategy action `ManualIntervention` comes with a later version; use StageRollback, Ignore, MarkAsSuccess, MarkAsFailure, Abort or Retry
+        typo.failureStrategies[0].onFailure.errors: `Timeouts` is not an error type of a failure strategy
+        ");
+    }
+}

@@ -46,7 +46,8 @@ pub async fn end_stage(
         Status::Running => decide(runs, of_run, nodes, rolled_back)?,
         _ => never_began(of_run),
     };
-    close_open_nodes(runs, nodes, ending.status).await?;
+    let own = nodes.values().filter(|node| node.stage == summary.id);
+    close_open_nodes(runs, own, ending.status).await?;
     let ended = StageSummary {
         status: ending.status,
         started_ms: summary.started_ms.or(Some(runs.clock.now_ms())),
@@ -102,7 +103,7 @@ fn never_began(of_run: &StageOfRun) -> Ending {
 /// Ends the records of nodes whose lane was lost, so that nothing looks as if it still ran.
 async fn close_open_nodes(
     runs: &Runs,
-    nodes: &BTreeMap<NodeId, NodeRecord>,
+    nodes: impl Iterator<Item = &NodeRecord>,
     status: Status,
 ) -> Result<(), RunError> {
     let status = if status == Status::Aborted {
@@ -110,7 +111,7 @@ async fn close_open_nodes(
     } else {
         Status::Errored
     };
-    for node in nodes.values().filter(|node| !node.status.is_final()) {
+    for node in nodes.filter(|node| !node.status.is_final()) {
         let end = NodeEnd {
             run: node.run.clone(),
             node: node.id.clone(),

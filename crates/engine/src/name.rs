@@ -123,3 +123,48 @@ impl Lane {
         Some(Self { stage, walk })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lane_ids_are_read_as_they_are_written() {
+        let stage = StageId::new("deploy");
+        let parallel = NodeId::new("stages.deploy.spec.execution.parallel0");
+        for lane in [
+            Lane::steps(&stage),
+            Lane::rollback(&stage),
+            Lane::branch(&stage, &parallel, 3),
+        ] {
+            assert_eq!(Lane::parse(lane.id().as_str()), Some(lane));
+        }
+        for bad in [
+            "",
+            "deploy",
+            "deploy/else",
+            "deploy/branch/p",
+            "deploy/branch/p/x",
+            "a/steps/b",
+        ] {
+            assert_eq!(Lane::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut_and_stay_different() {
+        let (run, stage) = (RunId::new("r".repeat(36)), StageId::new("s".repeat(128)));
+        let names: Vec<String> = [Lane::steps(&stage), Lane::rollback(&stage)]
+            .iter()
+            .map(|lane| lane_execution(&run, lane, 0))
+            .collect();
+        assert_eq!([names[0].len(), names[1].len()], [80, 80]);
+        assert_ne!(names[0], names[1]);
+        assert_eq!(
+            stage_execution(&run, &StageId::new("a"), 0),
+            format!("{run}-a-0")
+        );
+        let odd = stage_execution(&run, &StageId::new("a b:c"), 0);
+        assert!(odd.starts_with(&format!("{run}-a_b_c-0-")), "{odd}");
+    }
+}

@@ -240,3 +240,7 @@ pub(crate) fn each_step<'p>(nodes: &'p [Node], visit: &mut impl FnMut(&'p slipwa
         }
     }
 }
+
+#[cfg(test)]
+#[path = "stage_tests.rs"]
+mod tests;

@@ -52,6 +52,3 @@ pub fn find(step_type: &str) -> Option<&'static dyn Step> {
     let everywhere = slipway_steps::registry::deployment_types(step_type).is_empty();
     everywhere.then(|| slipway_steps::find(step_type)).flatten()
 }
-
-#[cfg(test)]
-mod tests;

@@ -49,7 +49,9 @@ impl Walk<'_> {
         step: &StepPlan,
         attempt: u32,
     ) -> Result<Option<Directive>, HandlerError> {
-        if let Some((_, failure)) = self.unusable.take_if(|(id, _)| *id == step.id) {
+        if self.record(step)?.spec.is_null()
+            && let Err(failure) = self.resolve(step)
+        {
             return self.fail(lane, step, failure, Status::Failed, None).await;
         }
         let Some(implementation) = (self.deps.find)(&step.step_type) else {
@@ -72,7 +74,8 @@ impl Walk<'_> {
             }
             Ok(Progress::Again(after)) => {
                 self.keep(step, trace).await?;
-                Ok(self.wait(after).await)
+                let left = time_left(self.record(step)?, step, self.now_ms());
+                Ok(self.wait(after.min(left)).await)
             }
             Ok(Progress::Delegate(work)) => {
                 self.keep(step, trace).await?;

@@ -46,8 +46,6 @@ pub(crate) struct Walk<'d> {
     pub(crate) facts: slipway_engine::lane::Facts,
     /// What has happened and is not written yet: it goes out together with the start of the next step.
     unwritten: Unwritten,
-    /// A step that has begun and cannot run, because its spec has no value.
-    pub(crate) unusable: Option<(NodeId, Failure)>,
     began: Timestamp,
     abort_read: Timestamp,
     conflicts: u32,
@@ -68,7 +66,6 @@ impl<'d> Walk<'d> {
             history: Vec::new(),
             facts: slipway_engine::lane::Facts::default(),
             unwritten: Unwritten::default(),
-            unusable: None,
             began: now,
             abort_read: now,
             conflicts: 0,
@@ -187,19 +184,10 @@ impl<'d> Walk<'d> {
             let record = self.writer().begins(node, attempt, Value::Null);
             return self.begin(record).await;
         };
-        let spec = self.resolve(step);
-        let resolved = spec.as_ref().ok().cloned().unwrap_or_default();
-        let record = self.writer().begins(node, attempt, resolved);
-        self.begin(record).await?;
-        if let Err(failure) = spec
-            && self
-                .nodes
-                .get(&step.id)
-                .is_some_and(|node| !node.status.is_final())
-        {
-            self.unusable = Some((step.id.clone(), failure));
-        }
-        Ok(None)
+        // Without a value the step fails at its first turn, where the reason is found again.
+        let spec = self.resolve(step).unwrap_or_default();
+        let record = self.writer().begins(node, attempt, spec);
+        self.begin(record).await
     }
 
     /// Notes that a node has begun. A step's start is written at once, with all that happened before;
@@ -242,7 +230,6 @@ impl<'d> Walk<'d> {
                 | StoreError::NotFound { .. },
             ) if self.conflicts < MOST_CONFLICTS => {
                 self.conflicts += 1;
-                self.unusable = None;
                 self.read_nodes().await
             }
             Err(source) => Err(RunError::Store {

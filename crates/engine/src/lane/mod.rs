@@ -4,13 +4,15 @@
 //! remembered, so a lane that is asked again after a crash answers the same. Pure.
 
 mod facts;
+mod moves;
 mod plan;
 mod walk;
 
 pub use facts::{Facts, NodeFact, worst};
+pub use moves::{Halt, Move, Opening, StopReason};
 pub(crate) use plan::children;
 pub use plan::{LanePlan, node_id};
-pub use walk::{Halt, Move, Opening, StopReason, next, steps_verdict};
+pub use walk::{next, steps_verdict};
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,359 @@
+//! Whole runs through the real machines and functions: what is recorded, and which way they take.
+
+mod world;
+
+use std::time::Duration;
+
+use slipway_engine::abort::abort_run;
+use slipway_model::id::PrincipalId;
+use slipway_model::status::Status;
+use world::World;
+
+/// A pipeline of stages; each is `(identifier, lines)` with the lines of `stage` below `type`.
+fn pipeline(stages: &[String]) -> String {
+    format!(
+        "pipeline:\n  name: release\n  identifier: release\n  orgIdentifier: default\n  \
+         projectIdentifier: shop\n  stages:\n{}",
+        stages.concat()
+    )
+}
+
+fn stage(id: &str, steps: &str, rollback: &str, more: &str) -> String {
+    let indent = |text: &str, by: usize| {
+        let pad = " ".repeat(by);
+        text.lines()
+            .map(|line| format!("{pad}{line}\n"))
+            .collect::<String>()
+    };
+    let rollback = match rollback {
+        "" => String::new(),
+        steps => format!("            rollbackSteps:\n{}", indent(steps, 14)),
+    };
+    format!(
+        "    - stage:\n        name: {id}\n        identifier: {id}\n        type: Custom\n        \
+         spec:\n          execution:\n            steps:\n{}{rollback}{}",
+        indent(steps, 14),
+        indent(more, 8),
+    )
+}
+
+fn script(id: &str, script: &str, more: &str) -> String {
+    let more: String = more.lines().map(|line| format!("    {line}\n")).collect();
+    format!(
+        "- step:\n    name: {id}\n    identifier: {id}\n    type: ShellScript\n    timeout: 10m\n{more}    \
+         spec:\n      shell: Bash\n      onDelegate: true\n      source:\n        type: Inline\n        \
+         spec:\n          script: {script}\n"
+    )
+}
+
+fn wait(id: &str, time: &str) -> String {
+    format!(
+        "- step:\n    name: {id}\n    identifier: {id}\n    type: Wait\n    timeout: 1d\n    spec:\n      \
+         duration: {time}\n"
+    )
+}
+
+fn beside(branches: &[String]) -> String {
+    let indent = |text: &String| {
+        text.lines()
+            .map(|l| format!("    {l}\n"))
+            .collect::<String>()
+    };
+    format!(
+        "- parallel:\n{}",
+        branches.iter().map(indent).collect::<String>()
+    )
+}
+
+fn group(id: &str, steps: &[String]) -> String {
+    let indent = |text: &String| {
+        text.lines()
+            .map(|l| format!("      {l}\n"))
+            .collect::<String>()
+    };
+    let steps = steps.iter().map(indent).collect::<String>();
+    format!("- stepGroup:\n    name: {id}\n    identifier: {id}\n    steps:\n{steps}")
+}
+
+const ROLL_BACK: &str = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        \
+                         type: StageRollback\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_run_goes_through_groups_branches_waits_and_conditions() {
+    let world = World::new().await;
+    let reads = "when:\n  stageStatus: Success\n  condition: <+execution.steps.tag.output.outputVariables.TAG> \
+                 == \"v2\"\n";
+    let never = "when:\n  stageStatus: Failure\n";
+    let tag = script("tag", "TAG=v2", "")
+        + "      outputVariables:\n        - name: TAG\n          type: String\n          value: TAG\n";
+    let steps = tag
+        + &group("g", &[script("a", "ok", reads), wait("pause", "3m")])
+        + &beside(&[script("b", "ok", ""), group("h", &[script("c", "ok", "")])])
+        + &script("d", "ok", never);
+    world
+        .apply(&pipeline(&[
+            stage("build", &steps, "", ""),
+            stage("after", &wait("rest", "30s"), "", ""),
+        ]))
+        .await;
+
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+
+    insta::assert_snapshot!(world.story(&run).await, @r#"
+    run Success
+    build Success
+    after Success
+    after.steps.rest #0 Success
+    build.steps.b #0 Success
+    build.steps.d #0 Skipped
+    build.steps.g #0 Success
+    build.steps.g.steps.a #0 Success
+    build.steps.g.steps.pause #0 Success
+    build.steps.h #0 Success
+    build.steps.h.steps.c #0 Success
+    build.steps.tag #0 Success
+    build.steps[2] #0 Success
+    "#);
+    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Stage Stage Finish Succeeded");
+    insta::assert_snapshot!(world.path("stage", &format!("{}-build-0", run.id)).await, @"Begin Steps");
+    insta::assert_snapshot!(world.path("lane", &format!("{}-build-0-steps", run.id)).await, @"Advance Route AwaitDelegate Advance Route AwaitDelegate Advance Route Sleep Advance Route Sleep Advance Route Sleep Advance Route Fork Branch Branch Advance Route Done");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_that_fails_rolls_back_and_later_ones_do_not_run() {
+    let world = World::new().await;
+    let steps = script("a", "ok", "") + &script("b", "fail", "") + &script("c", "ok", "");
+    let stages = [
+        stage("deploy", &steps, &script("undo", "ok", ""), ROLL_BACK),
+        stage("next", &script("d", "ok", ""), "", ""),
+        stage(
+            "always",
+            &script("e", "ok", ""),
+            "",
+            "when:\n  pipelineStatus: All\n",
+        ),
+    ];
+    world.apply(&pipeline(&stages)).await;
+
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+
+    insta::assert_snapshot!(world.story(&run).await, @r#"
+    run Failed: Step b: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The stage was rolled back cleanly.
+    deploy Failed: Step b: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The stage was rolled back cleanly.
+    next Skipped
+    always Success
+    always.steps.e #0 Success
+    deploy.rollbackSteps.undo #0 Success
+    deploy.steps.a #0 Success
+    deploy.steps.b #0 Failed
+    "#);
+    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Stage Stage Stage Finish Failed");
+    insta::assert_snapshot!(world.path("stage", &format!("{}-deploy-0", run.id)).await, @"Begin Steps End RollBack End");
+    insta::assert_snapshot!(world.path("stage", &format!("{}-next-0", run.id)).await, @"Begin Skipped");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abort_during_a_wait_ends_the_run_and_rolls_nothing_back() {
+    let world = World::new().await;
+    let steps = script("a", "ok", "") + &wait("pause", "3h") + &script("b", "ok", "");
+    let stages = [
+        stage("deploy", &steps, &script("undo", "ok", ""), ROLL_BACK),
+        stage("next", &script("d", "ok", ""), "", ""),
+    ];
+    world.apply(&pipeline(&stages)).await;
+    let run = world.start("release").await;
+    world.runs.clock.sleep(Duration::from_secs(600)).await;
+
+    abort_run(&world.runs, &run, &PrincipalId::new("kim"))
+        .await
+        .expect("it runs");
+    let run = world.finish(&run).await;
+
+    insta::assert_snapshot!(world.story(&run).await, @r#"
+    run Aborted: Step pause: It was stopped: the run was aborted by kim.
+    deploy Aborted: Step pause: It was stopped: the run was aborted by kim.
+    next Aborted: Stage next: the run was aborted before it began.
+    deploy.steps.a #0 Success
+    deploy.steps.pause #0 Aborted
+    "#);
+    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Stage Stage Finish Aborted");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_timeouts_and_lost_delegates_are_told_apart() {
+    let world = World::new().await;
+    let retry = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        type: Retry\n        \
+                 spec:\n          retryCount: 2\n          retryIntervals: [10s]\n          onRetryFailure:\n            \
+                 action:\n              type: Ignore\n";
+    let steps = script("a", "fail until 2", retry)
+        + &script("b", "fail", retry)
+        + &script("c", "vanish", "");
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+        .await;
+
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+
+    insta::assert_snapshot!(world.story(&run).await, @r#"
+    run Failed: Step c: Delegate d1 took the work and fell silent; whether the work went on is unknown.
+    deploy Failed: Step c: Delegate d1 took the work and fell silent; whether the work went on is unknown.
+    deploy.steps.a #0 Failed
+    deploy.steps.a #1 Failed
+    deploy.steps.a #2 Success
+    deploy.steps.b #0 Failed
+    deploy.steps.b #1 Failed
+    deploy.steps.b #2 IgnoreFailed
+    deploy.steps.c #0 Failed
+    "#);
+    world.assert_clean(&run.id).await;
+}
+
+/// A service, an environment and an infrastructure, to deploy to.
+const TARGET: &str = "service:
+  name: shop
+  identifier: shop
+  orgIdentifier: default
+  projectIdentifier: shop
+  serviceDefinition:
+    type: ECS
+    spec: {}
+---
+environment:
+  name: prod
+  identifier: prod
+  orgIdentifier: default
+  projectIdentifier: shop
+  type: Production
+---
+infrastructureDefinition:
+  name: cluster
+  identifier: cluster
+  orgIdentifier: default
+  projectIdentifier: shop
+  environmentRef: prod
+  deploymentType: ECS
+  type: ECS
+  spec:
+    connectorRef: aws
+    region: us-east-1
+    cluster: main
+  allowSimultaneousDeployments: false
+---
+connector:
+  name: aws
+  identifier: aws
+  orgIdentifier: default
+  projectIdentifier: shop
+  type: Aws
+  spec:
+    credential:
+      type: InheritFromDelegate
+";
+
+fn deployment(steps: &str) -> String {
+    let target = "          deploymentType: ECS\n          service:\n            serviceRef: shop\n          \
+                  environment:\n            environmentRef: prod\n            deployToAll: false\n            \
+                  infrastructureDefinitions:\n              - identifier: cluster\n";
+    let stage = stage("deploy", steps, &script("undo", "ok", ""), ROLL_BACK);
+    let stage = stage.replace("type: Custom\n", "type: Deployment\n");
+    stage.replacen("        spec:\n", &format!("        spec:\n{target}"), 1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn stages_that_deploy_the_same_to_the_same_take_turns() {
+    let world = World::new().await;
+    world.apply(TARGET).await;
+    world
+        .apply(&pipeline(&[deployment(&wait("pause", "20m"))]))
+        .await;
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        runs.push(world.start("release").await);
+        world.runs.clock.sleep(Duration::from_secs(60)).await;
+    }
+    // The second gives up its place in the line.
+    abort_run(&world.runs, &runs[1], &PrincipalId::new("kim"))
+        .await
+        .expect("it runs");
+
+    let mut ends = Vec::new();
+    for run in &runs {
+        let run = world.finish(run).await;
+        let stage = &run.stages[0];
+        ends.push((
+            run.status,
+            stage.started_ms.expect("begun"),
+            stage.ended_ms.expect("ended"),
+        ));
+        let path = world.path("stage", &format!("{}-deploy-0", run.id)).await;
+        assert!(path.starts_with("Begin") && path.len() < 1_000, "{path}");
+    }
+
+    let statuses: Vec<Status> = ends.iter().map(|(status, ..)| *status).collect();
+    assert_eq!(
+        statuses,
+        [Status::Success, Status::Aborted, Status::Success]
+    );
+    assert!(
+        ends[2].1 >= ends[0].2,
+        "the third begins when the first has ended: {ends:?}"
+    );
+    assert!(ends[2].1 <= ends[0].2 + 1_000, "and at once: {ends:?}");
+    for run in &runs {
+        world.assert_clean(run).await;
+    }
+}
+
+/// What a run must come to however often its functions die.
+const CRASHING: &str = "\
+run Failed: Step e: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The stage was rolled back cleanly.
+deploy Failed: Step e: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The stage was rolled back cleanly.
+deploy.rollbackSteps.undo #0 Success
+deploy.steps.a #0 Success
+deploy.steps.c #0 Success
+deploy.steps.d #0 Success
+deploy.steps.e #0 Failed
+deploy.steps.g #0 Success
+deploy.steps.g.steps.b #0 Success
+deploy.steps.g.steps.pause #0 Success
+deploy.steps[2] #0 Success";
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_request_to_the_store_changes_nothing() {
+    let reads = "when:\n  stageStatus: Success\n  condition: <+execution.steps.a.status> == \"SUCCEEDED\"\n";
+    let steps = script("a", "ok", "")
+        + &group("g", &[script("b", "ok", reads), wait("pause", "90s")])
+        + &beside(&[script("c", "ok", ""), wait("d", "10s")])
+        + &script("e", "fail", "");
+    let yaml = pipeline(&[deployment(&steps)]);
+    let mut crashes = 0;
+    for request in 1.. {
+        let mut done = true;
+        for after in [false, true] {
+            let world = World::new().await;
+            world.apply(TARGET).await;
+            world.apply(&yaml).await;
+            world.crash.arm(request, after);
+            let run = world.start("release").await;
+            let run = world.finish(&run).await;
+            if world.crash.is_armed() {
+                continue;
+            }
+            done = false;
+            crashes += 1;
+            let story = world.story(&run).await;
+            assert_eq!(story, CRASHING, "crash at request {request}, done: {after}");
+            world.assert_clean(&run.id).await;
+        }
+        if done {
+            break;
+        }
+    }
+    assert!(crashes > 50, "only {crashes} crashes");
+}
