@@ -172,7 +172,6 @@ struct Parts {
     engine: Engine,
     states: aws_sdk_sfn::Client,
     runs: Runs,
-    services: StepServices,
     functions: Arc<Functions>,
 }
 
@@ -218,7 +217,6 @@ impl Parts {
             engine,
             states,
             runs,
-            services,
             functions,
         })
     }
@@ -251,11 +249,8 @@ impl Parts {
     }
 
     fn services(&self) -> Services {
-        let deps = slipway_fn_api::Deps::new(
-            self.runs.clone(),
-            self.embedded.secrets(),
-            STREAM_LIMIT,
-        );
+        let secrets = self.embedded.secrets();
+        let deps = slipway_fn_api::Deps::new(self.runs.clone(), secrets, STREAM_LIMIT);
         Services {
             api: slipway_fn_api::router(deps),
             states: self.engine.router(),
