@@ -2,6 +2,7 @@
 
 mod corpus;
 mod language;
+mod manifests;
 
 use std::path::PathBuf;
 

@@ -35,8 +35,8 @@ fn trials(step_type: &str) -> Vec<Trial> {
 }
 
 /// A brisk world, so that most calls are changes and not looks, in which version 2 is about to be deployed: as the first deployment, or after version 1.
-async fn world(trial: &Trial) -> World {
-    let mut world = World::with_pace(Pace::brisk()).await;
+async fn world(store: &World, trial: &Trial) -> World {
+    let mut world = store.beside(Pace::brisk()).await;
     if !trial.first {
         world.manifests.push(manifest(
             "EcsScalableTargetDefinition",
@@ -79,11 +79,12 @@ async fn outcome(world: &World) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_step_that_dies_after_any_call_does_its_work_once() {
+    let store = World::new().await;
     for (step_type, _) in STEPS {
         for trial in trials(step_type) {
             let undone = *step_type == "EcsRollingRollback";
             let expected = {
-                let world = world(&trial).await;
+                let world = world(&store, &trial).await;
                 if undone {
                     world.run("EcsRollingDeploy", json!({})).await.done();
                 }
@@ -94,7 +95,7 @@ async fn a_step_that_dies_after_any_call_does_its_work_once() {
             };
             assert!(expected.1 > 3, "{step_type} made {} calls", expected.1);
             for call in 1..=expected.1 {
-                let world = world(&trial).await;
+                let world = world(&store, &trial).await;
                 if undone {
                     world.run("EcsRollingDeploy", json!({})).await.done();
                 }
@@ -118,6 +119,7 @@ async fn a_step_that_dies_after_any_call_does_its_work_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_step_that_is_refused_after_any_call_is_undone_cleanly() {
+    let store = World::new().await;
     for (step_type, step) in STEPS {
         let Undo::Step(undo) = step.undo() else {
             continue;
@@ -129,7 +131,7 @@ async fn a_step_that_is_refused_after_any_call_is_undone_cleanly() {
             };
             let mut refused = 0;
             for call in 0.. {
-                let world = world(&trial).await;
+                let world = world(&store, &trial).await;
                 world.tap.set(Mode::RefuseAfter(call));
                 let ended = world.run(step_type, trial.spec.clone()).await;
                 world.tap.set(Mode::Open);

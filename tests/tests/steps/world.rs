@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -46,8 +47,7 @@ pub(crate) struct World {
     pub(crate) connector: Value,
     pub(crate) infrastructure: Value,
     pub(crate) run: RunId,
-    /// Its files go with it.
-    _embedded: Embedded,
+    embedded: Embedded,
 }
 
 /// Expressions of these tests: the names that a test sets.
@@ -167,6 +167,15 @@ impl World {
 
     /// The same at another pace.
     pub(crate) async fn with_pace(pace: Pace) -> Self {
+        Self::over(Embedded::temporary().expect("a store"), pace).await
+    }
+
+    /// Another account, in time of its own, over the same store.
+    pub(crate) async fn beside(&self, pace: Pace) -> Self {
+        Self::over(self.embedded.clone(), pace).await
+    }
+
+    async fn over(embedded: Embedded, pace: Pace) -> Self {
         let clock = Clock::paused("2026-01-01T00:00:00Z".parse().expect("a time"));
         let config = SandboxConfig {
             clock: clock.clone(),
@@ -176,7 +185,6 @@ impl World {
         };
         let sandbox = Sandbox::open(None, config).expect("a sandbox in memory");
         let tap = Tap::new(in_process(sandbox.router()));
-        let embedded = Embedded::temporary().expect("a store");
         let store = embedded.store(clock.clone());
         let target = TargetConfig {
             endpoint_url: Some("http://sandbox.localhost".to_owned()),
@@ -201,7 +209,7 @@ impl World {
             connector: json!({"credential": {"type": "InheritFromDelegate"}}),
             infrastructure: json!({"connectorRef": "account.aws", "region": "eu-west-1", "cluster": "prod"}),
             run: RunId::new("run-0"),
-            _embedded: embedded,
+            embedded,
         };
         world
             .ecs()
@@ -225,8 +233,8 @@ impl World {
 
     /// Steps belong to another run from now on.
     pub(crate) fn next_run(&mut self) {
-        let number: u32 = self.run.as_str()[4..].parse().expect("a number");
-        self.run = RunId::new(format!("run-{}", number + 1));
+        static RUNS: AtomicU32 = AtomicU32::new(1);
+        self.run = RunId::new(format!("run-{}", RUNS.fetch_add(1, Ordering::Relaxed)));
     }
 
     /// A client of the account that no tap is on.
