@@ -81,7 +81,8 @@ impl Resolver<'_> {
         found
     }
 
-    /// Host of the registry that a Docker connector stands for.
+    /// What the image's name needs of the source's connector: the host of a Docker registry, the account of an
+    /// ECR registry whose source does not name it.
     fn registry(
         &mut self,
         kind: &str,
@@ -89,14 +90,20 @@ impl Resolver<'_> {
         scope: &Scope,
         known: &Known<'_>,
     ) -> Option<String> {
-        if kind != "DockerRegistry" {
-            return None;
-        }
+        let asked = match kind {
+            "DockerRegistry" => true,
+            "Ecr" => spec.get_text("registryId").is_none_or(str::is_empty),
+            _ => false,
+        };
         let reference = spec
             .get("connectorRef")
-            .filter(|value| value.text() != Some(""))?;
+            .filter(|value| asked && value.text() != Some(""))?;
         let connector = self.entity(Kind::Connector, reference, scope, None, known)?;
         let json = connector.entity.to_json();
+        if kind == "Ecr" {
+            let access = &json["spec"]["credential"]["crossAccountAccess"];
+            return account_of(access["crossAccountRoleArn"].as_str()?);
+        }
         let url = json["spec"]["dockerRegistryUrl"].as_str()?;
         let host = url
             .trim_start_matches("https://")
@@ -120,6 +127,13 @@ impl Resolver<'_> {
     }
 }
 
+/// The account of an ARN, `arn:aws:iam::123456789012:role/deploy` for instance.
+fn account_of(arn: &str) -> Option<String> {
+    let account = arn.split(':').nth(4)?;
+    let well = account.len() == 12 && account.bytes().all(|digit| digit.is_ascii_digit());
+    well.then(|| account.to_owned())
+}
+
 /// What `<+artifact.image>` is, by the kind of registry. `None` where the kind has no image.
 fn image<'t>(
     kind: &str,
@@ -139,8 +153,10 @@ fn image<'t>(
             }
         }
         "Ecr" => {
-            // Without `registryId` it is the account of the source's connector, known only to AWS.
-            let account = text("registryId").unwrap_or("<+artifact.registryId>");
+            // Without both it is the account of the connector's credentials, which only AWS knows.
+            let account = text("registryId")
+                .or(registry)
+                .unwrap_or("<+artifact.registryId>");
             let (region, path) = (text("region")?, text("imagePath")?);
             let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
             format!("{account}.dkr.ecr.{region}.amazonaws.com{suffix}/{path}")

@@ -428,6 +428,78 @@ fn faults_of_entities_are_faults_of_the_plan() {
 }
 
 #[test]
+fn images_are_called_as_their_registry_calls_them() {
+    let image = |source: &str, connector: &str| {
+        let entities: Vec<_> = entities()
+            .iter()
+            .map(|yaml| yaml.replace("type: DockerRegistry, spec: {connectorRef: account.hub, imagePath: acme/web, tag: <+input>}", source))
+            .map(|yaml| yaml.replace("credential: {type: InheritFromDelegate}", connector))
+            .collect();
+        let pipeline = PIPELINE.replace(
+            "serviceInputs:",
+            "disableArtifactValidation: false\n            x:",
+        );
+        let pipeline: String = pipeline
+            .split_inclusive('\n')
+            .filter(|line| {
+                !line.starts_with("            x:")
+                    && !line.starts_with("              s")
+                    && !line.starts_with("                type: ECS")
+                    && !line.starts_with("                spec:")
+                    && !line.contains("artifacts:")
+            })
+            .collect();
+        let plan = plan_with(&pipeline, &entities, "pipeline: {}")
+            .map_err(|f| f[0].to_string())
+            .unwrap();
+        let stages: Vec<_> = plan.groups.into_iter().flatten().collect();
+        stages[1].service.clone().unwrap().artifact.unwrap().image
+    };
+    let ambient = "credential: {type: InheritFromDelegate}";
+    let assumed = "credential: {type: InheritFromDelegate, crossAccountAccess: {crossAccountRoleArn: 'arn:aws:iam::123456789012:role/r'}}";
+    let ecr = "type: Ecr, spec: {connectorRef: account.aws, region: eu-west-1, imagePath: web, tag: 1.10}";
+    let cases = [
+        (
+            ecr,
+            assumed,
+            "123456789012.dkr.ecr.eu-west-1.amazonaws.com/web:1.10",
+        ),
+        (
+            ecr,
+            ambient,
+            "<+artifact.registryId>.dkr.ecr.eu-west-1.amazonaws.com/web:1.10",
+        ),
+        (
+            "type: Ecr, spec: {connectorRef: account.aws, region: eu-west-1, imagePath: web, tag: a, registryId: 99}",
+            assumed,
+            "99.dkr.ecr.eu-west-1.amazonaws.com/web:a",
+        ),
+        (
+            "type: DockerRegistry, spec: {connectorRef: account.hub, imagePath: nginx, tag: a}",
+            ambient,
+            "index.docker.io/library/nginx:a",
+        ),
+        (
+            "type: DockerRegistry, spec: {connectorRef: account.hub, imagePath: a/b, tag: a, digest: 'sha256:1'}",
+            ambient,
+            "index.docker.io/a/b@sha256:1",
+        ),
+        (
+            "type: GithubPackageRegistry, spec: {connectorRef: g, org: acme, packageName: web, packageType: container, version: 2}",
+            ambient,
+            "ghcr.io/acme/web:2",
+        ),
+    ];
+    for (source, connector, expected) in cases {
+        assert_eq!(
+            image(source, connector).as_deref(),
+            Some(expected),
+            "{source}"
+        );
+    }
+}
+
+#[test]
 fn loops_are_shown() {
     let text = PIPELINE
         .replace("value: prod}", "value: <+pipeline.variables.a>}")
