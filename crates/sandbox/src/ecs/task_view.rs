@@ -88,7 +88,17 @@ pub(super) fn view(account: &Account, task: &Task, tags: bool) -> Value {
             json!([])
         },
     );
-    let optional = [
+    for (name, value) in optional(task) {
+        if let Some(value) = value {
+            set(name, value);
+        }
+    }
+    Value::Object(view)
+}
+
+/// Members that a task has only from some point of its life on, or only on Fargate.
+fn optional(task: &Task) -> [(&'static str, Option<Value>); 16] {
+    [
         ("startedBy", task.started_by.as_ref().map(|by| json!(by))),
         ("cpu", task.cpu.as_ref().map(|cpu| json!(cpu))),
         ("memory", task.memory.as_ref().map(|memory| json!(memory))),
@@ -117,13 +127,7 @@ pub(super) fn view(account: &Account, task: &Task, tags: bool) -> Value {
             "platformFamily",
             task.platform_version.as_ref().map(|_| json!("Linux")),
         ),
-    ];
-    for (name, value) in optional {
-        if let Some(value) = value {
-            set(name, value);
-        }
-    }
-    Value::Object(view)
+    ]
 }
 
 /// Without health checks of its own AWS knows nothing of a task's health.
