@@ -37,7 +37,11 @@ pub fn runnable(step_type: &str) -> bool {
 /// The steps as the engine's use cases want to know them.
 pub const STEP_TYPES: slipway_engine::start::StepTypes = slipway_engine::start::StepTypes {
     runnable,
-    faults: |step_type, spec| find(step_type).map(|step| step.check(spec)).unwrap_or_default(),
+    faults: |step_type, spec| {
+        find(step_type)
+            .map(|step| step.check(spec))
+            .unwrap_or_default()
+    },
 };
 
 /// The deployment types whose stages may hold this step; empty when every stage may.

@@ -37,17 +37,28 @@ pub fn next<'p>(lane: &LanePlan<'p>, facts: &Facts, now_ms: i64) -> Move<'p> {
     }
 }
 
-/// How the lane of a stage's steps came out: halted or walked to its end, or `Err` while it is not over.
-pub fn steps_verdict(lane: &LanePlan<'_>, facts: &Facts, now_ms: i64) -> Result<Option<Halt>, ()> {
+/// How a lane came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is not over.
+    Unfinished,
+    /// It was walked to its end.
+    Walked,
+    /// It was halted before its end.
+    Halted(Halt),
+}
+
+/// How the lane of a stage's steps came out.
+pub fn steps_verdict(lane: &LanePlan<'_>, facts: &Facts, now_ms: i64) -> Verdict {
     let walker = Walker {
         lane,
         facts,
         now_ms,
     };
     match walker.visit_all(lane.nodes, &mut lane.groups.clone()) {
-        Visit::Move(_) => Err(()),
-        Visit::Through => Ok(None),
-        Visit::Halt(halt) => Ok(Some(halt)),
+        Visit::Move(_) => Verdict::Unfinished,
+        Visit::Through => Verdict::Walked,
+        Visit::Halt(halt) => Verdict::Halted(halt),
     }
 }
 

@@ -116,7 +116,8 @@ impl Spec {
         }
         let elsewhere = match &self.execution_target {
             Some(ExecutionTarget::Host(host)) => {
-                let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+                let named =
+                    |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
                 named(&host.host) || named(&host.connector_ref)
             }
             Some(ExecutionTarget::Text(text)) => !text.is_empty() && !later(text),
