@@ -35,8 +35,11 @@ pub(super) struct Claims {
 impl Claims {
     /// Takes the folder, and removes what scripts of a dead predecessor left in it.
     pub(super) fn open(work_dir: &Path) -> Result<Self, DelegateError> {
+        // Scripts start in folders of their own, where a relative path would lead nowhere.
+        let work_dir = std::path::absolute(work_dir)
+            .map_err(DelegateError::file("find the folder", work_dir))?;
         let (claims, tasks) = (work_dir.join("claims"), work_dir.join("tasks"));
-        for folder in [work_dir, &claims, &tasks] {
+        for folder in [&work_dir, &claims, &tasks] {
             fs::create_dir_all(folder).map_err(DelegateError::file("create the folder", folder))?;
             fs::set_permissions(folder, Permissions::from_mode(0o700))
                 .map_err(DelegateError::file("protect the folder", folder))?;
@@ -51,9 +54,7 @@ impl Claims {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(DelegateError::Busy {
-                    path: work_dir.to_owned(),
-                });
+                return Err(DelegateError::Busy { path: work_dir });
             }
             Err(TryLockError::Error(source)) => {
                 return Err(DelegateError::file("lock", path)(source));
