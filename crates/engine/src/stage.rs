@@ -4,7 +4,7 @@ use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Node, StagePlan, WhenStatus};
 use slipway_store::record::StageSummary;
 
-use crate::lane::{Facts, Halt, LanePlan, Verdict, node_id, steps_verdict, worst};
+use crate::lane::{Facts, Halt, LanePlan, WalkOutcome, node_id, steps_verdict, worst};
 use crate::name::Lane;
 use crate::strategy::{self, Verdict};
 
@@ -79,17 +79,19 @@ pub fn after_steps(stage: &StagePlan, facts: &Facts, now_ms: i64) -> AfterSteps 
     let by_stage = |error, status| strategy::judge(&strategies, error, status, u32::MAX);
     let (status, rolls_back) = match steps_verdict(&lane, facts, now_ms) {
         // An abort never rolls back (developer.harness.io, *Abort a pipeline*).
-        Verdict::Unfinished | Verdict::Halted(_) if facts.aborted => (Status::Aborted, false),
-        Verdict::Walked => (section_status(&stage.steps, facts), false),
-        Verdict::Halted(Halt::Abort) => (Status::Aborted, false),
-        Verdict::Halted(Halt::Failure { rolls_back }) => {
+        WalkOutcome::Unfinished | WalkOutcome::Halted(_) if facts.aborted => {
+            (Status::Aborted, false)
+        }
+        WalkOutcome::Walked => (section_status(&stage.steps, facts), false),
+        WalkOutcome::Halted(Halt::Abort) => (Status::Aborted, false),
+        WalkOutcome::Halted(Halt::Failure { rolls_back }) => {
             (section_status(&stage.steps, facts), rolls_back)
         }
-        Verdict::Halted(Halt::Deadline) => (
+        WalkOutcome::Halted(Halt::Deadline) => (
             worst([section_status(&stage.steps, facts), Status::Expired]),
             rolls_back(by_stage(ErrorType::Timeout, Status::Expired)),
         ),
-        Verdict::Unfinished => (
+        WalkOutcome::Unfinished => (
             Status::Errored,
             rolls_back(by_stage(ErrorType::Unknown, Status::Errored)),
         ),
@@ -112,7 +114,8 @@ pub fn after_steps(stage: &StagePlan, facts: &Facts, now_ms: i64) -> AfterSteps 
 /// Decides how a stage ended whose rollback lane has ended, or was lost.
 pub fn after_rollback(stage: &StagePlan, facts: &Facts, now_ms: i64) -> Ending {
     let lane = LanePlan::of(stage, &Lane::rollback(&stage.id));
-    let walked = lane.is_some_and(|lane| steps_verdict(&lane, facts, now_ms) == Verdict::Walked);
+    let walked =
+        lane.is_some_and(|lane| steps_verdict(&lane, facts, now_ms) == WalkOutcome::Walked);
     let undone = walked && section_status(&stage.rollback_steps, facts).is_good();
     let status = match section_status(&stage.steps, facts) {
         _ if facts.aborted && !undone => Status::Aborted,

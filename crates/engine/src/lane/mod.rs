@@ -12,7 +12,7 @@ pub use facts::{Facts, NodeFact, worst};
 pub use moves::{Halt, Move, Opening, StopReason};
 pub(crate) use plan::children;
 pub use plan::{LanePlan, node_id};
-pub use walk::{Verdict, next, steps_verdict};
+pub use walk::{WalkOutcome, next, steps_verdict};
 
 #[cfg(test)]
 mod tests;

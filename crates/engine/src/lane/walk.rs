@@ -39,7 +39,7 @@ pub fn next<'p>(lane: &LanePlan<'p>, facts: &Facts, now_ms: i64) -> Move<'p> {
 
 /// How a lane came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum WalkOutcome {
     /// It is not over.
     Unfinished,
     /// It was walked to its end.
@@ -49,16 +49,16 @@ pub enum Verdict {
 }
 
 /// How the lane of a stage's steps came out.
-pub fn steps_verdict(lane: &LanePlan<'_>, facts: &Facts, now_ms: i64) -> Verdict {
+pub fn steps_verdict(lane: &LanePlan<'_>, facts: &Facts, now_ms: i64) -> WalkOutcome {
     let walker = Walker {
         lane,
         facts,
         now_ms,
     };
     match walker.visit_all(lane.nodes, &mut lane.groups.clone()) {
-        Visit::Move(_) => Verdict::Unfinished,
-        Visit::Through => Verdict::Walked,
-        Visit::Halt(halt) => Verdict::Halted(halt),
+        Visit::Move(_) => WalkOutcome::Unfinished,
+        Visit::Through => WalkOutcome::Walked,
+        Visit::Halt(halt) => WalkOutcome::Halted(halt),
     }
 }
 
