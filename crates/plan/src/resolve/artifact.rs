@@ -134,6 +134,15 @@ fn account_of(arn: &str) -> Option<String> {
     well.then(|| account.to_owned())
 }
 
+/// A repository of a Docker registry; one of Docker Hub without an owner belongs to `library`.
+fn docker_repository(registry: Option<&str>, path: &str) -> String {
+    match registry {
+        Some("index.docker.io") if !path.contains('/') => format!("index.docker.io/library/{path}"),
+        Some(registry) => format!("{registry}/{path}"),
+        None => path.to_owned(),
+    }
+}
+
 /// What `<+artifact.image>` is, by the kind of registry. `None` where the kind has no image.
 fn image<'t>(
     kind: &str,
@@ -142,16 +151,7 @@ fn image<'t>(
     registry: Option<&str>,
 ) -> Option<String> {
     let repository = match kind {
-        "DockerRegistry" => {
-            let path = text("imagePath")?;
-            match registry {
-                Some("index.docker.io") if !path.contains('/') => {
-                    format!("index.docker.io/library/{path}")
-                }
-                Some(registry) => format!("{registry}/{path}"),
-                None => path.to_owned(),
-            }
-        }
+        "DockerRegistry" => docker_repository(registry, text("imagePath")?),
         "Ecr" => {
             // Without both it is the account of the connector's credentials, which only AWS knows.
             let account = text("registryId")

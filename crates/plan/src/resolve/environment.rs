@@ -27,23 +27,7 @@ impl Resolver<'_> {
             }
             return;
         };
-        for (field, advice) in [
-            (
-                "filters",
-                "; name one infrastructure in `infrastructureDefinitions`",
-            ),
-            ("gitOpsClusters", ""),
-            ("provisioner", ""),
-            ("servicesOverrides", ""),
-            ("serviceOverrideInputs", ""),
-        ] {
-            let value = environment.get(field);
-            if let Some(value) =
-                value.filter(|value| value.scalar() != Some("") && !is_empty(*value))
-            {
-                self.unsupported(value, &format!("`{field}` of an environment"), advice);
-            }
-        }
+        self.refuse_unsupported(environment);
         if let Some(from) = environment.get("useFromStage") {
             let Some(used) = self.used_stage(from, plan, before) else {
                 return;
@@ -77,6 +61,26 @@ impl Resolver<'_> {
         known.environment = Some(resolved.clone());
         plan.environment = Some(resolved);
         plan.infrastructure = self.infrastructure(environment, &referred, plan, known);
+    }
+
+    fn refuse_unsupported(&mut self, environment: Ref<'_>) {
+        for (field, advice) in [
+            (
+                "filters",
+                "; name one infrastructure in `infrastructureDefinitions`",
+            ),
+            ("gitOpsClusters", ""),
+            ("provisioner", ""),
+            ("servicesOverrides", ""),
+            ("serviceOverrideInputs", ""),
+        ] {
+            let value = environment.get(field);
+            if let Some(value) =
+                value.filter(|value| value.scalar() != Some("") && !is_empty(*value))
+            {
+                self.unsupported(value, &format!("`{field}` of an environment"), advice);
+            }
+        }
     }
 
     fn environment_plan(&mut self, environment: &Parsed) -> EnvironmentPlan {

@@ -63,25 +63,7 @@ impl Resolver<'_> {
         selectors: &[String],
     ) -> Option<StagePlan> {
         let identifier = stage.get_text("identifier")?;
-        if let Some(template) = stage.get("template") {
-            self.unsupported(
-                template,
-                &format!("the template of stage `{identifier}`"),
-                "",
-            );
-            return None;
-        }
-        let type_field = stage.get("type")?;
-        let stage_type = type_field.text()?;
-        if !RUNNABLE.contains(&stage_type) {
-            let what = format!("the type `{stage_type}` of stage `{identifier}`");
-            self.unsupported(
-                type_field,
-                &what,
-                &format!("; it runs {}", RUNNABLE.join(" and ")),
-            );
-            return None;
-        }
+        let stage_type = self.stage_type(stage, identifier)?;
         if let Some(strategy) = stage.get("strategy") {
             self.unsupported(
                 strategy,
@@ -117,6 +99,30 @@ impl Resolver<'_> {
         }
         self.execution(spec, &mut plan, known);
         Some(plan)
+    }
+
+    /// `type` of a stage that this version runs.
+    fn stage_type<'r>(&mut self, stage: Ref<'r>, identifier: &str) -> Option<&'r str> {
+        if let Some(template) = stage.get("template") {
+            self.unsupported(
+                template,
+                &format!("the template of stage `{identifier}`"),
+                "",
+            );
+            return None;
+        }
+        let type_field = stage.get("type")?;
+        let stage_type = type_field.text()?;
+        if !RUNNABLE.contains(&stage_type) {
+            let what = format!("the type `{stage_type}` of stage `{identifier}`");
+            self.unsupported(
+                type_field,
+                &what,
+                &format!("; it runs {}", RUNNABLE.join(" and ")),
+            );
+            return None;
+        }
+        Some(stage_type)
     }
 
     /// What a deployment stage deploys, and where.
