@@ -39,11 +39,8 @@ impl Claims {
         let work_dir = std::path::absolute(work_dir)
             .map_err(DelegateError::file("find the folder", work_dir))?;
         let (claims, tasks) = (work_dir.join("claims"), work_dir.join("tasks"));
-        for folder in [&work_dir, &claims, &tasks] {
-            fs::create_dir_all(folder).map_err(DelegateError::file("create the folder", folder))?;
-            fs::set_permissions(folder, Permissions::from_mode(0o700))
-                .map_err(DelegateError::file("protect the folder", folder))?;
-        }
+        private_folder(&work_dir)?;
+        private_folder(&claims)?;
         let path = work_dir.join("lock");
         let lock = OpenOptions::new()
             .create(true)
@@ -60,8 +57,10 @@ impl Claims {
                 return Err(DelegateError::file("lock", path)(source));
             }
         }
-        fs::remove_dir_all(&tasks).map_err(DelegateError::file("empty the folder", &tasks))?;
-        fs::create_dir(&tasks).map_err(DelegateError::file("create the folder", &tasks))?;
+        if tasks.exists() {
+            fs::remove_dir_all(&tasks).map_err(DelegateError::file("empty the folder", &tasks))?;
+        }
+        private_folder(&tasks)?;
         Ok(Self {
             claims,
             tasks,
@@ -134,9 +133,7 @@ pub(super) struct TaskFolder(PathBuf);
 impl TaskFolder {
     pub(super) fn create(path: PathBuf) -> Result<Self, DelegateError> {
         for folder in [path.clone(), path.join("work"), path.join("tmp")] {
-            fs::create_dir(&folder).map_err(DelegateError::file("create the folder", &folder))?;
-            fs::set_permissions(&folder, Permissions::from_mode(0o700))
-                .map_err(DelegateError::file("protect the folder", &folder))?;
+            private_folder(&folder)?;
         }
         Ok(Self(path))
     }
@@ -152,6 +149,13 @@ impl Drop for TaskFolder {
             tracing::warn!(folder = %self.0.display(), %error, "cannot remove a script's folder");
         }
     }
+}
+
+/// Makes a folder, if it is not there, that only this user can look into.
+fn private_folder(folder: &Path) -> Result<(), DelegateError> {
+    fs::create_dir_all(folder).map_err(DelegateError::file("create the folder", folder))?;
+    fs::set_permissions(folder, Permissions::from_mode(0o700))
+        .map_err(DelegateError::file("protect the folder", folder))
 }
 
 /// Writes a file that only this user can read.
@@ -199,6 +203,19 @@ mod tests {
         assert!(left[0].inherited);
         claims.remove(&left[0]);
         assert!(claims.left().expect("claims").is_empty());
+    }
+
+    #[test]
+    fn a_folder_that_is_given_by_a_relative_path_is_known_by_its_absolute_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let here = std::env::current_dir().expect("a folder");
+        let up = "../".repeat(here.components().count() - 1);
+        let relative = format!(
+            "{up}{}",
+            folder.path().display().to_string().trim_start_matches('/')
+        );
+        let claims = Claims::open(Path::new(&relative)).expect("a free folder");
+        assert!(claims.task_folder().expect("a folder").path().is_absolute());
     }
 
     #[test]
