@@ -99,6 +99,7 @@ impl Walk<'_> {
         let input = self.input(step, delegate_result, &expressions)?;
         let mut cx = StepContext::new(&self.deps.services, input);
         let came = implementation.advance(&mut cx).await;
+        let came = came.map_err(|failure| cx.masked(failure));
         let ended = match &came {
             Ok(Progress::Done(_)) => Some(true),
             Ok(Progress::Again(_) | Progress::Delegate(_)) => None,
