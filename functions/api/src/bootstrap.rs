@@ -9,6 +9,9 @@ use slipway_store::{Store, StoreError};
 /// Organization and project that are made first.
 const DEFAULT: &str = "default";
 
+/// The project that a new Harness account has, and that most published pipelines name.
+const HARNESS_DEFAULT: &str = "default_project";
+
 /// What was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bootstrap {
@@ -18,14 +21,15 @@ pub struct Bootstrap {
 
 /// The store could not be prepared.
 #[derive(Debug, thiserror::Error)]
-#[error("preparing the store: creating the {what} `default`")]
+#[error("preparing the store: creating the {what}")]
 pub struct BootstrapError {
     what: &'static str,
     #[source]
     source: StoreError,
 }
 
-/// Makes the organization `default` with a project `default`, where they are not there yet.
+/// Makes the organization `default` with the projects `default` and `default_project`, where they are not
+/// there yet.
 ///
 /// # Errors
 /// When the store cannot be written.
@@ -36,31 +40,30 @@ pub async fn bootstrap(
 ) -> Result<Bootstrap, BootstrapError> {
     let now_ms = clock.now_ms();
     let account_scope = Scope::account(account.clone());
-    let yaml = "organization:\n  name: default\n  identifier: default\n";
-    let organization = record(account_scope, Kind::Organization, yaml, now_ms);
-    let first_start = put(store, &organization, "organization").await?;
-    let org_scope = Scope::org(account.clone(), OrgId::new(DEFAULT));
-    let yaml = "project:\n  name: default\n  identifier: default\n  orgIdentifier: default\n";
-    put(
-        store,
-        &record(org_scope, Kind::Project, yaml, now_ms),
-        "project",
-    )
-    .await?;
+    let yaml = format!("organization:\n  name: {DEFAULT}\n  identifier: {DEFAULT}\n");
+    let organization = record(account_scope, Kind::Organization, DEFAULT, yaml, now_ms);
+    let first_start = put(store, &organization, "organization `default`").await?;
+    for id in [DEFAULT, HARNESS_DEFAULT] {
+        let scope = Scope::org(account.clone(), OrgId::new(DEFAULT));
+        let yaml =
+            format!("project:\n  name: {id}\n  identifier: {id}\n  orgIdentifier: {DEFAULT}\n");
+        let project = record(scope, Kind::Project, id, yaml, now_ms);
+        put(store, &project, "first projects").await?;
+    }
     Ok(Bootstrap { first_start })
 }
 
-fn record(scope: Scope, kind: Kind, yaml: &str, now_ms: i64) -> EntityRecord {
+fn record(scope: Scope, kind: Kind, id: &str, yaml: String, now_ms: i64) -> EntityRecord {
     EntityRecord {
         scope,
         kind: kind.key().to_owned(),
         parent: None,
-        id: EntityId::new(DEFAULT),
-        name: DEFAULT.to_owned(),
+        id: EntityId::new(id),
+        name: id.to_owned(),
         description: None,
         tags: Vec::new(),
         entity_type: None,
-        yaml: yaml.to_owned(),
+        yaml,
         version: 0,
         created_ms: now_ms,
         updated_ms: now_ms,

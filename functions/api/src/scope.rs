@@ -18,7 +18,7 @@ pub(crate) async fn check_exists(deps: &Deps, scope: &Scope) -> ApiResult<()> {
         .is_none()
     {
         return Err(ApiError::not_found(format!(
-            "Organization with identifier [{org}] not found"
+            "Organization with identifier [{org}] not found: create it first, or correct orgIdentifier"
         )));
     }
     let Some(project) = &scope.project else {
@@ -32,7 +32,10 @@ pub(crate) async fn check_exists(deps: &Deps, scope: &Scope) -> ApiResult<()> {
         .await?
         .is_none()
     {
-        let message = format!("Project with identifier [{project}] in org [{org}] not found");
+        let message = format!(
+            "Project with identifier [{project}] in org [{org}] not found: create it first, or \
+             correct projectIdentifier"
+        );
         return Err(ApiError::not_found(message));
     }
     Ok(())

@@ -36,7 +36,7 @@ async fn organizations_and_projects_live_their_lives() {
             listed["totalItems"].as_u64(),
             listed["totalElements"].as_u64()
         ),
-        (Some(2), Some(2))
+        (Some(3), Some(3))
     );
 
     // Read, change, write back, read-only fields and all.
