@@ -1,5 +1,7 @@
 //! From the bytes that a script prints to the lines of its log, in constant memory.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use slipway_clock::Clock;
 use slipway_store::record::LogLine;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -19,27 +21,36 @@ const CHUNK: usize = 32 * 1024;
 /// What a script may still print into its log; both of its streams draw on it.
 pub(super) struct Budget {
     limit: usize,
-    left: std::sync::atomic::AtomicUsize,
+    left: AtomicUsize,
+    told: AtomicBool,
 }
 
 impl Budget {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
-            left: limit.into(),
+            left: AtomicUsize::new(limit),
+            told: AtomicBool::new(false),
         }
     }
 
     fn take(&self, bytes: usize) -> bool {
-        use std::sync::atomic::Ordering::Relaxed;
+        let left = |left: usize| left.checked_sub(bytes);
         self.left
-            .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes))
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left)
             .is_ok()
     }
 
-    /// Takes the rest; whether there was any, so that the end is told once.
-    fn end(&self) -> bool {
-        self.left.swap(0, std::sync::atomic::Ordering::Relaxed) > 0
+    /// Nothing more is kept from now on; answers the line that says so, once.
+    fn end(&self) -> Option<String> {
+        self.left.store(0, Ordering::Relaxed);
+        let limit = self.limit / (1024 * 1024);
+        (!self.told.swap(true, Ordering::Relaxed)).then(|| {
+            format!(
+                "The output is longer than {limit} MiB, with {LINE_COST} bytes counted for each line; the \
+                 rest of it is not kept."
+            )
+        })
     }
 }
 
@@ -82,14 +93,12 @@ async fn send(
     for text in texts {
         let welcome = budget.take(text.len() + LINE_COST);
         // Once more, because taking control characters out may have put a secret together.
-        let out = if welcome {
-            secrets.mask(&clean(&text))
-        } else if budget.end() {
-            let limit = budget.limit / (1024 * 1024);
-            format!("The output is longer than {limit} MiB; the rest of it is not kept.")
-        } else {
-            return false;
+        // Once more, because taking control characters out may have put a secret together.
+        let out = match welcome {
+            true => Some(secrets.mask(&clean(&text))),
+            false => budget.end(),
         };
+        let Some(out) = out else { return false };
         if lines.send(line(clock, level, out)).await.is_err() || !welcome {
             return false;
         }
@@ -218,10 +227,13 @@ mod tests {
         );
         let out = lines("y\n".repeat(1_000_000).as_bytes(), &[], 1 << 20).await;
         assert_eq!(out.len(), (1 << 20) / 65 + 1);
+        let last = out.last().expect("lines");
         assert!(
-            out.last()
-                .expect("lines")
-                .starts_with("The output is longer than 1 MiB")
+            last.starts_with("The output is longer than 1 MiB"),
+            "{last}"
         );
+        // A budget that is used up to the last byte.
+        let out = lines("abc\n".repeat(100).as_bytes(), &[], 67 * 10).await;
+        assert_eq!(out.len(), 11);
     }
 }
