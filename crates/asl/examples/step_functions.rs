@@ -1,7 +1,7 @@
 //! Serves an engine on a port, with a Lambda that echoes: for trying `aws stepfunctions --endpoint-url`.
 //!
 //! ```text
-//! cargo run -p slipway-asl --example serve -- 127.0.0.1:8083 journal.db
+//! cargo run -p slipway-asl --example step_functions -- 127.0.0.1:8083 journal.db
 //! ```
 
 use std::path::Path;
