@@ -305,6 +305,15 @@ impl<'a> StepContext<'a> {
         self.line(unit, "ERROR", text.as_ref());
     }
 
+    /// A failure without the secrets that this call filled in: targets repeat what they were sent.
+    pub fn masked(&self, failure: Failure) -> Failure {
+        Failure {
+            error: failure.error,
+            message: self.secrets.mask(&failure.message),
+            left_behind: failure.left_behind.map(|left| self.secrets.mask(&left)),
+        }
+    }
+
     fn line(&mut self, unit: &'static str, level: &str, text: &str) {
         let text = self.secrets.mask(text);
         self.log.push(&self.services.clock, unit, level, &text);

@@ -219,7 +219,16 @@ async fn documents_arrive_whole_with_secrets_and_unknown_fields() {
         "{log}"
     );
 
+    // AWS repeats what it refuses; the failure does not.
     world.next_run();
+    definition["family"] = json!("<+secrets.getValue(\"account.password\")> !");
+    world.deploys(&definition, &service_definition(1));
+    let failure = world.run(DEPLOY, json!({})).await.failed();
+    assert!(!failure.message.contains(PASSWORD), "{}", failure.message);
+    assert!(failure.message.contains("************** !"), "{}", failure.message);
+
+    world.next_run();
+    definition["family"] = json!("web");
     definition["containerDefinition"] = json!([]);
     world.deploys(&definition, &service_definition(1));
     let failure = world.run(DEPLOY, json!({})).await.failed();

@@ -359,7 +359,7 @@ impl World {
             let mut cx = StepContext::new(&self.services, input);
             let implementation = slipway_steps::find(step_type).expect("a step of the registry");
             let advanced = tokio::select! {
-                advanced = implementation.advance(&mut cx) => advanced,
+                advanced = implementation.advance(&mut cx) => advanced.map_err(|failure| cx.masked(failure)),
                 () = self.tap.died() => {
                     self.tap.set(Mode::Open);
                     continue;
