@@ -225,7 +225,11 @@ async fn documents_arrive_whole_with_secrets_and_unknown_fields() {
     world.deploys(&definition, &service_definition(1));
     let failure = world.run(DEPLOY, json!({})).await.failed();
     assert!(!failure.message.contains(PASSWORD), "{}", failure.message);
-    assert!(failure.message.contains("************** !"), "{}", failure.message);
+    assert!(
+        failure.message.contains("************** !"),
+        "{}",
+        failure.message
+    );
 
     world.next_run();
     definition["family"] = json!("web");
