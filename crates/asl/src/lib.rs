@@ -33,7 +33,6 @@ mod journal;
 mod jsonata;
 mod record;
 mod run;
-mod start;
 mod sync;
 mod template;
 mod token;

@@ -7,7 +7,6 @@
 
 mod check;
 mod fields;
-mod parts;
 mod read;
 #[cfg(test)]
 mod tests;

@@ -181,7 +181,7 @@ impl Run {
         (token.text(), nonce)
     }
 
-    /// The definition, apart from the borrow of the run.
+    /// Whether branch `id` runs at all: its ancestors may have been let go.
     pub(super) fn definition(&self) -> std::sync::Arc<Definition> {
         std::sync::Arc::clone(&self.definition)
     }
