@@ -8,11 +8,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::activity::Offer;
 use crate::effect::LambdaError;
-use crate::engine::{Inner, Start};
+use crate::engine::Inner;
 use crate::error::{ApiError, JournalError};
 use crate::history;
 use crate::record::{Execution, Parent, Status};
 use crate::run::{Answer, Effect, Run};
+use crate::start::Start;
 use crate::token::Token;
 
 /// After a failed commit (a full disk) the execution is tried again from the journal this much later.

@@ -1,30 +1,28 @@
 //! The engine: what is open, how executions start, and how everything stops.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
 use slipway_clock::Clock;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::activity::Activities;
-use crate::arn::{Home, check_name};
+use crate::arn::Home;
 use crate::definition::{self, Definition};
-use crate::driver::{self, Signal};
+use crate::driver::{self, Mailbox, Signal};
 use crate::effect::Lambda;
 use crate::error::{ApiError, JournalError, OpenError};
 use crate::journal::Journal;
-use crate::record::{Execution, Machine, Parent, Phase, Revision, Status};
-use crate::run::{LONGEST_PAYLOAD, Run, World};
+use crate::record::{Phase, Revision, Status};
+use crate::run::{Run, World};
 use crate::sync::lock;
 
 /// Locks that serialise starts with the same name.
-const START_LOCKS: usize = 64;
+pub(crate) const START_LOCKS: usize = 64;
 /// Parsed definitions kept; more than that and the cache starts anew.
 const MOST_DEFINITIONS: usize = 256;
 
@@ -71,7 +69,8 @@ pub(crate) struct Inner {
     tasks: TaskTracker,
     definitions: Mutex<HashMap<String, Arc<Definition>>>,
     drivers: Mutex<HashMap<u64, mpsc::UnboundedSender<Signal>>>,
-    starts: Vec<tokio::sync::Mutex<()>>,
+    /// Serialises starts with the same name, by hash.
+    pub(crate) starts: Vec<tokio::sync::Mutex<()>>,
     /// Serialises changes of machines and activities.
     pub(crate) changes: tokio::sync::Mutex<()>,
     transitions: AtomicU64,
@@ -85,15 +84,6 @@ impl std::fmt::Debug for Engine {
             .field("counters", &self.counters())
             .finish_non_exhaustive()
     }
-}
-
-/// A request to start an execution.
-pub(crate) struct Start {
-    pub(crate) machine: String,
-    pub(crate) name: Option<String>,
-    pub(crate) input: String,
-    pub(crate) parent: Option<Parent>,
-    pub(crate) trace: Option<String>,
 }
 
 impl Engine {
@@ -196,7 +186,8 @@ impl Engine {
         let mut runs: Vec<Run> = runs.into_values().collect();
         runs.sort_by_key(|run| run.number);
         for run in runs {
-            inner.spawn_driver(run);
+            let mailbox = inner.expect_driver(run.number);
+            inner.drive(run, mailbox);
         }
         for execution in orphans {
             inner.signal(
@@ -287,9 +278,15 @@ impl Inner {
         lock(&self.drivers).remove(&execution);
     }
 
-    fn spawn_driver(self: &Arc<Self>, run: Run) {
+    /// Makes an execution known to those who have signals for it.
+    pub(crate) fn expect_driver(&self, execution: u64) -> Mailbox {
         let (sender, mailbox) = mpsc::unbounded_channel();
-        lock(&self.drivers).insert(run.number, sender);
+        lock(&self.drivers).insert(execution, sender);
+        mailbox
+    }
+
+    /// Drives a run until it closes.
+    pub(crate) fn drive(self: &Arc<Self>, run: Run, mailbox: Mailbox) {
         self.tasks
             .spawn(driver::drive(Arc::clone(self), run, mailbox));
     }
@@ -314,7 +311,10 @@ impl Inner {
     }
 
     /// The parsed definition of a revision.
-    fn definition(&self, revision: &str) -> Result<Option<Arc<Definition>>, JournalError> {
+    pub(crate) fn definition(
+        &self,
+        revision: &str,
+    ) -> Result<Option<Arc<Definition>>, JournalError> {
         if let Some(definition) = lock(&self.definitions).get(revision) {
             return Ok(Some(Arc::clone(definition)));
         }
@@ -337,96 +337,6 @@ impl Inner {
             }
         }
     }
-
-    /// Starts an execution, or finds the one that the same request started before: Step Functions'
-    /// idempotency by name (API reference, `StartExecution`).
-    pub(crate) async fn start(
-        self: &Arc<Self>,
-        request: Start,
-    ) -> Result<(u64, Execution), ApiError> {
-        crate::arn::check(&request.machine, "stateMachine")?;
-        if let Some(name) = &request.name {
-            check_name(name)?;
-        }
-        if request.input.len() > LONGEST_PAYLOAD {
-            return Err(ApiError::validation(format!(
-                "1 validation error detected: Value at 'input' failed to satisfy constraint: Member must have length less than or equal to {LONGEST_PAYLOAD}"
-            )));
-        }
-        let input: Value = serde_json::from_str(&request.input).map_err(|error| {
-            ApiError::new(
-                "InvalidExecutionInput",
-                format!("Invalid State Machine Execution Input: '{error}'"),
-            )
-        })?;
-        let machine = self.journal.machine(&request.machine)?;
-        let machine = machine.ok_or_else(|| machine_does_not_exist(&request.machine))?;
-        let name = request
-            .name
-            .clone()
-            .unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-        let arn = self.home.execution(&machine.name, &name);
-        let _turn = self.start_lock(&arn).lock().await;
-        if let Some(number) = self.journal.execution_number(&arn)?
-            && let Some(execution) = self.journal.execution(number)?
-        {
-            return same_or_refused(number, execution, &request);
-        }
-        let execution = self.execution(arn, name, machine, request);
-        self.start_new(execution, input).await
-    }
-
-    fn start_lock(&self, arn: &str) -> &tokio::sync::Mutex<()> {
-        let mut hasher = DefaultHasher::new();
-        arn.hash(&mut hasher);
-        let at = usize::try_from(hasher.finish() % START_LOCKS as u64).unwrap_or_default();
-        &self.starts[at]
-    }
-
-    fn execution(&self, arn: String, name: String, machine: Machine, request: Start) -> Execution {
-        Execution {
-            arn,
-            name,
-            machine: machine.arn,
-            machine_name: machine.name,
-            role: machine.role,
-            revision: machine.revision,
-            input: request.input,
-            status: Status::Running,
-            start_ms: self.clock.now_ms(),
-            stop_ms: None,
-            output: None,
-            error: None,
-            cause: None,
-            parent: request.parent,
-            trace: request.trace,
-        }
-    }
-
-    async fn start_new(
-        self: &Arc<Self>,
-        execution: Execution,
-        input: Value,
-    ) -> Result<(u64, Execution), ApiError> {
-        let definition = self
-            .definition(&execution.revision)?
-            .ok_or_else(|| machine_does_not_exist(&execution.machine))?;
-        let number = self.journal.next_execution();
-        let now = self.clock.now();
-        let started = execution.clone();
-        let mut run = Run::start(number, execution, definition, input, now);
-        run.advance(now, self.as_ref());
-        // The driver must be known before anybody can answer one of its tasks.
-        let (sender, mailbox) = mpsc::unbounded_channel();
-        lock(&self.drivers).insert(number, sender);
-        if let Err(error) = driver::commit(self, &mut run, Vec::new()).await {
-            self.forget_driver(number);
-            return Err(error.into());
-        }
-        self.tasks
-            .spawn(driver::drive(Arc::clone(self), run, mailbox));
-        Ok((number, started))
-    }
 }
 
 impl Run {
@@ -434,33 +344,4 @@ impl Run {
     fn awaits(&self, branch: u32, attempt: u64) -> bool {
         matches!(self.phase(branch), Some(Phase::Task(task)) if task.attempt == attempt)
     }
-}
-
-/// The API error for an unknown machine.
-pub(crate) fn machine_does_not_exist(arn: &str) -> ApiError {
-    ApiError::new(
-        "StateMachineDoesNotExist",
-        format!("State Machine Does Not Exist: '{arn}'"),
-    )
-}
-
-/// The answer where the name is taken: the open execution itself if the request is the same, or the
-/// child that this very task started before a crash.
-fn same_or_refused(
-    number: u64,
-    execution: Execution,
-    request: &Start,
-) -> Result<(u64, Execution), ApiError> {
-    let is_own_child = request.parent.is_some() && execution.parent == request.parent;
-    // A task that waits for the end would never hear of an execution that somebody else started.
-    let may_share = !request.parent.is_some_and(|parent| parent.waits);
-    let is_same =
-        may_share && execution.status == Status::Running && execution.input == request.input;
-    if is_own_child || is_same {
-        return Ok((number, execution));
-    }
-    Err(ApiError::new(
-        "ExecutionAlreadyExists",
-        format!("Execution Already Exists: '{}'", execution.arn),
-    ))
 }

@@ -33,6 +33,7 @@ mod journal;
 mod jsonata;
 mod record;
 mod run;
+mod start;
 mod sync;
 mod template;
 mod token;

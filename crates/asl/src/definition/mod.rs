@@ -7,6 +7,7 @@
 
 mod check;
 mod fields;
+mod parts;
 mod read;
 #[cfg(test)]
 mod tests;

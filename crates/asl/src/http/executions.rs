@@ -7,10 +7,11 @@ use super::request::Members;
 use super::{machines, page};
 use crate::arn;
 use crate::driver::Signal;
-use crate::engine::{Engine, Start};
+use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::history::seconds;
 use crate::record::{Execution, Status};
+use crate::start::Start;
 
 /// Longest error and cause (API reference, `StopExecution`).
 pub(super) const LONGEST_ERROR: usize = 256;

@@ -6,11 +6,12 @@ use super::request::Members;
 use super::{executions, page};
 use crate::arn;
 use crate::definition;
-use crate::engine::{Engine, machine_does_not_exist};
+use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::history::seconds;
 use crate::journal::{Batch, key};
 use crate::record::{Machine, Revision};
+use crate::start::machine_does_not_exist;
 
 /// Settings that are kept and shown, and change nothing here.
 const SETTINGS: [&str; 3] = [

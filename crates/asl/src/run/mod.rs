@@ -6,27 +6,29 @@
 
 mod answer;
 mod children;
+mod due;
 mod enter;
 mod failure;
 mod outcome;
 mod scope;
+mod step;
 mod task;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::definition::{Definition, Kind, State};
-use crate::error::JournalError;
 use crate::history::{Details, Event, EventType, details};
-use crate::journal::{Batch, key};
 use crate::record::{Awaited, Branch, Execution, Phase, Status};
 
 pub(crate) use answer::task_is_over;
 pub(crate) use failure::Failure;
 pub(crate) use outcome::Answer;
+use step::pending_effect;
+pub(crate) use step::{Effect, Step};
 
 /// Most events of one execution (Developer Guide, "Service quotas").
 const MOST_EVENTS: u64 = 25_000;
@@ -39,54 +41,6 @@ const STATES_PER_STEP: u64 = 64;
 pub(crate) trait World {
     fn activity_exists(&self, arn: &str) -> bool;
     fn region(&self) -> &str;
-}
-
-/// Something to do once the step is durable.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Effect {
-    /// Invoke a function.
-    Invoke {
-        branch: u32,
-        attempt: u64,
-        name: String,
-        payload: Value,
-    },
-    /// Let a worker of an activity take the task.
-    Offer {
-        branch: u32,
-        attempt: u64,
-        activity: String,
-    },
-    /// Start another execution.
-    StartChild {
-        branch: u32,
-        attempt: u64,
-        machine: String,
-        name: String,
-        input: String,
-        waits: bool,
-    },
-    /// See whether the awaited execution has ended.
-    CheckChild {
-        branch: u32,
-        attempt: u64,
-        execution: u64,
-    },
-    /// Stop an execution whose task has gone.
-    StopChild { execution: u64 },
-}
-
-/// What one advance has decided.
-#[derive(Debug, Default)]
-pub(crate) struct Step {
-    pub(crate) events: Vec<Event>,
-    dirty: BTreeSet<u32>,
-    gone: BTreeSet<u32>,
-    pub(crate) effects: Vec<Effect>,
-    /// States entered.
-    pub(crate) transitions: u64,
-    opened: bool,
-    closed: bool,
 }
 
 /// An open execution in memory.
@@ -235,110 +189,6 @@ impl Run {
         !self.step.events.is_empty() || !self.step.dirty.is_empty() || !self.step.effects.is_empty()
     }
 
-    /// Takes what has been decided since the last call, as writes and the rest.
-    pub(crate) fn take_step(&mut self) -> Result<(Batch, Step), JournalError> {
-        let step = std::mem::take(&mut self.step);
-        let mut batch = Batch::default();
-        if step.opened {
-            self.write_opening(&mut batch);
-        }
-        if let Some(first) = step.events.first() {
-            batch.put(key::events(self.number, first.0), &step.events)?;
-        }
-        for id in &step.gone {
-            batch.delete(key::branch(self.number, *id));
-        }
-        for id in &step.dirty {
-            if let Some(branch) = self.branches.get(id) {
-                batch.put(key::branch(self.number, *id), branch)?;
-            }
-        }
-        if step.opened || step.closed {
-            batch.put(key::execution(self.number), &self.execution)?;
-        }
-        if step.closed {
-            self.write_closing(&mut batch);
-        }
-        Ok((batch, step))
-    }
-
-    fn write_opening(&self, batch: &mut Batch) {
-        let Self {
-            number, execution, ..
-        } = self;
-        let nothing = Vec::new;
-        batch.put_bytes(key::name(&execution.arn), number.to_be_bytes().to_vec());
-        batch.put_bytes(key::open(*number), nothing());
-        batch.put_bytes(key::listed(&execution.machine, None, *number), nothing());
-        let running = key::listed(&execution.machine, Some(Status::Running), *number);
-        batch.put_bytes(running, nothing());
-    }
-
-    fn write_closing(&self, batch: &mut Batch) {
-        let Self {
-            number, execution, ..
-        } = self;
-        let listed = |status| key::listed(&execution.machine, Some(status), *number);
-        batch.delete(key::open(*number));
-        batch.delete(listed(Status::Running));
-        batch.put_bytes(listed(execution.status), Vec::new());
-    }
-
-    /// The next time at which something is due.
-    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
-        let machine = self.machine_deadline_ms();
-        let branches = self.branches.values().filter_map(due_ms);
-        let earliest = machine.into_iter().chain(branches).min()?;
-        Timestamp::from_millisecond(earliest).ok()
-    }
-
-    /// Acts on everything that is due at `now`.
-    pub(crate) fn fire(&mut self, now: Timestamp) {
-        self.now = now;
-        let now_ms = now.as_millisecond();
-        if self.machine_deadline_ms().is_some_and(|due| due <= now_ms) {
-            self.time_out_execution();
-            return;
-        }
-        let due: Vec<u32> = self
-            .branches
-            .iter()
-            .filter(|(_, branch)| due_ms(branch).is_some_and(|due| due <= now_ms))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in due {
-            self.fire_branch(id, now_ms);
-        }
-    }
-
-    fn fire_branch(&mut self, id: u32, now_ms: i64) {
-        let Some(branch) = self.branches.get_mut(&id) else {
-            return;
-        };
-        match &branch.phase {
-            Phase::Wait { .. } => self.finish_wait(id),
-            Phase::Backoff { .. } => {
-                branch.phase = Phase::Run;
-                self.step.dirty.insert(id);
-                self.ready.push_back(id);
-            }
-            Phase::Task(task) => {
-                let heartbeat = task.deadline_ms.is_none_or(|due| due > now_ms);
-                self.time_out_task(id, heartbeat);
-            }
-            _ => {}
-        }
-    }
-
-    fn machine_deadline_ms(&self) -> Option<i64> {
-        let seconds = self.definition.timeout_seconds?;
-        Some(
-            self.execution
-                .start_ms
-                .saturating_add(seconds.saturating_mul(1000)),
-        )
-    }
-
     /// Records an event; gives its id.
     fn event(&mut self, kind: EventType, previous: u64, details: Option<Details>) -> u64 {
         let id = self.next_event;
@@ -469,65 +319,5 @@ fn state_events(kind: &Kind) -> (EventType, Option<EventType>, Option<EventType>
             Some(E::MapStateExited),
             Some(E::MapStateAborted),
         ),
-    }
-}
-
-fn due_ms(branch: &Branch) -> Option<i64> {
-    match &branch.phase {
-        Phase::Wait { until_ms } | Phase::Backoff { until_ms } => Some(*until_ms),
-        Phase::Task(task) => match (task.deadline_ms, task.heartbeat_ms) {
-            (Some(deadline), Some(heartbeat)) => Some(deadline.min(heartbeat)),
-            (deadline, heartbeat) => deadline.or(heartbeat),
-        },
-        _ => None,
-    }
-}
-
-/// What must be asked for (again) for a task that waits.
-fn pending_effect(branch: u32, attempt: u64, awaited: &Awaited) -> Option<Effect> {
-    match awaited {
-        Awaited::Function { name, payload }
-        | Awaited::FunctionThenToken {
-            name,
-            payload,
-            submitted: false,
-        } => Some(Effect::Invoke {
-            branch,
-            attempt,
-            name: name.clone(),
-            payload: payload.clone(),
-        }),
-        Awaited::Worker {
-            activity,
-            started: false,
-            ..
-        } => Some(Effect::Offer {
-            branch,
-            attempt,
-            activity: activity.clone(),
-        }),
-        Awaited::Child {
-            machine,
-            name,
-            input,
-            waits,
-            child: None,
-        } => Some(Effect::StartChild {
-            branch,
-            attempt,
-            machine: machine.clone(),
-            name: name.clone(),
-            input: input.clone(),
-            waits: *waits,
-        }),
-        Awaited::Child {
-            child: Some(execution),
-            ..
-        } => Some(Effect::CheckChild {
-            branch,
-            attempt,
-            execution: *execution,
-        }),
-        _ => None,
     }
 }

@@ -181,7 +181,7 @@ impl Run {
         (token.text(), nonce)
     }
 
-    /// Whether branch `id` runs at all: its ancestors may have been let go.
+    /// The definition, apart from the borrow of the run.
     pub(super) fn definition(&self) -> std::sync::Arc<Definition> {
         std::sync::Arc::clone(&self.definition)
     }

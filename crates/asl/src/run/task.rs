@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::scope::{Extra, in_state, longer_than_allowed};
-use super::{Failure, Run, World, pending_effect};
+use super::step::pending_effect;
+use super::{Failure, Run, World};
 use crate::definition::{Resource, StartMode, Task};
 use crate::history::{EventType, details};
 use crate::record::{Awaited, Phase, TaskPhase};

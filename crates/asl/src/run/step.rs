@@ -1,0 +1,159 @@
+//! What a run has decided: writes for the journal, and effects for afterwards.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Run;
+use crate::error::JournalError;
+use crate::history::Event;
+use crate::journal::{Batch, key};
+use crate::record::{Awaited, Status};
+
+/// Something to do once the step is durable.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Effect {
+    /// Invoke a function.
+    Invoke {
+        branch: u32,
+        attempt: u64,
+        name: String,
+        payload: Value,
+    },
+    /// Let a worker of an activity take the task.
+    Offer {
+        branch: u32,
+        attempt: u64,
+        activity: String,
+    },
+    /// Start another execution.
+    StartChild {
+        branch: u32,
+        attempt: u64,
+        machine: String,
+        name: String,
+        input: String,
+        waits: bool,
+    },
+    /// See whether the awaited execution has ended.
+    CheckChild {
+        branch: u32,
+        attempt: u64,
+        execution: u64,
+    },
+    /// Stop an execution whose task has gone.
+    StopChild { execution: u64 },
+}
+
+/// What one advance has decided.
+#[derive(Debug, Default)]
+pub(crate) struct Step {
+    pub(crate) events: Vec<Event>,
+    pub(super) dirty: BTreeSet<u32>,
+    pub(super) gone: BTreeSet<u32>,
+    pub(crate) effects: Vec<Effect>,
+    /// States entered.
+    pub(crate) transitions: u64,
+    pub(super) opened: bool,
+    pub(super) closed: bool,
+}
+
+impl Run {
+    /// Takes what has been decided since the last call, as writes and the rest.
+    pub(crate) fn take_step(&mut self) -> Result<(Batch, Step), JournalError> {
+        let step = std::mem::take(&mut self.step);
+        let mut batch = Batch::default();
+        if step.opened {
+            self.write_opening(&mut batch);
+        }
+        if let Some(first) = step.events.first() {
+            batch.put(key::events(self.number, first.0), &step.events)?;
+        }
+        for id in &step.gone {
+            batch.delete(key::branch(self.number, *id));
+        }
+        for id in &step.dirty {
+            if let Some(branch) = self.branches.get(id) {
+                batch.put(key::branch(self.number, *id), branch)?;
+            }
+        }
+        if step.opened || step.closed {
+            batch.put(key::execution(self.number), &self.execution)?;
+        }
+        if step.closed {
+            self.write_closing(&mut batch);
+        }
+        Ok((batch, step))
+    }
+
+    fn write_opening(&self, batch: &mut Batch) {
+        let Self {
+            number, execution, ..
+        } = self;
+        let nothing = Vec::new;
+        batch.put_bytes(key::name(&execution.arn), number.to_be_bytes().to_vec());
+        batch.put_bytes(key::open(*number), nothing());
+        batch.put_bytes(key::listed(&execution.machine, None, *number), nothing());
+        let running = key::listed(&execution.machine, Some(Status::Running), *number);
+        batch.put_bytes(running, nothing());
+    }
+
+    fn write_closing(&self, batch: &mut Batch) {
+        let Self {
+            number, execution, ..
+        } = self;
+        let listed = |status| key::listed(&execution.machine, Some(status), *number);
+        batch.delete(key::open(*number));
+        batch.delete(listed(Status::Running));
+        batch.put_bytes(listed(execution.status), Vec::new());
+    }
+}
+
+/// What must be asked for (again) for a task that waits.
+pub(super) fn pending_effect(branch: u32, attempt: u64, awaited: &Awaited) -> Option<Effect> {
+    match awaited {
+        Awaited::Function { name, payload }
+        | Awaited::FunctionThenToken {
+            name,
+            payload,
+            submitted: false,
+        } => Some(Effect::Invoke {
+            branch,
+            attempt,
+            name: name.clone(),
+            payload: payload.clone(),
+        }),
+        Awaited::Worker {
+            activity,
+            started: false,
+            ..
+        } => Some(Effect::Offer {
+            branch,
+            attempt,
+            activity: activity.clone(),
+        }),
+        Awaited::Child {
+            machine,
+            name,
+            input,
+            waits,
+            child: None,
+        } => Some(Effect::StartChild {
+            branch,
+            attempt,
+            machine: machine.clone(),
+            name: name.clone(),
+            input: input.clone(),
+            waits: *waits,
+        }),
+        Awaited::Child {
+            child: Some(execution),
+            ..
+        } => Some(Effect::CheckChild {
+            branch,
+            attempt,
+            execution: *execution,
+        }),
+        _ => None,
+    }
+}

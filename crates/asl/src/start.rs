@@ -1,0 +1,146 @@
+//! Starting executions, with Step Functions' idempotency by name.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::arn::check_name;
+use crate::driver;
+use crate::engine::{Inner, START_LOCKS};
+use crate::error::ApiError;
+use crate::record::{Execution, Machine, Parent, Status};
+use crate::run::{LONGEST_PAYLOAD, Run};
+
+/// A request to start an execution.
+pub(crate) struct Start {
+    pub(crate) machine: String,
+    pub(crate) name: Option<String>,
+    pub(crate) input: String,
+    pub(crate) parent: Option<Parent>,
+    pub(crate) trace: Option<String>,
+}
+
+impl Inner {
+    /// Starts an execution, or finds the one that the same request started before: Step Functions'
+    /// idempotency by name (API reference, `StartExecution`).
+    pub(crate) async fn start(
+        self: &Arc<Self>,
+        request: Start,
+    ) -> Result<(u64, Execution), ApiError> {
+        let input = checked_input(&request)?;
+        let machine = self.journal.machine(&request.machine)?;
+        let machine = machine.ok_or_else(|| machine_does_not_exist(&request.machine))?;
+        let name = request
+            .name
+            .clone()
+            .unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let arn = self.home.execution(&machine.name, &name);
+        let _turn = self.start_lock(&arn).lock().await;
+        if let Some(number) = self.journal.execution_number(&arn)?
+            && let Some(execution) = self.journal.execution(number)?
+        {
+            return same_or_refused(number, execution, &request);
+        }
+        let execution = self.execution(arn, name, machine, request);
+        self.start_new(execution, input).await
+    }
+
+    fn start_lock(&self, arn: &str) -> &tokio::sync::Mutex<()> {
+        let mut hasher = DefaultHasher::new();
+        arn.hash(&mut hasher);
+        let at = usize::try_from(hasher.finish() % START_LOCKS as u64).unwrap_or_default();
+        &self.starts[at]
+    }
+
+    fn execution(&self, arn: String, name: String, machine: Machine, request: Start) -> Execution {
+        Execution {
+            arn,
+            name,
+            machine: machine.arn,
+            machine_name: machine.name,
+            role: machine.role,
+            revision: machine.revision,
+            input: request.input,
+            status: Status::Running,
+            start_ms: self.clock.now_ms(),
+            stop_ms: None,
+            output: None,
+            error: None,
+            cause: None,
+            parent: request.parent,
+            trace: request.trace,
+        }
+    }
+
+    async fn start_new(
+        self: &Arc<Self>,
+        execution: Execution,
+        input: Value,
+    ) -> Result<(u64, Execution), ApiError> {
+        let definition = self
+            .definition(&execution.revision)?
+            .ok_or_else(|| machine_does_not_exist(&execution.machine))?;
+        let number = self.journal.next_execution();
+        let now = self.clock.now();
+        let started = execution.clone();
+        let mut run = Run::start(number, execution, definition, input, now);
+        run.advance(now, self.as_ref());
+        // The driver must be known before anybody can answer one of its tasks.
+        let mailbox = self.expect_driver(number);
+        if let Err(error) = driver::commit(self, &mut run, Vec::new()).await {
+            self.forget_driver(number);
+            return Err(error.into());
+        }
+        self.drive(run, mailbox);
+        Ok((number, started))
+    }
+}
+
+/// Refuses what the API refuses; gives the input.
+fn checked_input(request: &Start) -> Result<Value, ApiError> {
+    crate::arn::check(&request.machine, "stateMachine")?;
+    if let Some(name) = &request.name {
+        check_name(name)?;
+    }
+    if request.input.len() > LONGEST_PAYLOAD {
+        return Err(ApiError::validation(format!(
+            "1 validation error detected: Value at 'input' failed to satisfy constraint: Member must have length less than or equal to {LONGEST_PAYLOAD}"
+        )));
+    }
+    serde_json::from_str(&request.input).map_err(|error| {
+        ApiError::new(
+            "InvalidExecutionInput",
+            format!("Invalid State Machine Execution Input: '{error}'"),
+        )
+    })
+}
+
+/// The API error for an unknown machine.
+pub(crate) fn machine_does_not_exist(arn: &str) -> ApiError {
+    ApiError::new(
+        "StateMachineDoesNotExist",
+        format!("State Machine Does Not Exist: '{arn}'"),
+    )
+}
+
+/// The answer where the name is taken: the open execution itself if the request is the same, or the
+/// child that this very task started before a crash.
+fn same_or_refused(
+    number: u64,
+    execution: Execution,
+    request: &Start,
+) -> Result<(u64, Execution), ApiError> {
+    let is_own_child = request.parent.is_some() && execution.parent == request.parent;
+    // A task that waits for the end would never hear of an execution that somebody else started.
+    let may_share = !request.parent.is_some_and(|parent| parent.waits);
+    let is_same =
+        may_share && execution.status == Status::Running && execution.input == request.input;
+    if is_own_child || is_same {
+        return Ok((number, execution));
+    }
+    Err(ApiError::new(
+        "ExecutionAlreadyExists",
+        format!("Execution Already Exists: '{}'", execution.arn),
+    ))
+}
