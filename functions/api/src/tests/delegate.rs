@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::Request;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use slipway_model::id::{EntityId, NodeId, RunId};
 use slipway_store::record::DelegateTaskRecord;
@@ -151,6 +151,29 @@ async fn a_task_is_claimed_logged_and_done_once() {
         409
     );
     assert_eq!(delegate.claim("one").await.refusal().0, 409);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_output_is_kept_as_a_secret_and_nowhere_else() {
+    let api = Api::new().await;
+    let delegate = task(&api, &[]).await;
+    let mut outcome = success();
+    outcome["outputs"]["key"] = "generated-key".into();
+    outcome["secretOutputs"] = json!(["key"]);
+    // A delegate cannot choose what its outputs refer to.
+    outcome["secretReferences"] = json!({"v": "account.root"});
+    let posted = delegate.ask("POST", "/result", "one", &outcome).await;
+    assert_eq!(posted.status, 200);
+
+    let stored = api.store.get_delegate_task(&delegate.task).await.expect("the task");
+    let run = api.store.get_run(&stored.run).await.expect("the run");
+    let result = stored.result.expect("a result");
+    assert_eq!(result["outputs"], json!({"v": "1"}));
+    let references = result["secretReferences"].as_object().expect("references");
+    assert_eq!(references.keys().collect::<Vec<_>>(), ["key"]);
+    let id = EntityId::new(references["key"].as_str().expect("a reference"));
+    let value = api._embedded.secrets().get(&run.scope, &id).await.expect("a value");
+    assert_eq!(value.expose_secret(), "generated-key");
 }
 
 #[tokio::test(start_paused = true)]
