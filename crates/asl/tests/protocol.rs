@@ -42,7 +42,7 @@ async fn client() -> (Client, Engine) {
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("us-east-1"))
         .endpoint_url(format!("http://{address}"))
-        .credentials_provider(Credentials::for_tests())
+        .credentials_provider(Credentials::new("local", "local", None, None, "tests"))
         .build();
     (Client::from_conf(config), engine)
 }

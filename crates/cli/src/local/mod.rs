@@ -196,7 +196,7 @@ impl Parts {
             region: place::REGION.to_owned(),
             account: place::AWS_ACCOUNT.to_owned(),
         };
-        let engine = Engine::open(&data_dir.join("engine.redb"), config, functions.clone())?;
+        let engine = Engine::open(&data_dir.join("executions.db"), config, functions.clone())?;
         let states = states_client(in_process(engine.router()));
         let runs = Runs {
             store: embedded.store(clock.clone()),

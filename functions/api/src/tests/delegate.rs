@@ -165,14 +165,23 @@ async fn a_secret_output_is_kept_as_a_secret_and_nowhere_else() {
     let posted = delegate.ask("POST", "/result", "one", &outcome).await;
     assert_eq!(posted.status, 200);
 
-    let stored = api.store.get_delegate_task(&delegate.task).await.expect("the task");
+    let stored = api
+        .store
+        .get_delegate_task(&delegate.task)
+        .await
+        .expect("the task");
     let run = api.store.get_run(&stored.run).await.expect("the run");
     let result = stored.result.expect("a result");
     assert_eq!(result["outputs"], json!({"v": "1"}));
     let references = result["secretReferences"].as_object().expect("references");
     assert_eq!(references.keys().collect::<Vec<_>>(), ["key"]);
     let id = EntityId::new(references["key"].as_str().expect("a reference"));
-    let value = api._embedded.secrets().get(&run.scope, &id).await.expect("a value");
+    let value = api
+        ._embedded
+        .secrets()
+        .get(&run.scope, &id)
+        .await
+        .expect("a value");
     assert_eq!(value.expose_secret(), "generated-key");
 }
 
