@@ -23,6 +23,20 @@ pub enum DurationError {
 /// # Errors
 /// When the text has another form, or the duration is zero or longer than 365 days.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
+    let duration = parse_from_zero(text)?;
+    if duration.is_zero() {
+        return Err(DurationError::Range(
+            crate::diagnostic::shown(text).into_owned(),
+        ));
+    }
+    Ok(duration)
+}
+
+/// Like [`parse`], for a length that an expression computed and that may come out as nothing (`0s`).
+///
+/// # Errors
+/// When the text has another form, or the duration is longer than 365 days.
+pub fn parse_from_zero(text: &str) -> Result<Duration, DurationError> {
     let form = || DurationError::Form(crate::diagnostic::shown(text).into_owned());
     let range = || DurationError::Range(crate::diagnostic::shown(text).into_owned());
     let mut rest = text.trim();
@@ -57,9 +71,6 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
             .filter(|total| *total <= LONGEST_SECONDS)
             .ok_or_else(range)?;
         rest = after.as_str().trim_start();
-    }
-    if seconds == 0 {
-        return Err(range());
     }
     Ok(Duration::from_secs(seconds))
 }
@@ -98,5 +109,6 @@ mod tests {
         for text in ["0s", "400d", "2147483648w", "99999999999999999999s"] {
             assert_eq!(parse(text), Err(DurationError::Range(text.to_owned())));
         }
+        assert_eq!(parse_from_zero("0s"), Ok(Duration::ZERO));
     }
 }

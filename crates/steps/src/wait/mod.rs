@@ -63,7 +63,8 @@ impl Step for Wait {
         let until = match state.until_ms {
             Some(until) => until,
             None => {
-                let length = duration::parse(&spec.duration)
+                // What an expression computed may be no time at all; written out it is refused before.
+                let length = duration::parse_from_zero(&spec.duration)
                     .map_err(|error| wrong(&step, &format!("duration: {error}")))?;
                 let until =
                     now.saturating_add(i64::try_from(length.as_millis()).unwrap_or(i64::MAX));
