@@ -168,24 +168,36 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Notes one fault.
+    /// Notes one fault. Where there is no room, a warning makes room for an error.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if diagnostic.severity == Severity::Error {
-            self.errors += 1;
-        }
-        if self.found.len() < MOST_DIAGNOSTICS {
-            self.found.push(diagnostic);
-        } else {
+        let is_error = diagnostic.severity == Severity::Error;
+        self.errors += usize::from(is_error);
+        if self.found.len() >= MOST_DIAGNOSTICS {
             self.left_out += 1;
+            let is_warning = |other: &Diagnostic| other.severity == Severity::Warning;
+            match self.found.iter().rposition(is_warning) {
+                Some(last) if is_error => drop(self.found.remove(last)),
+                _ => return,
+            }
         }
+        self.found.push(diagnostic);
     }
 
     /// Notes one error, which is made only when it is kept: making one costs a walk over its document.
     pub fn push_with(&mut self, diagnostic: impl FnOnce() -> Diagnostic) {
-        if self.found.len() < MOST_DIAGNOSTICS {
+        if self.errors < MOST_DIAGNOSTICS {
             self.push(diagnostic());
         } else {
             self.errors += 1;
+            self.left_out += 1;
+        }
+    }
+
+    /// Notes one warning, which is made only when it is kept.
+    pub fn warn_with(&mut self, diagnostic: impl FnOnce() -> Diagnostic) {
+        if self.found.len() < MOST_DIAGNOSTICS {
+            self.push(diagnostic().warning());
+        } else {
             self.left_out += 1;
         }
     }
@@ -202,9 +214,9 @@ impl Diagnostics {
         self.errors > 0
     }
 
-    /// Whether no more is kept; a caller with much left to look at may stop.
+    /// Whether no more errors are kept; a caller with much left to look at may stop.
     pub fn is_full(&self) -> bool {
-        self.left_out > 0
+        self.errors > MOST_DIAGNOSTICS
     }
 
     /// The value with the warnings, or the faults when one of them is an error.

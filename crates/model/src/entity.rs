@@ -1,7 +1,5 @@
 //! Entities: a YAML text read, checked field by field, with what lists and look-ups need of it.
 
-use serde::{Deserialize, Serialize};
-
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
 use crate::id::{EntityId, OrgId, ProjectId};
 use crate::shape;
@@ -9,91 +7,7 @@ use crate::tree::{Place, Ref, Tree};
 use crate::yaml::Fault;
 use crate::{names, schema, yaml};
 
-/// What an entity is; its name is the root key of its YAML.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Kind {
-    /// `pipeline`
-    Pipeline,
-    /// `service`
-    Service,
-    /// `environment`
-    Environment,
-    /// `infrastructureDefinition`
-    Infrastructure,
-    /// `connector`
-    Connector,
-    /// `secret`
-    Secret,
-    /// `organization`
-    Organization,
-    /// `project`
-    Project,
-    /// `template`: known, not taken by this version.
-    Template,
-    /// `inputSet`: known, not taken by this version.
-    InputSet,
-    /// `overlayInputSet`: known, not taken by this version.
-    OverlayInputSet,
-    /// `trigger`: known, not taken by this version.
-    Trigger,
-    /// `freeze`: known, not taken by this version.
-    Freeze,
-    /// `environmentGroup`: known, not taken by this version.
-    EnvironmentGroup,
-    /// `overrides`: known, not taken by this version.
-    Overrides,
-    /// `serviceOverrides`: known, not taken by this version.
-    ServiceOverrides,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 16] = [
-        Self::Pipeline,
-        Self::Service,
-        Self::Environment,
-        Self::Infrastructure,
-        Self::Connector,
-        Self::Secret,
-        Self::Organization,
-        Self::Project,
-        Self::Template,
-        Self::InputSet,
-        Self::OverlayInputSet,
-        Self::Trigger,
-        Self::Freeze,
-        Self::EnvironmentGroup,
-        Self::Overrides,
-        Self::ServiceOverrides,
-    ];
-
-    /// Root key of its YAML.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Pipeline => "pipeline",
-            Self::Service => "service",
-            Self::Environment => "environment",
-            Self::Infrastructure => "infrastructureDefinition",
-            Self::Connector => "connector",
-            Self::Secret => "secret",
-            Self::Organization => "organization",
-            Self::Project => "project",
-            Self::Template => "template",
-            Self::InputSet => "inputSet",
-            Self::OverlayInputSet => "overlayInputSet",
-            Self::Trigger => "trigger",
-            Self::Freeze => "freeze",
-            Self::EnvironmentGroup => "environmentGroup",
-            Self::Overrides => "overrides",
-            Self::ServiceOverrides => "serviceOverrides",
-        }
-    }
-
-    /// The kind with this root key.
-    pub fn from_key(key: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.key() == key)
-    }
-}
+pub use crate::kind::Kind;
 
 /// What lists, look-ups and the REST API show of an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,10 +26,17 @@ pub struct EntityHead {
     pub org: Option<OrgId>,
     /// `projectIdentifier`.
     pub project: Option<ProjectId>,
-    /// `environmentRef` of an infrastructure.
+    /// `environmentRef` of an infrastructure or of overrides.
     pub env_ref: Option<EntityId>,
-    /// `type`: of a connector (`Aws`), environment (`Production`), infrastructure (`ECS`), secret, or of a
-    /// service's definition (`ECS`).
+    /// `serviceRef` of overrides.
+    pub service_ref: Option<EntityId>,
+    /// The pipeline that an input set, an overlay or a trigger belongs to.
+    pub pipeline: Option<EntityId>,
+    /// `versionLabel` of a template.
+    pub version_label: Option<String>,
+    /// `type`: of a connector (`Aws`), environment (`Production`), infrastructure (`ECS`), secret, template
+    /// (`Step`), overrides (`ENV_GLOBAL_OVERRIDE`), or of a service's definition (`ECS`) or a trigger's source
+    /// (`Webhook`).
     pub entity_type: Option<String>,
 }
 
@@ -194,9 +115,7 @@ pub fn from_tree(tree: Tree) -> Result<Parsed, Vec<Diagnostic>> {
     };
     let value = body(&tree, kind);
     shape::check(value, shape, kind.key(), &mut found);
-    if kind == Kind::Pipeline {
-        names::check(value, &mut found);
-    }
+    names::check(value, kind, &mut found);
     let head = head_of(value, kind);
     let (head, warnings) = found.finish(head)?;
     Ok(Parsed {
@@ -272,14 +191,23 @@ fn head_of(value: Ref<'_>, kind: Kind) -> EntityHead {
             .filter(|text| !text.trim().is_empty())
             .map(str::to_owned)
     };
-    let identifier = text("identifier").unwrap_or_default();
+    let identifier = text("identifier").unwrap_or_else(|| match kind {
+        Kind::Overrides | Kind::ServiceOverrides => override_identifier(value),
+        _ => String::new(),
+    });
     let entity_type = match kind {
-        Kind::Service => value
-            .get("serviceDefinition")
-            .and_then(|definition| definition.get_text("type"))
-            .map(str::to_owned),
+        Kind::Service => value.at(&["serviceDefinition", "type"]),
+        Kind::Trigger => value.at(&["source", "type"]),
         Kind::Pipeline => None,
-        _ => text("type"),
+        _ => value.get("type"),
+    };
+    let pipeline = match kind {
+        Kind::InputSet | Kind::OverlayInputSet | Kind::Trigger => value
+            .at(&["pipeline", "identifier"])
+            .or_else(|| value.get("pipelineIdentifier"))
+            .and_then(Ref::text)
+            .map(EntityId::new),
+        _ => None,
     };
     EntityHead {
         kind,
@@ -290,8 +218,23 @@ fn head_of(value: Ref<'_>, kind: Kind) -> EntityHead {
         org: text("orgIdentifier").map(OrgId::new),
         project: text("projectIdentifier").map(ProjectId::new),
         env_ref: text("environmentRef").map(EntityId::new),
-        entity_type,
+        service_ref: text("serviceRef").map(EntityId::new),
+        pipeline,
+        version_label: text("versionLabel"),
+        entity_type: entity_type.and_then(Ref::text).map(str::to_owned),
     }
+}
+
+/// Overrides have no identifier of their own: it is made of what they are for, as in Harness.
+fn override_identifier(value: Ref<'_>) -> String {
+    let parts = [
+        "environmentRef",
+        "serviceRef",
+        "clusterIdentifier",
+        "infraIdentifier",
+    ];
+    let parts: Vec<_> = parts.iter().filter_map(|key| value.get_text(key)).collect();
+    parts.join("_").replace('.', "_")
 }
 
 /// `tags` of an element.

@@ -13,6 +13,7 @@ mod expression;
 pub mod id;
 pub mod inputs;
 mod json;
+mod kind;
 pub mod names;
 pub mod render;
 pub mod schema;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, shown};
+use crate::kind::Kind;
 use crate::tree::Ref;
 
 /// Most stages of a pipeline.
@@ -15,32 +16,35 @@ pub const MOST_BRANCHES: usize = 256;
 
 /// Notes identifiers that stand twice where they must be unique (stages in the pipeline; steps and step
 /// groups in the list they are in, branches of `parallel` included), and too many stages or steps.
-pub(crate) fn check(pipeline: Ref<'_>, out: &mut Diagnostics) {
+pub(crate) fn check(entity: Ref<'_>, kind: Kind, out: &mut Diagnostics) {
     let mut names = Names { out, steps: 0 };
-    let mut stages = Vec::new();
-    names.width(pipeline.get("stages"));
-    flatten(pipeline.get("stages"), &mut stages);
-    if stages.len() > MOST_STAGES {
-        let message = format!(
-            "{} stages; a pipeline has at most {MOST_STAGES}",
-            stages.len()
-        );
-        return names
-            .out
-            .push(Diagnostic::at(Code::Limit, pipeline, message).path("pipeline.stages"));
-    }
-    names.unique(&stages, "stage");
-    for stage in stages {
-        if let Some(execution) = stage.at(&["spec", "execution"]) {
-            names.list(execution.get("steps"));
-            names.list(execution.get("rollbackSteps"));
+    let spec = || entity.get("spec").filter(|spec| spec.is_map());
+    let (body, path) = match (kind, entity.get_text("type")) {
+        (Kind::Pipeline, _) => {
+            names.pipeline(entity, "pipeline.stages");
+            (Some(entity), "pipeline.stages")
         }
-    }
-    if names.steps > MOST_STEPS {
+        (Kind::Template, Some("Pipeline")) => {
+            let body = spec();
+            body.into_iter()
+                .for_each(|body| names.pipeline(body, "template.spec.stages"));
+            (body, "template.spec.stages")
+        }
+        (Kind::Template, Some("Stage")) => {
+            let body = spec();
+            names.execution(body);
+            (body, "template.spec")
+        }
+        (Kind::Template, Some("StepGroup")) => {
+            let body = spec();
+            names.group(body);
+            (body, "template.spec")
+        }
+        _ => return,
+    };
+    if let Some(body) = body.filter(|_| names.steps > MOST_STEPS) {
         let message = format!("{} steps; a pipeline has at most {MOST_STEPS}", names.steps);
-        names
-            .out
-            .push(Diagnostic::at(Code::Limit, pipeline, message).path("pipeline.stages"));
+        out.push(Diagnostic::at(Code::Limit, body, message).path(path));
     }
 }
 
@@ -60,6 +64,34 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
+    fn pipeline(&mut self, pipeline: Ref<'_>, path: &str) {
+        let mut stages = Vec::new();
+        self.width(pipeline.get("stages"));
+        flatten(pipeline.get("stages"), &mut stages);
+        if stages.len() > MOST_STAGES {
+            let found = stages.len();
+            let message = format!("{found} stages; a pipeline has at most {MOST_STAGES}");
+            return self
+                .out
+                .push(Diagnostic::at(Code::Limit, pipeline, message).path(path));
+        }
+        self.unique(&stages, "stage");
+        for stage in stages {
+            self.execution(Some(stage));
+        }
+    }
+
+    fn execution(&mut self, stage: Option<Ref<'_>>) {
+        self.group(stage.and_then(|stage| stage.at(&["spec", "execution"])));
+    }
+
+    fn group(&mut self, group: Option<Ref<'_>>) {
+        if let Some(group) = group {
+            self.list(group.get("steps"));
+            self.list(group.get("rollbackSteps"));
+        }
+    }
+
     fn list(&mut self, list: Option<Ref<'_>>) {
         let mut elements = Vec::new();
         self.width(list);
@@ -67,8 +99,7 @@ impl Names<'_> {
         self.steps += elements.len();
         self.unique(&elements, "step");
         for element in elements {
-            self.list(element.get("steps"));
-            self.list(element.get("rollbackSteps"));
+            self.group(Some(element));
         }
     }
 

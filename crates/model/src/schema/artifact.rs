@@ -27,7 +27,7 @@ object!(SIDECAR, "a sidecar", [
     may "template": TEMPLATE,
 ], one_of: &["type", "template"], also: &[&MARKS], typed: SPECS);
 
-const SPECS: Option<Typed> = Some(Typed {
+pub(super) const SPECS: Option<Typed> = Some(Typed {
     by: "type",
     field: "spec",
     shapes: &[

@@ -1,9 +1,8 @@
 //! The remaining entities, and which root key has which shape.
 
-use super::manifest::{CONFIG_FILES, MANIFESTS};
 use super::{
-    ANY, FILLED, IDENTIFIER, MARKS, NAME, Object, Shape, TAGS, TEXT, TYPE, VARIABLES, connector,
-    infrastructure, object, pipeline, service, typed,
+    ANY, FILLED, IDENTIFIER, MARKS, NAME, Object, Shape, TAGS, TEXT, TYPE, connector, environment,
+    infrastructure, input_set, object, pipeline, service, template, typed,
 };
 use crate::entity::Kind;
 use crate::shape::Field;
@@ -13,39 +12,22 @@ pub(crate) fn root(kind: Kind) -> Option<Shape> {
     let object = match kind {
         Kind::Pipeline => &pipeline::PIPELINE,
         Kind::Service => &service::SERVICE,
-        Kind::Environment => &ENVIRONMENT,
+        Kind::Environment => &environment::ENVIRONMENT,
         Kind::Infrastructure => &infrastructure::INFRASTRUCTURE,
         Kind::Connector => &connector::CONNECTOR,
         Kind::Secret => &SECRET,
         Kind::Organization => &ORGANIZATION,
         Kind::Project => &PROJECT,
+        Kind::Template => &template::TEMPLATE,
+        Kind::InputSet => &input_set::INPUT_SET,
+        Kind::OverlayInputSet => &input_set::OVERLAY,
+        Kind::EnvironmentGroup => &environment::GROUP,
+        Kind::Overrides => &environment::OVERRIDES,
+        Kind::ServiceOverrides => &environment::SERVICE_OVERRIDES,
         _ => return None,
     };
     Some(Shape::Object(object))
 }
-
-object!(ENVIRONMENT, "an environment", [
-    must "identifier": IDENTIFIER,
-    must "name": NAME,
-    may "description": TEXT,
-    may "tags": TAGS,
-    may "orgIdentifier": TEXT,
-    may "projectIdentifier": TEXT,
-    may "accountIdentifier": TEXT,
-    may "accountId": TEXT,
-    must "type": Shape::OneOf(&["Production", "PreProduction"]),
-    may "variables": VARIABLES,
-    may "overrides": Shape::Object(&OVERRIDES),
-    may "color": TEXT,
-    may "version": TEXT,
-    may "yaml": TEXT,
-], also: &[&MARKS]);
-object!(OVERRIDES, "an environment's `overrides`", [
-    may "manifests": MANIFESTS,
-    may "configFiles": CONFIG_FILES,
-    may "applicationSettings": ANY,
-    may "connectionStrings": ANY,
-], also: &[&MARKS]);
 
 object!(SECRET, "a secret", [
     must "identifier": IDENTIFIER,

@@ -7,7 +7,7 @@ use crate::shape::Field;
 
 pub(super) const MANIFESTS: Shape = Shape::List(&Shape::Object(&WRAPPER));
 pub(super) const CONFIG_FILES: Shape = Shape::List(&Shape::Object(&CONFIG_FILE_WRAPPER));
-const STORE_FIELD: Shape = Shape::Object(&STORE);
+pub(super) const STORE_FIELD: Shape = Shape::Object(&STORE);
 
 object!(WRAPPER, "an item of `manifests`", [must "manifest": Shape::Object(&MANIFEST)], also: &[&MARKS]);
 

@@ -9,14 +9,17 @@ use crate::shape::{Field, Object, Rule, Shape, Typed};
 mod artifact;
 mod connector;
 mod entity;
+mod environment;
 mod flow;
 mod infrastructure;
+mod input_set;
 mod manifest;
 mod pipeline;
 mod service;
 mod stage;
 mod step;
 mod step_types;
+mod template;
 
 pub(crate) use entity::root;
 pub use step::{is_known_step, step_spec};
@@ -47,6 +50,7 @@ const IDENTIFIER: Shape = Shape::By(Rule::Identifier);
 const NAME: Shape = Shape::By(Rule::Name);
 const DURATION: Shape = Shape::By(Rule::Duration);
 const REFERENCE: Shape = Shape::By(Rule::Reference);
+const VERSION: Shape = Shape::By(Rule::Version);
 const FILLED: Shape = Shape::By(Rule::Filled);
 /// `type` where [`Typed`] checks it.
 const TYPE: Shape = Shape::Text;

@@ -26,9 +26,13 @@ pub(crate) fn to_json(value: Ref<'_>, shape: Shape) -> Value {
         }
         Shape::List(item) if value.is_list() => list(*item),
         Shape::Map(item) if value.is_map() => fields(value, |_| *item),
-        Shape::Object(object) if value.is_map() => fields(value, |key| {
-            object.field_shape(value, key).unwrap_or(Shape::Any)
-        }),
+        Shape::Object(object) | Shape::Body(object) if value.is_map() => {
+            let chosen = object.chosen(value);
+            fields(value, |key| {
+                object.shape_of(key, chosen).unwrap_or(Shape::Any)
+            })
+        }
+        Shape::Part(whole) | Shape::Noted(whole, _) => to_json(value, *whole),
         Shape::Text | Shape::By(_) | Shape::OneOf(_) => match value.text() {
             Some(text) => Value::String(text.to_owned()),
             None => value.to_json(),

@@ -18,6 +18,8 @@ pub(crate) enum Rule {
     Reference,
     /// Not blank.
     Filled,
+    /// The version of a template: a letter or digit, then anything but white space, `/` and `&`.
+    Version,
 }
 
 impl Rule {
@@ -38,6 +40,12 @@ impl Rule {
                 within(128) && starts("") && text.chars().all(inside)
             }
             Self::Duration => text.trim().is_empty() || duration::parse(text).is_ok(),
+            Self::Version => {
+                let inside = |c: char| !c.is_whitespace() && !matches!(c, '/' | '&');
+                within(128)
+                    && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    && text.chars().all(inside)
+            }
             Self::Reference | Self::Filled => !text.trim().is_empty(),
         }
     }
@@ -56,6 +64,9 @@ impl Rule {
                 "the identifier of an entity, with `account.` or `org.` before it where it lives there"
             }
             Self::Filled => "a text that is not empty",
+            Self::Version => {
+                "a version: a letter or digit, then no spaces, `/` or `&`, at most 128 in all"
+            }
         }
     }
 }

@@ -1,0 +1,297 @@
+//! The check of a tree against a shape.
+
+use super::at::At;
+use super::{Object, Rule, Shape, rule};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
+use crate::tree::{Place, Ref};
+
+/// Checks a value; `path` is where it stands.
+pub(crate) fn check(value: Ref<'_>, shape: Shape, path: &str, out: &mut Diagnostics) {
+    let mut checker = Checker { out, part: false };
+    checker.value(value, shape, At::start(path));
+}
+
+struct Checker<'a> {
+    out: &'a mut Diagnostics,
+    /// Whether what is checked is only part of a value, so that nothing is missing from it.
+    part: bool,
+}
+
+impl Checker<'_> {
+    fn fault(&mut self, value: Ref<'_>, at: At<'_>, message: String, expected: &str) {
+        let fault = Diagnostic::error(Code::BadValue, value.file(), value.place(), message);
+        self.out.push(fault.path(at.to_string()).expected(expected));
+    }
+
+    fn value(&mut self, value: Ref<'_>, shape: Shape, at: At<'_>) {
+        if value.is_null() || self.out.is_full() {
+            return;
+        }
+        if value.is_expression() {
+            return expression(value, at, self.out);
+        }
+        match shape {
+            Shape::Any => self.any(value, at),
+            Shape::Or(first, second) => {
+                let shape = if value.scalar().is_some() {
+                    second
+                } else {
+                    first
+                };
+                self.value(value, *shape, at);
+            }
+            Shape::List(item) => self.list(value, *item, at),
+            Shape::Map(item) => self.map(value, *item, at),
+            Shape::Object(object) => self.object(value, object, &[], at),
+            Shape::Body(object) => self.object(value, object, &["identifier", "name"], at),
+            Shape::Part(whole) => {
+                let before = std::mem::replace(&mut self.part, true);
+                self.value(value, *whole, at);
+                self.part = before;
+            }
+            Shape::Noted(inner, advice) => {
+                self.out.warn_with(|| {
+                    let file = value.file();
+                    Diagnostic::error(Code::BadValue, file, value.place(), advice)
+                        .path(at.to_string())
+                });
+                self.value(value, *inner, at);
+            }
+            _ => match value.text() {
+                Some(text) => self.scalar(value, text, shape, at),
+                None => {
+                    let message =
+                        format!("{} stands where a single value is expected", value.form());
+                    self.fault(value, at, message, &scalar_form(shape));
+                }
+            },
+        }
+    }
+
+    fn any(&mut self, value: Ref<'_>, at: At<'_>) {
+        for scalar in value.scalars().filter(|scalar| scalar.is_expression()) {
+            if self.out.is_full() {
+                return;
+            }
+            if let Err(message) = crate::expression::check(scalar.scalar().unwrap_or_default()) {
+                let below = scalar.path();
+                let path = if below.is_empty() {
+                    at.to_string()
+                } else {
+                    below
+                };
+                self.out.push(bad_expression(scalar, path, &message));
+            }
+        }
+    }
+
+    fn list(&mut self, value: Ref<'_>, item: Shape, at: At<'_>) {
+        if !value.is_list() {
+            // An empty text is what Harness writes for an emptied list.
+            if value.text() != Some("") {
+                let message = format!("{} stands where a list is expected", value.form());
+                self.fault(value, at, message, "a list");
+            }
+            return;
+        }
+        for (index, each) in value.items().enumerate() {
+            self.value(each, item, at.item(index));
+        }
+    }
+
+    fn map(&mut self, value: Ref<'_>, item: Shape, at: At<'_>) {
+        if !value.is_map() {
+            if value.text() != Some("") {
+                let message = format!("{} stands where a mapping is expected", value.form());
+                self.fault(value, at, message, "a mapping");
+            }
+            return;
+        }
+        for (key, each) in value.entries() {
+            self.value(each, item, at.key(key));
+        }
+    }
+
+    /// Checks a mapping; `elsewhere` are fields that need not be there although the object must have them.
+    fn object(&mut self, value: Ref<'_>, object: &'static Object, elsewhere: &[&str], at: At<'_>) {
+        if !value.is_map() {
+            let title = object.title;
+            let message = format!(
+                "{} stands where a mapping ({title}) is expected",
+                value.form()
+            );
+            return self.fault(value, at, message, &format!("the fields of {title}"));
+        }
+        let chosen = object.chosen(value);
+        for (key, place, each) in value.fields() {
+            match object.shape_of(key, chosen) {
+                Some(shape) => self.value(each, shape, at.key(key)),
+                None => self.unknown_field(each, place, key, object, at.key(key)),
+            }
+        }
+        self.missing(value, object, elsewhere, at);
+        self.one_of(value, object, at);
+        self.type_name(value, object, at);
+    }
+
+    fn missing(&mut self, value: Ref<'_>, object: &'static Object, elsewhere: &[&str], at: At<'_>) {
+        if self.part {
+            return;
+        }
+        let missing = |name: &str| !elsewhere.contains(&name) && value.get(name).is_none();
+        for field in object.all_fields().filter(|field| field.must) {
+            if missing(field.name) {
+                let message = format!("`{}` is missing from {}", field.name, object.title);
+                let fault =
+                    Diagnostic::error(Code::MissingField, value.file(), value.place(), message);
+                self.out.push(fault.path(at.to_string()));
+            }
+        }
+    }
+
+    fn unknown_field(
+        &mut self,
+        field: Ref<'_>,
+        place: Place,
+        key: &str,
+        object: &'static Object,
+        at: At<'_>,
+    ) {
+        if self.out.is_full() {
+            return;
+        }
+        let file = field.file_of(place);
+        if let Some(advice) = ignored(field, key, object) {
+            return self.out.warn_with(|| {
+                let title = object.title;
+                let message = format!("`{}` has no effect in {title}: {advice}", shown(key));
+                Diagnostic::error(Code::UnknownField, file, place, message).path(at.to_string())
+            });
+        }
+        let names = || {
+            let typed = object.typed().map(|typed| typed.field);
+            let own = object.all_fields().map(|field| field.name).chain(typed);
+            // Fields that only Harness itself writes help nobody.
+            own.filter(|name| *name != "metadata" && !name.starts_with("__"))
+        };
+        let message = if key == "<<" {
+            "YAML merge keys are not supported; write the fields out".to_owned()
+        } else {
+            format!("`{}` is no field of {}", shown(key), object.title)
+        };
+        let suggestion = nearest(key, names());
+        let mut fault = Diagnostic::error(Code::UnknownField, file, place, message)
+            .path(at.to_string())
+            .suggest(suggestion);
+        if suggestion.is_none() {
+            let mut names: Vec<_> = names().collect();
+            names.sort_unstable();
+            fault = fault.expected(format!("one of {}", names.join(", ")));
+        }
+        self.out.push(fault);
+    }
+
+    fn one_of(&mut self, value: Ref<'_>, object: &'static Object, at: At<'_>) {
+        if object.one_of.is_empty() {
+            return;
+        }
+        let present = object
+            .one_of
+            .iter()
+            .filter(|name| value.get(name).is_some());
+        let message = match present.count() {
+            1 => return,
+            0 if self.part => return,
+            0 => format!("{} needs one of these fields", object.title),
+            _ => format!("{} may have only one of these fields", object.title),
+        };
+        self.fault(value, at, message, &object.one_of.join(" or "));
+    }
+
+    fn type_name(&mut self, value: Ref<'_>, object: &'static Object, at: At<'_>) {
+        let Some(typed) = object.typed() else {
+            return;
+        };
+        let Some(name) = value.get(typed.by).filter(|name| !name.is_expression()) else {
+            return;
+        };
+        let Some(text) = name.text().filter(|text| typed.shape(text).is_none()) else {
+            return;
+        };
+        let message = format!("`{}` is no `{}` of {}", shown(text), typed.by, object.title);
+        let mut fault = Diagnostic::error(Code::BadValue, name.file(), name.place(), message)
+            .path(at.key(typed.by).to_string())
+            .suggest(nearest(text, typed.known()));
+        let known: Vec<_> = typed.known().collect();
+        if fault.suggestion.is_none() && known.len() <= 40 {
+            fault = fault.expected(format!("one of {}", known.join(", ")));
+        }
+        self.out.push(fault);
+    }
+
+    fn scalar(&mut self, value: Ref<'_>, text: &str, shape: Shape, at: At<'_>) {
+        let well = match shape {
+            Shape::Bool => matches!(
+                text,
+                "true" | "false" | "True" | "False" | "TRUE" | "FALSE" | ""
+            ),
+            Shape::Int(low, high) => {
+                text.is_empty() || text.parse::<i64>().is_ok_and(|n| (low..=high).contains(&n))
+            }
+            Shape::OneOf(names) => text.is_empty() || names.contains(&text),
+            Shape::By(rule) => rule.holds(text),
+            _ => true,
+        };
+        if well {
+            return;
+        }
+        let message = match shape {
+            Shape::By(Rule::Duration) => rule::why_no_duration(text),
+            _ => format!("`{}` is not accepted here", shown(text)),
+        };
+        let fault = Diagnostic::error(Code::BadValue, value.file(), value.place(), message)
+            .path(at.to_string())
+            .expected(scalar_form(shape));
+        self.out.push(match shape {
+            Shape::OneOf(names) => fault.suggest(nearest(text, names.iter().copied())),
+            _ => fault,
+        });
+    }
+}
+
+/// Why an unknown field may stay: it says nothing, or it is known that Harness does not read it there.
+fn ignored(field: Ref<'_>, key: &str, object: &Object) -> Option<&'static str> {
+    let known = object.ignored.iter().find(|(name, _)| *name == key);
+    let empty = match field.scalar() {
+        Some(_) => field.text().is_none_or(str::is_empty),
+        None => field.entries().len() == 0 && field.items().len() == 0,
+    };
+    match known {
+        Some((_, advice)) => Some(advice),
+        None if empty => Some("it is no field of it, and empty"),
+        None => None,
+    }
+}
+
+fn scalar_form(shape: Shape) -> String {
+    match shape {
+        Shape::Bool => "true or false".to_owned(),
+        Shape::Int(i64::MIN, i64::MAX) => "a whole number".to_owned(),
+        Shape::Int(low, i64::MAX) => format!("a whole number of at least {low}"),
+        Shape::Int(low, high) => format!("a whole number from {low} to {high}"),
+        Shape::OneOf(names) => format!("one of {}", names.join(", ")),
+        Shape::By(rule) => rule.form().to_owned(),
+        _ => "a text".to_owned(),
+    }
+}
+
+/// Checks that the expressions of a text parse.
+fn expression(value: Ref<'_>, at: At<'_>, out: &mut Diagnostics) {
+    if let Err(message) = crate::expression::check(value.scalar().unwrap_or_default()) {
+        out.push(bad_expression(value, at.to_string(), &message));
+    }
+}
+
+fn bad_expression(value: Ref<'_>, path: String, message: &str) -> Diagnostic {
+    Diagnostic::error(Code::BadExpression, value.file(), value.place(), message).path(path)
+}
