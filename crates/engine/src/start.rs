@@ -200,17 +200,31 @@ async fn fetch(runs: &Runs, reference: &Reference) -> Result<Option<Found>, RunE
         parent,
         id,
     } = reference;
-    let found = runs
-        .store
-        .find_entity(scope, kind, parent.as_ref(), id)
-        .await;
-    let Some(record) = found.doing(|| format!("read {kind} {id}"))? else {
+    let read = async |parent: Option<&EntityId>, id: &EntityId| {
+        let found = runs.store.find_entity(scope, kind, parent, id).await;
+        found.doing(|| format!("read {kind} {id}"))
+    };
+    let mut found = read(parent.as_ref(), id).await?;
+    let mut name = format!("{kind} {id}");
+    if *kind == Kind::Template.key() {
+        match (parent, found.as_ref()) {
+            (Some(template), _) => name = format!("{kind} {template} {id}"),
+            // The record of a template says which of its versions is the stable one.
+            (None, Some(record)) => {
+                let stable = EntityId::new(record.yaml.trim());
+                name = format!("{kind} {id} {stable}");
+                found = read(Some(id), &stable).await?;
+            }
+            (None, None) => {}
+        }
+    }
+    let Some(record) = found else {
         return Ok(None);
     };
     if *kind == FILE {
         return Ok(Some(Found::File(record.yaml.into())));
     }
-    let parsed = entity::parse(&format!("{kind} {id}"), &record.yaml);
+    let parsed = entity::parse(&name, &record.yaml);
     let parsed = parsed.map_err(RunError::faulty)?;
     Ok(Some(Found::Entity(Arc::new(parsed))))
 }

@@ -10,6 +10,7 @@ pub mod duration;
 pub mod emit;
 pub mod entity;
 mod expression;
+pub mod graft;
 pub mod id;
 pub mod inputs;
 mod json;

@@ -280,7 +280,7 @@ impl<'a> Ref<'a> {
     }
 
     /// Keys with their places, and values, of a mapping in order.
-    pub(crate) fn fields(self) -> impl ExactSizeIterator<Item = (&'a str, Place, Self)> + use<'a> {
+    pub fn fields(self) -> impl ExactSizeIterator<Item = (&'a str, Place, Self)> + use<'a> {
         let entries = match &self.node().data {
             Data::Map(entries) => entries.as_slice(),
             _ => &[],

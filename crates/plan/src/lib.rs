@@ -27,6 +27,7 @@ pub mod fit;
 pub mod plan;
 mod reference;
 mod resolve;
+pub mod template;
 mod text;
 
 pub use plan::{

@@ -1,6 +1,6 @@
 //! What a plan refers to, and where it comes from.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use slipway_model::Parsed;
@@ -16,9 +16,10 @@ pub struct Reference {
     pub scope: Scope,
     /// Root key of its YAML, or [`FILE`].
     pub kind: &'static str,
-    /// The environment, for an infrastructure.
+    /// The environment, for an infrastructure; the template, for a version of it.
     pub parent: Option<EntityId>,
-    /// Identifier. For a file its path in the file store, `/dir/name`; for one in another store
+    /// Identifier; of a version of a template its `versionLabel`. A template without a version stands for its
+    /// stable one. For a file its path in the file store, `/dir/name`; for one in another store
     /// `<store type>:<connectorRef>:<repoName>:<branch or commit>:<path>`.
     pub id: EntityId,
 }
@@ -30,6 +31,34 @@ pub enum Found {
     Entity(Arc<Parsed>),
     /// The content of a file.
     File(Arc<str>),
+}
+
+/// What was looked up, each reference once, in the order of asking.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    seen: HashSet<Reference>,
+    list: Vec<Reference>,
+}
+
+impl Asked {
+    pub(crate) fn push(&mut self, reference: &Reference) {
+        if self.seen.insert(reference.clone()) {
+            self.list.push(reference.clone());
+        }
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Reference> {
+        self.list
+    }
+}
+
+/// A scope for messages.
+pub(crate) fn place_of(scope: &Scope) -> String {
+    match (&scope.org, &scope.project) {
+        (Some(org), Some(project)) => format!("project `{project}` of organization `{org}`"),
+        (Some(org), None) => format!("organization `{org}`"),
+        _ => "the account".to_owned(),
+    }
 }
 
 /// Gives entities and files by reference.

@@ -51,8 +51,39 @@ pub fn merge(pipeline: &Parsed, inputs: &[&Tree]) -> Result<Parsed, Vec<Diagnost
 /// # Errors
 /// As [`merge`].
 pub fn merge_entity(entity: &Parsed, given: &[Ref<'_>]) -> Result<Parsed, Vec<Diagnostic>> {
-    let base = entity.body();
-    let mut tree = Tree::empty(entity.tree.files.clone());
+    let key = entity.head.kind.key();
+    let mut tree = fill(entity.body(), given, key, Unfilled::Fault)?;
+    let key_place = entity.tree.root().key_place(key).unwrap_or_default();
+    let entry = Entry {
+        key: key.into(),
+        key_place,
+        value: tree.root,
+    };
+    tree.root = tree.push(entity.tree.root().place(), Data::Map(vec![entry]));
+    entity::from_tree(tree)
+}
+
+/// What happens to a runtime input for which nothing is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfilled {
+    /// It is a fault, unless it has a default or may be left empty.
+    Fault,
+    /// It stays, to be asked for later; what is given may narrow it down (`<+input>.allowedValues(a,b)`).
+    Keep,
+}
+
+/// A value with inputs filled in that mirror it; the later one wins. `path` is what the value is called in
+/// messages. The result is not checked against the fields that Harness knows.
+///
+/// # Errors
+/// Every missing input, and every one that is not allowed or not asked for.
+pub fn fill(
+    base: Ref<'_>,
+    given: &[Ref<'_>],
+    path: &str,
+    unfilled: Unfilled,
+) -> Result<Tree, Vec<Diagnostic>> {
+    let mut tree = Tree::empty(base.tree.files.clone());
     let given: Vec<Given<'_>> = given
         .iter()
         .map(|value| Given {
@@ -61,21 +92,14 @@ pub fn merge_entity(entity: &Parsed, given: &[Ref<'_>]) -> Result<Parsed, Vec<Di
         })
         .collect();
     let mut faults = Diagnostics::default();
-    let key = entity.head.kind.key();
     let mut merger = Merger {
         tree: &mut tree,
         faults: &mut faults,
+        unfilled,
     };
-    let value = merger.value(base, &given, key, Missing::Fault(None));
-    let key_place = entity.tree.root().key_place(key).unwrap_or_default();
-    let entry = Entry {
-        key: key.into(),
-        key_place,
-        value,
-    };
-    tree.root = tree.push(entity.tree.root().place(), Data::Map(vec![entry]));
-    let (tree, _) = faults.finish(tree)?;
-    entity::from_tree(tree)
+    let missing = Missing::Fault(None);
+    tree.root = merger.value(base, &given, path, missing);
+    faults.finish(tree).map(|(tree, _)| tree)
 }
 
 /// A value of an inputs document.
@@ -99,6 +123,7 @@ enum Missing<'a> {
 struct Merger<'a> {
     tree: &'a mut Tree,
     faults: &'a mut Diagnostics,
+    unfilled: Unfilled,
 }
 
 impl Merger<'_> {
@@ -112,18 +137,21 @@ impl Merger<'_> {
         if let Some(request) = RuntimeInput::of(base) {
             return self.input(base, &request, given, path, missing);
         }
+        // An emptied field of a form says nothing, nor does an input that is still open.
+        let says = |given: &&Given<'_>| {
+            let value = given.value;
+            !value.is_null() && value.scalar() != Some("") && RuntimeInput::of(value).is_none()
+        };
+        let given: Vec<_> = given.iter().filter(says).copied().collect();
         if base.is_map() && given.iter().all(|given| given.value.is_map()) {
-            return self.map(base, given, path);
+            return self.map(base, &given, path);
         }
         if base.is_list() && given.iter().all(|given| given.value.is_list()) {
-            return self.list(base, given, path);
+            return self.list(base, &given, path);
         }
         for given in given {
-            let same = given.value.is_null()
-                || given.value.scalar().is_some() && given.value.scalar() == base.scalar()
-                || RuntimeInput::of(given.value).is_some();
-            if !same {
-                self.unasked(*given, path);
+            if given.value.scalar().is_none() || given.value.scalar() != base.scalar() {
+                self.unasked(given, path);
             }
         }
         self.tree.copy(base, 0)
@@ -157,6 +185,13 @@ impl Merger<'_> {
             }
             return self.tree.copy(given.value, given.offset);
         }
+        if self.unfilled == Unfilled::Keep {
+            let asked = given.iter().rev().find(|given| !given.value.is_null());
+            return match asked {
+                Some(given) => self.tree.copy(given.value, given.offset),
+                None => self.tree.copy(base, 0),
+            };
+        }
         match (&request.default, missing) {
             (Some(default), _) => self.tree.push_text(base.place(), default, Style::Plain),
             (None, Missing::Default(default)) => {
@@ -189,6 +224,8 @@ impl Merger<'_> {
             known.insert(key);
             let missing = match key {
                 "value" => missing_variable(base),
+                // Nothing is inserted where nothing is given.
+                "stages" | "steps" if path.ends_with(".insert") => Missing::Nothing,
                 _ if OPTIONAL.contains(&key) => Missing::Nothing,
                 _ => Missing::Fault(None),
             };

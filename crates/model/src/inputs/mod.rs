@@ -10,7 +10,7 @@ mod project;
 mod request;
 
 pub use assign::from_assignments;
-pub use merge::{merge, merge_entity};
+pub use merge::{Unfilled, fill, merge, merge_entity};
 pub use project::template;
 pub use request::RuntimeInput;
 

@@ -20,10 +20,6 @@ impl Resolver<'_> {
         } else {
             self.source(primary, known)?
         };
-        if let Some(template) = source.get("template") {
-            self.unsupported(template, "the template of an artifact source", "");
-            return None;
-        }
         let kind = source.get_text("type")?.to_owned();
         let spec = source.get("spec")?;
         let text = |name: &str| {

@@ -53,7 +53,7 @@ impl Resolver<'_> {
             return;
         };
         let inputs = environment.get("environmentInputs");
-        let Some(filled) = self.filled(&referred.entity, inputs, reference) else {
+        let Some(filled) = self.filled(&referred, inputs, reference) else {
             return;
         };
         let resolved = self.environment_plan(&filled);
@@ -140,7 +140,7 @@ impl Resolver<'_> {
             Some(parent),
             known,
         )?;
-        let filled = self.filled(&found.entity, item.get("inputs"), identifier)?;
+        let filled = self.filled(&found, item.get("inputs"), identifier)?;
         self.check_infrastructure(&filled, identifier, parent, plan);
         let body = filled.body();
         let spec = filled.to_json()["spec"].clone();

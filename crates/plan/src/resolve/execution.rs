@@ -62,10 +62,6 @@ impl Resolver<'_> {
         if let Some(group) = item.get("stepGroup") {
             return self.group(group, place, known).map(Node::Group);
         }
-        if let Some(insert) = item.get("insert") {
-            self.unsupported(insert, "an `insert` node", "; it belongs into templates");
-            return None;
-        }
         let branches = item.get("parallel")?;
         // Elements of a parallel block are called as if they stood in the list around it.
         let id = NodeId::new(format!("{}[{index}]", place.list));
@@ -86,7 +82,6 @@ impl Resolver<'_> {
     fn group(&mut self, group: Ref<'_>, place: &Place<'_>, known: &Known<'_>) -> Option<GroupPlan> {
         let identifier = group.get_text("identifier")?;
         for (field, what) in [
-            ("template", "the template"),
             ("strategy", "the looping `strategy`"),
             ("stepGroupInfra", "the container infrastructure"),
         ] {
@@ -114,7 +109,6 @@ impl Resolver<'_> {
     fn step(&mut self, step: Ref<'_>, place: &Place<'_>, known: &Known<'_>) -> Option<StepPlan> {
         let identifier = step.get_text("identifier")?;
         for (field, what) in [
-            ("template", "the template"),
             ("strategy", "the looping `strategy`"),
             ("enforce", "the policy set"),
         ] {

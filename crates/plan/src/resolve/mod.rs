@@ -19,8 +19,8 @@ use slipway_model::{
     Code, Diagnostic, Diagnostics, Kind, Parsed, Ref, Tree, duration, entity, inputs,
 };
 
-use crate::reference::FILE;
-use crate::{Entities, FORMAT, Found, Plan, Reference};
+use crate::reference::{Asked, FILE, place_of};
+use crate::{Entities, FORMAT, Found, Plan, Reference, template};
 
 use known::Known;
 
@@ -51,8 +51,9 @@ pub struct Request<'a> {
 /// Every fault that keeps the pipeline from running: missing inputs, references to nothing, steps that
 /// this version does not run, …
 pub fn resolve(request: &Request<'_>) -> Result<Plan, Vec<Diagnostic>> {
-    let pipeline = inputs::merge(request.pipeline, request.inputs)?;
-    let mut resolver = Resolver::new(request);
+    let asked = RefCell::default();
+    let pipeline = whole(request, &asked)?;
+    let mut resolver = Resolver::new(request, &asked);
     let plan = resolver.pipeline(&pipeline);
     let faults = resolver.faults;
     let (plan, _) = faults.finish(plan)?;
@@ -66,28 +67,43 @@ pub fn resolve(request: &Request<'_>) -> Result<Plan, Vec<Diagnostic>> {
 /// What planning looked up: to be asked again with what was found, until nothing new appears. Empty when the
 /// inputs do not fit the pipeline.
 pub fn references(request: &Request<'_>) -> Vec<Reference> {
-    let Ok(pipeline) = inputs::merge(request.pipeline, request.inputs) else {
-        return Vec::new();
-    };
-    let mut resolver = Resolver::new(request);
-    resolver.pipeline(&pipeline);
-    resolver.asked.into_inner()
+    let asked = RefCell::default();
+    if let Ok(pipeline) = whole(request, &asked) {
+        Resolver::new(request, &asked).pipeline(&pipeline);
+    }
+    asked.into_inner().into_list()
+}
+
+/// The pipeline with its inputs filled in and its templates put in.
+fn whole(request: &Request<'_>, asked: &RefCell<Asked>) -> Result<Parsed, Vec<Diagnostic>> {
+    let pipeline = inputs::merge(request.pipeline, request.inputs)?;
+    let source = source(request, asked);
+    let expanded = template::expand(&source, &pipeline, request.scope)?;
+    Ok(expanded.unwrap_or(pipeline))
+}
+
+fn source<'a>(request: &'a Request<'_>, asked: &'a RefCell<Asked>) -> template::Source<'a> {
+    template::Source {
+        entities: request.entities,
+        asked,
+        unfilled: inputs::Unfilled::Fault,
+    }
 }
 
 struct Resolver<'a> {
     request: &'a Request<'a>,
     faults: Diagnostics,
-    asked: RefCell<Vec<Reference>>,
+    asked: &'a RefCell<Asked>,
     /// Of manifests so far.
     bytes: usize,
 }
 
 impl<'a> Resolver<'a> {
-    fn new(request: &'a Request<'a>) -> Self {
+    fn new(request: &'a Request<'a>, asked: &'a RefCell<Asked>) -> Self {
         Self {
             request,
             faults: Diagnostics::default(),
-            asked: RefCell::default(),
+            asked,
             bytes: 0,
         }
     }
@@ -105,10 +121,6 @@ impl<'a> Resolver<'a> {
 
     fn pipeline(&mut self, pipeline: &Parsed) -> Option<Plan> {
         let body = pipeline.body();
-        if let Some(template) = body.get("template") {
-            self.unsupported(template, "a pipeline template", "");
-            return None;
-        }
         self.refuse_execution_inputs(body);
         let variables = self.variables(body.get("variables"), "pipeline.variables");
         let mut known = Known::new(self.request.scope, pipeline, variables);
@@ -179,10 +191,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn find(&self, reference: &Reference) -> Option<Found> {
-        let mut asked = self.asked.borrow_mut();
-        if !asked.contains(reference) {
-            asked.push(reference.clone());
-        }
+        self.asked.borrow_mut().push(reference);
         self.request.entities.get(reference)
     }
 
@@ -218,7 +227,7 @@ impl<'a> Resolver<'a> {
                 "the {} `{}` does not exist in {}",
                 name_of(kind),
                 reference.id,
-                place_of(&reference)
+                below(&reference)
             );
             self.fault(Code::NotFound, value, message);
             return None;
@@ -243,10 +252,17 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// An entity with the inputs that its reference gives, filled in; the faults are noted.
-    fn filled(&mut self, entity: &Parsed, given: Option<Ref<'_>>, at: Ref<'_>) -> Option<Parsed> {
+    /// An entity with the inputs that its reference gives filled in, and its templates put in; the faults
+    /// are noted.
+    fn filled(&mut self, found: &Referred, given: Option<Ref<'_>>, at: Ref<'_>) -> Option<Parsed> {
+        let entity = &found.entity;
         let given: Vec<_> = given.into_iter().filter(|given| given.is_map()).collect();
-        match inputs::merge_entity(entity, &given) {
+        let whole = inputs::merge_entity(entity, &given).and_then(|filled| {
+            let source = source(self.request, self.asked);
+            let expanded = template::expand(&source, &filled, &found.scope)?;
+            Ok(expanded.unwrap_or(filled))
+        });
+        match whole {
             Ok(filled) => {
                 self.refuse_execution_inputs(filled.body());
                 Some(filled)
@@ -279,16 +295,12 @@ fn name_of(kind: Kind) -> &'static str {
     }
 }
 
-fn place_of(reference: &Reference) -> String {
-    let mut place = match (&reference.scope.org, &reference.scope.project) {
-        (Some(org), Some(project)) => format!("project `{project}` of organization `{org}`"),
-        (Some(org), None) => format!("organization `{org}`"),
-        _ => "the account".to_owned(),
-    };
-    if let Some(parent) = &reference.parent {
-        place = format!("environment `{parent}` of {place}");
+fn below(reference: &Reference) -> String {
+    let place = place_of(&reference.scope);
+    match &reference.parent {
+        Some(parent) => format!("environment `{parent}` of {place}"),
+        None => place,
     }
-    place
 }
 
 /// A list of texts, or one text.

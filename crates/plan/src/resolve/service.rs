@@ -48,7 +48,7 @@ impl Resolver<'_> {
         };
         let scope = self.request.scope;
         let referred = self.entity(Kind::Service, reference, scope, None, known)?;
-        let filled = self.filled(&referred.entity, service.get("serviceInputs"), reference)?;
+        let filled = self.filled(&referred, service.get("serviceInputs"), reference)?;
         self.service_plan(&filled, &referred, reference, plan, known)
     }
 

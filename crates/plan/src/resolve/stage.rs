@@ -23,10 +23,6 @@ impl Resolver<'_> {
     ) -> Vec<Vec<StagePlan>> {
         let mut groups: Vec<Vec<StagePlan>> = Vec::new();
         for item in pipeline.get("stages").into_iter().flat_map(Ref::items) {
-            if let Some(insert) = item.get("insert") {
-                self.unsupported(insert, "an `insert` node", "; it belongs into templates");
-                continue;
-            }
             let mut stages = Vec::new();
             match item.get("parallel") {
                 Some(list) => self.parallel_stages(list, &mut stages),
@@ -103,14 +99,6 @@ impl Resolver<'_> {
 
     /// `type` of a stage that this version runs.
     fn stage_type<'r>(&mut self, stage: Ref<'r>, identifier: &str) -> Option<&'r str> {
-        if let Some(template) = stage.get("template") {
-            self.unsupported(
-                template,
-                &format!("the template of stage `{identifier}`"),
-                "",
-            );
-            return None;
-        }
         let type_field = stage.get("type")?;
         let stage_type = type_field.text()?;
         if !RUNNABLE.contains(&stage_type) {
