@@ -49,7 +49,12 @@ impl Graft {
 
     /// Copies a value with all that is below it.
     pub fn copy(&mut self, value: Ref<'_>) -> Part {
-        let files: Vec<u16> = value.tree.files.iter().map(|file| self.file(file)).collect();
+        let files: Vec<u16> = value
+            .tree
+            .files
+            .iter()
+            .map(|file| self.file(file))
+            .collect();
         let from = self.tree.nodes.len();
         let part = self.tree.copy(value, 0);
         for node in &mut self.tree.nodes[from..] {
@@ -156,7 +161,10 @@ mod tests {
         let tree = graft.finish(root);
         assert_eq!(tree.files.len(), 2);
         let z = tree.root().at(&["c", "d"]).unwrap();
-        assert_eq!((z.file(), z.place().line, z.place().column), ("two.yaml", 3, 8));
+        assert_eq!(
+            (z.file(), z.place().line, z.place().column),
+            ("two.yaml", 3, 8)
+        );
         assert_eq!(tree.root().get("b").map(Ref::file), Some("one.yaml"));
         assert!(tree.mentions(&["d"]) && !tree.mentions(&["z"]));
     }

@@ -1,5 +1,7 @@
 //! A link to a template, followed.
 
+use std::collections::HashSet;
+use std::iter;
 use std::sync::Arc;
 
 use slipway_model::graft::Part;
@@ -11,7 +13,13 @@ use super::{Expander, MOST_DEPTH, MOST_USES, Role};
 use crate::reference::{Found, Reference, place_of};
 
 /// Fields of a template's spec that say something about the template and nothing about the element.
-const OF_THE_TEMPLATE: &[&str] = &["stageType", "identifier", "name", "orgIdentifier", "projectIdentifier"];
+const OF_THE_TEMPLATE: &[&str] = &[
+    "stageType",
+    "identifier",
+    "name",
+    "orgIdentifier",
+    "projectIdentifier",
+];
 
 /// The templates from a document down to the one that is being put in.
 #[derive(Clone)]
@@ -71,29 +79,39 @@ impl Expander<'_> {
         chain: &Chain,
         level: usize,
     ) -> Part {
-        let filled = self
-            .follow(link, wanted, chain)
-            .and_then(|(template, below)| Some((self.filled(&template, link)?, below)));
-        let Some((filled, below)) = filled else {
-            return self.graft.text(element, "");
-        };
+        let layers = self.layers(link, wanted, chain);
         let mut pairs = Vec::new();
-        for (key, place, value) in element.fields() {
-            if key == "template" || value.is_null() {
-                continue;
+        let mut known = HashSet::new();
+        let own = (element, chain);
+        let below = layers.iter().map(|(tree, chain)| (tree.root(), chain));
+        for (depth, (layer, chain)) in iter::once(own).chain(below).enumerate() {
+            for (key, place, value) in layer.fields() {
+                let skipped = depth > 0 && OF_THE_TEMPLATE.contains(&key);
+                if key == "template" || value.is_null() || skipped || !known.insert(key) {
+                    continue;
+                }
+                let part = self.value(value, role.below(key), chain, level + 1);
+                pairs.push(self.graft.pair(layer, key, place, part));
             }
-            let part = self.value(value, role.below(key), chain, level + 1);
-            pairs.push(self.graft.pair(element, key, place, part));
-        }
-        let spec = filled.root();
-        for (key, place, value) in spec.fields() {
-            if element.get(key).is_some() || OF_THE_TEMPLATE.contains(&key) {
-                continue;
-            }
-            let part = self.value(value, role.below(key), &below, level + 1);
-            pairs.push(self.graft.pair(spec, key, place, part));
         }
         self.graft.map(element, pairs)
+    }
+
+    /// The specs that make up what a link stands for, outermost first: the spec of a template may be nothing
+    /// but a link itself.
+    fn layers(&mut self, link: Ref<'_>, wanted: &str, chain: &Chain) -> Vec<(Tree, Chain)> {
+        let mut layers: Vec<(Tree, Chain)> = Vec::new();
+        let mut next = self.layer(link, wanted, chain);
+        while let Some((tree, chain)) = next {
+            next = of(tree.root()).and_then(|link| self.layer(link, wanted, &chain));
+            layers.push((tree, chain));
+        }
+        layers
+    }
+
+    fn layer(&mut self, link: Ref<'_>, wanted: &str, chain: &Chain) -> Option<(Tree, Chain)> {
+        let (template, below) = self.follow(link, wanted, chain)?;
+        Some((self.filled(&template, link)?, below))
     }
 
     /// The template that a link names, and the chain that ends in it.

@@ -111,9 +111,10 @@ impl Role {
             (_, "stepGroup") => Self::StepGroup,
             (_, "step") => Self::Step,
             (_, "artifacts") => Self::Artifacts,
-            (Self::Artifacts | Self::ArtifactSource, "primary" | "sources" | "sidecars" | "sidecar") => {
-                Self::ArtifactSource
-            }
+            (
+                Self::Artifacts | Self::ArtifactSource,
+                "primary" | "sources" | "sidecars" | "sidecar",
+            ) => Self::ArtifactSource,
             (_, "stages" | "steps" | "rollbackSteps" | "parallel") => Self::Elements,
             _ => Self::Other,
         }

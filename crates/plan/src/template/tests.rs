@@ -37,7 +37,9 @@ fn world(templates: &[(&str, String)]) -> Snapshot {
 }
 
 fn template(id: &str, kind: &str, spec: &str) -> String {
-    format!("template: {{identifier: {id}, name: {id}, versionLabel: 1.0, type: {kind}, spec: {spec}}}")
+    format!(
+        "template: {{identifier: {id}, name: {id}, versionLabel: 1.0, type: {kind}, spec: {spec}}}"
+    )
 }
 
 fn expanded(pipeline: &str, templates: &[(&str, String)]) -> Result<String, String> {
@@ -109,7 +111,51 @@ fn a_template_takes_the_place_of_its_link() {
             {stepGroup: {identifier: g, template: {templateInputs: {steps: [{step: {identifier: a, template: {templateInputs: {spec: {duration: 10s}}}}}]}}}},
             {insert: {identifier: after, steps: [{step: {identifier: c, name: C, type: Wait, spec: {duration: 30s}}}]}}]}}}}}}]",
     );
-    insta::assert_snapshot!(expanded(&linked, &templates).unwrap(), @"");
+    insta::assert_snapshot!(expanded(&linked, &templates).unwrap(), @r"
+    pipeline:
+      identifier: p
+      name: P
+      stages:
+      - stage:
+          identifier: s
+          name: S
+          type: Custom
+          variables:
+          - name: v
+            type: String
+            value: x
+          spec:
+            execution:
+              steps:
+              - stepGroup:
+                  identifier: g
+                  name: G
+                  steps:
+                  - step:
+                      identifier: a
+                      name: A
+                      type: Wait
+                      timeout: 1m
+                      spec:
+                        duration: 10s
+                  - step:
+                      identifier: b
+                      name: B
+                      type: Wait
+                      timeout: 1m
+                      spec:
+                        duration: 20s
+              - stepGroup:
+                  identifier: after
+                  name: after
+                  steps:
+                  - step:
+                      identifier: c
+                      name: C
+                      type: Wait
+                      spec:
+                        duration: 30s
+    ");
 }
 
 #[test]
@@ -121,55 +167,177 @@ fn a_pipeline_template_brings_the_stages() {
     let linked = "pipeline: {identifier: p, name: P, template: {templateRef: whole, versionLabel: 1.0, templateInputs: {
         variables: [{name: v, type: String, value: x}],
         stages: [{insert: {identifier: more, stages: [{stage: {identifier: two, name: Two, type: Custom, spec: {execution: {steps: [{step: {identifier: w, name: W, type: Wait, spec: {duration: 20s}}}]}}}}]}}]}}}";
-    insta::assert_snapshot!(expanded(linked, &templates).unwrap(), @"");
+    insta::assert_snapshot!(expanded(linked, &templates).unwrap(), @r"
+    pipeline:
+      identifier: p
+      name: P
+      variables:
+      - name: v
+        type: String
+        value: x
+      stages:
+      - stage:
+          identifier: one
+          name: One
+          type: Custom
+          spec:
+            execution:
+              steps:
+              - step:
+                  identifier: w
+                  name: W
+                  type: Wait
+                  spec:
+                    duration: 10s
+      - stage:
+          identifier: two
+          name: Two
+          type: Custom
+          spec:
+            execution:
+              steps:
+              - step:
+                  identifier: w
+                  name: W
+                  type: Wait
+                  spec:
+                    duration: 20s
+    ");
 }
 
 #[test]
 fn faults_name_the_file_they_are_in() {
-    let step = |template: &str| stage(&format!("[{{step: {{identifier: w, name: W, template: {{{template}}}}}}}]"));
+    let step = |template: &str| {
+        stage(&format!(
+            "[{{step: {{identifier: w, name: W, template: {{{template}}}}}}}]"
+        ))
+    };
     let templates = [
         ("pause", template("pause", "Step", WAIT)),
-        ("odd", template("odd", "Step", "{type: Wait, spec: {duration: <+input>.allowedValues(10s,20s)}}")),
-        ("wrong", template("wrong", "Step", "{type: Wait, spec: {duration: <+input>}, timeout: <+input>.default(soon)}")),
-        ("here", template("here", "Step", "{type: Wait, template: {templateRef: here}}")),
-        ("calm", template("calm", "Stage", "{type: Custom, spec: {execution: {steps: []}}}")),
-        ("account.inner", template("inner", "StepGroup", "{steps: [{step: {identifier: a, name: A, template: {templateRef: pause}}}]}")),
+        (
+            "odd",
+            template(
+                "odd",
+                "Step",
+                "{type: Wait, spec: {duration: '<+input>.allowedValues(10s,20s)'}}",
+            ),
+        ),
+        (
+            "wrong",
+            template(
+                "wrong",
+                "Step",
+                "{type: Wait, spec: {duration: <+input>}, timeout: <+input>.default(soon)}",
+            ),
+        ),
+        (
+            "here",
+            template("here", "Step", "{template: {templateRef: pause}}"),
+        ),
+        (
+            "calm",
+            template(
+                "calm",
+                "Stage",
+                "{type: Custom, spec: {execution: {steps: []}}}",
+            ),
+        ),
+        (
+            "account.inner",
+            template(
+                "inner",
+                "StepGroup",
+                "{steps: [{step: {identifier: a, name: A, template: {templateRef: pause}}}]}",
+            ),
+        ),
     ];
     let cases = [
-        ("templateRef: paus", "the template `paus` does not exist in project `shop` of organization `default`"),
-        ("templateRef: pause, versionLabel: 2.0", "the template `pause` version 2.0 does not exist"),
-        ("templateRef: account.pause", "the template `account.pause` does not exist in the account"),
-        ("templateRef: calm", "the template `calm` is of type Stage; here stands one of type Step"),
+        (
+            "templateRef: paus",
+            "the template `paus` does not exist in project `shop` of organization `default`",
+        ),
+        (
+            "templateRef: pause, versionLabel: 2.0",
+            "the template `pause` version 2.0 does not exist",
+        ),
+        (
+            "templateRef: account.pause",
+            "the template `account.pause` does not exist in the account",
+        ),
+        (
+            "templateRef: calm",
+            "the template `calm` is of type Stage; here stands one of type Step",
+        ),
         ("templateRef: pause", "pause:1:"),
-        ("templateRef: pause", "template.spec.spec.duration: the runtime input `duration` has no value"),
-        ("templateRef: pause, templateInputs: {spec: {duraton: 10s}}", "`duraton` is no runtime input"),
-        ("templateRef: odd, templateInputs: {spec: {duration: 30s}}", "`30s` is not allowed here; expected one of 10s, 20s"),
-        ("templateRef: wrong, templateInputs: {spec: {duration: 10s}}", "`soon` is no duration"),
-        ("templateRef: <+pipeline.name>", "must be a fixed name, not an expression"),
-        ("templateRef: pause, templateOverrides: {timeout: 5m}, templateInputs: {spec: {duration: 10s}}", "`templateOverrides` is not supported"),
+        (
+            "templateRef: pause",
+            "template.spec.spec.duration: the runtime input `duration` has no value",
+        ),
+        (
+            "templateRef: pause, templateInputs: {spec: {duraton: 10s}}",
+            "`duraton` is no runtime input",
+        ),
+        (
+            "templateRef: odd, templateInputs: {spec: {duration: 30s}}",
+            "`30s` is not allowed here; expected one of 10s, 20s",
+        ),
+        (
+            "templateRef: wrong, templateInputs: {spec: {duration: 10s}}",
+            "`soon` is no duration",
+        ),
+        (
+            "templateRef: here",
+            "template.spec.spec.duration: the runtime input `duration` has no value",
+        ),
+        (
+            "templateRef: <+pipeline.name>",
+            "must be a fixed name, not an expression",
+        ),
+        (
+            "templateRef: pause, templateOverrides: {timeout: 5m}, templateInputs: {spec: {duration: 10s}}",
+            "`templateOverrides` is not supported",
+        ),
     ];
     for (link, expected) in cases {
         let found = expanded(&step(link), &templates).unwrap_err();
         assert!(found.contains(expected), "{link}\n{found}");
     }
     // References of a template are looked up where the template lives.
-    let group = stage("[{stepGroup: {identifier: g, name: G, template: {templateRef: account.inner}}}]");
+    let group =
+        stage("[{stepGroup: {identifier: g, name: G, template: {templateRef: account.inner}}}]");
     let found = expanded(&group, &templates).unwrap_err();
-    assert!(found.contains("the template `account.pause` does not exist in the account"), "{found}");
+    assert!(
+        found.contains("the template `account.pause` does not exist in the account"),
+        "{found}"
+    );
 }
 
 /// Y14: circles are refused with the circle shown, and so is a tower.
 #[test]
 fn y14_circles_and_towers_are_refused() {
     let group = |id: &str, other: &str| {
-        let spec = format!("{{steps: [{{stepGroup: {{identifier: g, name: G, template: {{templateRef: {other}, versionLabel: 1.0}}}}}}]}}");
+        let spec = format!(
+            "{{steps: [{{stepGroup: {{identifier: g, name: G, template: {{templateRef: {other}, versionLabel: 1.0}}}}}}]}}"
+        );
         template(id, "StepGroup", &spec)
     };
-    let start = stage("[{stepGroup: {identifier: g, name: G, template: {templateRef: a, versionLabel: 1.0}}}]");
-    let circle = [("a", group("a", "account.b")), ("account.b", group("b", "account.b"))];
+    let start = stage(
+        "[{stepGroup: {identifier: g, name: G, template: {templateRef: a, versionLabel: 1.0}}}]",
+    );
+    let circle = [
+        ("a", group("a", "account.b")),
+        ("account.b", group("b", "account.b")),
+    ];
     let found = expanded(&start, &circle).unwrap_err();
-    assert!(found.contains("in a circle: `account.b` version 1.0 → `account.b` version 1.0"), "{found}");
-    let circle = [("a", group("a", "b")), ("b", group("b", "c")), ("c", group("c", "a"))];
+    assert!(
+        found.contains("in a circle: `account.b` version 1.0 → `account.b` version 1.0"),
+        "{found}"
+    );
+    let circle = [
+        ("a", group("a", "b")),
+        ("b", group("b", "c")),
+        ("c", group("c", "a")),
+    ];
     let found = expanded(&start, &circle).unwrap_err();
     assert!(
         found.contains("`a` version 1.0 → `b` version 1.0 → `c` version 1.0 → `a` version 1.0"),
@@ -183,7 +351,10 @@ fn y14_circles_and_towers_are_refused() {
     tower[0].1 = group("a", "t1");
     tower[0].0 = "a";
     let found = expanded(&start, &tower).unwrap_err();
-    assert!(found.contains("at most 20 templates may stand inside of one another"), "{found}");
+    assert!(
+        found.contains("at most 20 templates may stand inside of one another"),
+        "{found}"
+    );
 }
 
 /// Templates that multiply: ten of ten of ten … are refused while they grow.
@@ -192,7 +363,10 @@ fn bombs_are_refused_while_they_grow() {
     let fan = |id: &str, other: &str| {
         let mut steps = String::new();
         for n in 0..10 {
-            let _ = write!(steps, "{{stepGroup: {{identifier: g{n}, name: G, template: {{templateRef: {other}}}}}}},");
+            let _ = write!(
+                steps,
+                "{{stepGroup: {{identifier: g{n}, name: G, template: {{templateRef: {other}}}}}}},"
+            );
         }
         template(id, "StepGroup", &format!("{{steps: [{steps}]}}"))
     };
@@ -202,28 +376,50 @@ fn bombs_are_refused_while_they_grow() {
         .map(|pair| (pair[0].as_str(), fan(&pair[0], &pair[1])))
         .collect();
     let wait = "{step: {identifier: w, name: W, type: Wait, spec: {duration: 10s}}}";
-    bomb.push(("t11", template("t11", "StepGroup", &format!("{{steps: [{wait}]}}"))));
+    bomb.push((
+        "t11",
+        template("t11", "StepGroup", &format!("{{steps: [{wait}]}}")),
+    ));
     let start = stage("[{stepGroup: {identifier: g, name: G, template: {templateRef: t0}}}]");
     let found = expanded(&start, &bomb).unwrap_err();
-    assert!(found.contains("more than 5000 links to templates"), "{found}");
+    assert!(
+        found.contains("more than 5000 links to templates"),
+        "{found}"
+    );
 
     let script = "x".repeat(100_000);
-    let large = format!("{{type: ShellScript, spec: {{shell: Bash, source: {{type: Inline, spec: {{script: {script}}}}}}}}}");
+    let large = format!(
+        "{{type: ShellScript, spec: {{shell: Bash, source: {{type: Inline, spec: {{script: {script}}}}}}}}}"
+    );
     let mut steps = String::new();
     for n in 0..400 {
-        let _ = write!(steps, "{{step: {{identifier: s{n}, name: S, template: {{templateRef: large}}}}}},");
+        let _ = write!(
+            steps,
+            "{{step: {{identifier: s{n}, name: S, template: {{templateRef: large}}}}}},"
+        );
     }
-    let found = expanded(&stage(&format!("[{steps}]")), &[("large", template("large", "Step", &large))]);
+    let found = expanded(
+        &stage(&format!("[{steps}]")),
+        &[("large", template("large", "Step", &large))],
+    );
     let found = found.unwrap_err();
-    assert!(found.contains("more than 16777216 bytes of text"), "{found}");
+    assert!(
+        found.contains("more than 16777216 bytes of text"),
+        "{found}"
+    );
 }
 
 #[test]
 fn open_inputs_stay_open_where_they_may() {
     let templates = [("pause", template("pause", "Step", WAIT))];
-    let linked = stage("[{step: {identifier: w, name: W, template: {templateRef: pause, templateInputs: {spec: {duration: <+input>.allowedValues(10s)}}}}}]");
+    let linked = stage(
+        "[{step: {identifier: w, name: W, template: {templateRef: pause, templateInputs: {spec: {duration: <+input>.allowedValues(10s)}}}}}]",
+    );
     let whole = expanded_as(&linked, &templates, Unfilled::Keep).unwrap();
-    assert!(whole.contains("duration: <+input>.allowedValues(10s)"), "{whole}");
+    assert!(
+        whole.contains("duration: <+input>.allowedValues(10s)"),
+        "{whole}"
+    );
     let bare = stage("[{step: {identifier: w, name: W, template: {templateRef: pause}}}]");
     let whole = expanded_as(&bare, &templates, Unfilled::Keep).unwrap();
     assert!(whole.contains("duration: <+input>\n"), "{whole}");
