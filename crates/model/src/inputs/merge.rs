@@ -177,12 +177,7 @@ impl Merger<'_> {
     ) -> u32 {
         let unfilled = |value: Ref<'_>| value.is_null() || RuntimeInput::of(value).is_some();
         if let Some(given) = given.iter().rev().find(|given| !unfilled(given.value)) {
-            let text = given.value.text().filter(|text| !text.contains("<+"));
-            if let Some(Err(expected)) = text.map(|text| request.check(text)) {
-                let message = format!("`{}` is not allowed here", shown(text.unwrap_or_default()));
-                let fault = Diagnostic::at(Code::BadInput, given.value, message);
-                self.faults.push(fault.path(path).expected(expected));
-            }
+            self.allowed(request, given.value, path);
             return self.tree.copy(given.value, given.offset);
         }
         if self.unfilled == Unfilled::Keep {
@@ -191,6 +186,9 @@ impl Merger<'_> {
                 Some(given) => self.tree.copy(given.value, given.offset),
                 None => self.tree.copy(base, 0),
             };
+        }
+        if let Some(default) = &request.default {
+            self.allowed_text(request, default, base, path);
         }
         match (&request.default, missing) {
             (Some(default), _) => self.tree.push_text(base.place(), default, Style::Plain),
@@ -205,6 +203,31 @@ impl Merger<'_> {
                     .push_with(|| missing_input(base, request, variable, path));
                 self.tree.copy(base, 0)
             }
+        }
+    }
+
+    /// Notes values that the input does not allow; of a list each item is looked at.
+    fn allowed(&mut self, request: &RuntimeInput, value: Ref<'_>, path: &str) {
+        match value.text() {
+            Some(text) => self.allowed_text(request, text, value, path),
+            None => {
+                for item in value.items().filter(|item| item.text().is_some()) {
+                    self.allowed_text(request, item.text().unwrap_or_default(), item, path);
+                }
+            }
+        }
+    }
+
+    fn allowed_text(&mut self, request: &RuntimeInput, text: &str, at: Ref<'_>, path: &str) {
+        if text.contains("<+") {
+            return;
+        }
+        if let Err(expected) = request.check(text) {
+            self.faults.push_with(|| {
+                let message = format!("`{}` is not allowed here", shown(text));
+                let fault = Diagnostic::at(Code::BadInput, at, message);
+                fault.path(path).expected(expected)
+            });
         }
     }
 
@@ -229,7 +252,13 @@ impl Merger<'_> {
                 _ if OPTIONAL.contains(&key) => Missing::Nothing,
                 _ => Missing::Fault(None),
             };
-            let given = below.get(key).map_or(&[][..], Vec::as_slice);
+            let given = match key {
+                // Names are for people; an element is told by its identifier.
+                "name" if base.get("identifier").is_some() && RuntimeInput::of(value).is_none() => {
+                    &[][..]
+                }
+                _ => below.get(key).map_or(&[][..], Vec::as_slice),
+            };
             let value = self.value(value, given, &format!("{path}{}", join(key)), missing);
             entries.push(Entry {
                 key: key.into(),

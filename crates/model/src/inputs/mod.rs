@@ -8,11 +8,13 @@ mod assign;
 mod merge;
 mod project;
 mod request;
+mod set;
 
 pub use assign::from_assignments;
 pub use merge::{Unfilled, fill, merge, merge_entity};
 pub use project::template;
 pub use request::RuntimeInput;
+pub use set::{check_set, of_set, of_sets, references};
 
 use crate::tree::Ref;
 
@@ -48,3 +50,7 @@ fn flat<'a>(list: Ref<'a>, out: &mut Vec<Ref<'a>>) {
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "set_tests.rs"]
+mod set_tests;

@@ -51,10 +51,12 @@ impl RuntimeInput {
 
     /// Whether a given text is allowed; otherwise what is.
     pub fn check(&self, value: &str) -> Result<(), String> {
-        if !self.allowed.is_empty() {
+        // What an expression allows is not known yet.
+        let known = !self.allowed.iter().any(|value| value.contains("<+"));
+        if !self.allowed.is_empty() && known {
             let allowed = |one: &str| self.allowed.iter().any(|known| known == one);
             let all = match self.many {
-                true => value.split(',').all(|one| allowed(unquoted(one.trim()))),
+                true => allowed(value) || values(value).iter().all(|one| allowed(one)),
                 false => allowed(value),
             };
             if !all {
@@ -79,26 +81,50 @@ impl RuntimeInput {
     }
 }
 
-/// Splits off an argument: up to the bracket that closes it, brackets inside counted.
+/// Splits off an argument: up to the bracket that closes it, brackets inside counted. Where brackets do not
+/// pair, as in the pattern `[(]`, up to the first one that nothing else of an input could follow.
 fn argument(text: &str) -> Option<(&str, &str)> {
+    let ends = |at: usize| {
+        let rest = &text[at + 1..];
+        rest.is_empty() || CALLS.iter().any(|call| rest.starts_with(call))
+    };
     let mut depth = 0usize;
+    let mut first = None;
     for (at, c) in text.char_indices() {
         match c {
             '(' => depth += 1,
-            ')' if depth == 0 => return Some((&text[..at], &text[at + 1..])),
-            ')' => depth -= 1,
+            ')' if ends(at) => {
+                if depth == 0 {
+                    return Some((&text[..at], &text[at + 1..]));
+                }
+                first = first.or(Some(at));
+                depth -= 1;
+            }
+            ')' => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
-    // A pattern such as `[(]` has brackets that do not pair: then the last one closes.
-    let last = text.rfind(')')?;
-    (last + 1 == text.len()).then(|| (&text[..last], ""))
+    let at = first?;
+    Some((&text[..at], &text[at + 1..]))
 }
+
+/// What may follow a bracket that closes an argument.
+const CALLS: &[&str] = &[
+    ".default(",
+    ".allowedValues(",
+    ".selectOneFrom(",
+    ".selectManyFrom(",
+    ".regex(",
+    ".executionInput(",
+];
+
+/// Quotes around a text; Harness escapes them in YAML (`\'london,uk\'`).
+const QUOTES: &[&str] = &["\\'", "\\\"", "'", "\""];
 
 fn unquoted(text: &str) -> &str {
     let text = text.trim();
-    ['"', '\'']
-        .into_iter()
+    QUOTES
+        .iter()
         .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
         .unwrap_or(text)
 }
@@ -106,20 +132,30 @@ fn unquoted(text: &str) -> &str {
 /// Values between commas; a comma inside of quotes, brackets or an expression belongs to its value.
 fn values(text: &str) -> Vec<String> {
     let mut out = Vec::new();
-    let (mut depth, mut quote, mut start) = (0usize, None, 0);
-    for (at, c) in text.char_indices() {
-        match (quote, c) {
-            (Some(open), _) if c == open => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'') => quote = Some(c),
-            (None, '(' | '[' | '{' | '<') => depth += 1,
-            (None, ')' | ']' | '}' | '>') => depth = depth.saturating_sub(1),
-            (None, ',') if depth == 0 => {
+    let (mut depth, mut quote, mut start, mut at) = (0usize, None::<&str>, 0, 0);
+    while let Some(c) = text[at..].chars().next() {
+        let here = QUOTES.iter().find(|quote| text[at..].starts_with(**quote));
+        let mut width = c.len_utf8();
+        match (quote, here, c) {
+            (Some(open), Some(close), _) if open == *close => {
+                quote = None;
+                width = close.len();
+            }
+            (Some(_), ..) => {}
+            // An apostrophe inside of a word opens nothing.
+            (None, Some(open), _) if text[start..at].trim().is_empty() => {
+                quote = Some(open);
+                width = open.len();
+            }
+            (None, _, '(' | '[' | '{' | '<') => depth += 1,
+            (None, _, ')' | ']' | '}' | '>') => depth = depth.saturating_sub(1),
+            (None, _, ',') if depth == 0 => {
                 out.push(unquoted(&text[start..at]).to_owned());
                 start = at + 1;
             }
             _ => {}
         }
+        at += width;
     }
     out.push(unquoted(&text[start..]).to_owned());
     out.retain(|value| !value.is_empty());
