@@ -1,7 +1,9 @@
 //! What the parser makes of an expression. Chains are flat lists, so the height of a tree is bounded by
 //! the nesting that the grammar allows, however long an expression is.
 
-use crate::value::Value;
+use std::ops::Range;
+
+use crate::value::{Segment, Value};
 
 /// A part of a text: literal, or an expression in `<+…>`.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,10 +12,10 @@ pub(crate) enum Part {
     Expression(Nested),
 }
 
-/// `<+…>`, with its text for errors.
+/// `<+…>`, and where it stands in the text that was parsed, in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Nested {
-    pub(crate) source: String,
+    pub(crate) span: Range<usize>,
     pub(crate) expr: Expr,
 }
 
@@ -22,9 +24,8 @@ pub(crate) enum Expr {
     Literal(Value),
     /// A string literal with expressions in it.
     Text(Vec<Part>),
-    Nested(Box<Nested>),
-    /// Begins with a name that the context knows: the first access is a property.
-    Path(Vec<Access>),
+    Nested(Box<Expr>),
+    Path(Box<Path>),
     /// Accesses on any other value.
     Of(Box<Expr>, Vec<Access>),
     Call(Builtin, Box<Expr>),
@@ -35,6 +36,16 @@ pub(crate) enum Expr {
     /// Operators of one precedence, from left to right.
     Chain(Box<Expr>, Vec<(Binary, Expr)>),
     Choice(Box<Choice>),
+    Script(Vec<Statement>),
+}
+
+/// Begins with a name that the context knows, or with a function of its own name (`currentDate()`).
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Path {
+    /// The segments that are known without evaluating.
+    pub(crate) head: Vec<Segment>,
+    /// What follows from the first computed segment or call on.
+    pub(crate) steps: Vec<Access>,
 }
 
 /// `condition?then:otherwise`, `value?:otherwise`, `value??otherwise`.
@@ -55,12 +66,35 @@ pub(crate) enum Choice {
     },
 }
 
+/// A statement of a script, as trigger conditions use them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Statement {
+    /// Its value is the script's if nothing follows.
+    Value(Expr),
+    Return(Option<Expr>),
+    Block(Vec<Statement>),
+    If {
+        condition: Expr,
+        then: Box<Statement>,
+        otherwise: Option<Box<Statement>>,
+    },
+    For {
+        name: String,
+        items: Expr,
+        body: Box<Statement>,
+    },
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Access {
-    /// `.name`, where parts of the name may be expressions.
-    Property(Vec<Part>),
+    /// `.name`, `[0]` or `["name"]`: known without evaluating.
+    Known(Segment),
+    /// `.name`, where parts of the name are expressions.
+    Joined(Vec<Part>),
     /// `[index]`.
     Index(Expr),
+    /// `?.name`: of null it is null.
+    Safe(Segment),
     /// `.name(arguments)`.
     Method(String, Vec<Expr>),
 }

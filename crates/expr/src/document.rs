@@ -3,12 +3,16 @@
 use serde_json::{Map, Value as Json};
 
 use crate::error::{EvalError, Reason};
+use crate::evaluate::Evaluator;
 use crate::secret::{SecretRef, SecretText};
 use crate::value::Value;
-use crate::{Context, Limits, parse};
+use crate::{Context, Limits, grammar};
 
 /// Deepest document, in levels.
 const MAX_LEVELS: usize = 128;
+
+/// How many times the steps of one text a whole document may take.
+const DOCUMENT_STEPS: usize = 20;
 
 /// Evaluates every string of a document, keys excepted. Strings of the result are in the encoding of
 /// [`SecretText::encode`], all of them; whoever uses one reads it with [`SecretText::decode`]. The second
@@ -19,8 +23,8 @@ pub fn evaluate_json(
     limits: &Limits,
 ) -> Result<(Json, Vec<SecretRef>), EvalError> {
     let mut walk = Walk {
-        cx,
-        limits,
+        evaluator: Evaluator::new(cx, limits),
+        steps: limits.steps.saturating_mul(DOCUMENT_STEPS),
         place: vec!["$".to_owned()],
         secrets: Vec::new(),
     };
@@ -29,8 +33,9 @@ pub fn evaluate_json(
 }
 
 struct Walk<'a> {
-    cx: &'a dyn Context,
-    limits: &'a Limits,
+    evaluator: Evaluator<'a>,
+    /// What is left to be spent on the document.
+    steps: usize,
     place: Vec<String>,
     secrets: Vec<SecretRef>,
 }
@@ -80,9 +85,10 @@ impl Walk<'_> {
         if !text.contains("<+") {
             return Ok(Json::String(SecretText::plain(text).encode()));
         }
-        let value = parse(text)
+        self.evaluator.meter.refill(&mut self.steps);
+        let value = grammar::template(text)
             .map_err(|error| EvalError::new(text, Reason::Parse(error)))
-            .and_then(|template| template.evaluate(self.cx, self.limits))
+            .and_then(|parts| self.evaluator.template(text, &parts))
             .map_err(|error| self.placed(error))?;
         self.note(&value);
         Ok(value.to_marked_json())

@@ -4,12 +4,12 @@
 //! end of an operand closes the innermost `<+`, unless parentheses are open, or there is blank space on
 //! both sides of it, an operand after it, and another `>` later in the line to do the closing.
 
+mod literal;
 mod operand;
+mod script;
 
 use winnow::error::ParserError;
-use winnow::prelude::*;
 use winnow::stream::{LocatingSlice, Location, Stateful, Stream};
-use winnow::token::take_while;
 
 use crate::ast::{Binary, Choice, Expr, Nested, Part, Unary};
 use crate::error::ParseError;
@@ -96,11 +96,11 @@ pub(crate) fn template(source: &str) -> Parsed<Vec<Part>> {
     }
 }
 
-/// A whole text that is one expression, as in `condition:`.
+/// A whole text that is one expression or a script, as in `condition:`.
 pub(crate) fn expression(source: &str) -> Parsed<Expr> {
     let mut i = input(source);
-    let expr = choice(&mut i)?;
-    spaces(&mut i)?;
+    let expr = script::script(&mut i)?;
+    spaces(&mut i);
     if rest(&i).is_empty() {
         Ok(expr)
     } else {
@@ -108,8 +108,19 @@ pub(crate) fn expression(source: &str) -> Parsed<Expr> {
     }
 }
 
-fn spaces<'s>(i: &mut Input<'s>) -> Parsed<&'s str> {
-    take_while(0.., char::is_whitespace).parse_next(i)
+/// Skips blank space, with the backslashes that YAML was given to continue a line. Whether there was any.
+fn spaces(i: &mut Input<'_>) -> bool {
+    let rest = rest(i);
+    let mut after = rest.trim_start();
+    while let Some(continued) = after.strip_prefix('\\') {
+        if !continued.starts_with(char::is_whitespace) {
+            break;
+        }
+        after = continued.trim_start();
+    }
+    let skipped = rest.len() - after.len();
+    skip(i, skipped);
+    skipped > 0
 }
 
 /// `<+…>`, the stream standing at its `<`.
@@ -118,49 +129,55 @@ fn nested(i: &mut Input<'_>) -> Parsed<Nested> {
     let brackets = std::mem::replace(&mut i.state.brackets, 0);
     i.state.delimiters += 1;
     skip(i, 2);
-    let expr = choice(i)?;
-    spaces(i)?;
+    let expr = script::script(i)?;
+    spaces(i);
     if !rest(i).starts_with('>') {
         return Err(fault(i, "an operator or the closing `>`"));
     }
     skip(i, 1);
     i.state.delimiters -= 1;
     i.state.brackets = brackets;
-    let source = i.state.source.get(start..i.current_token_start());
     Ok(Nested {
-        source: source.unwrap_or_default().to_owned(),
+        span: start..i.current_token_start(),
         expr,
     })
 }
 
-fn choice(i: &mut Input<'_>) -> Parsed<Expr> {
+/// Runs a parser one level deeper; too many levels are an error.
+fn deeper<'s, T>(i: &mut Input<'s>, parse: impl FnOnce(&mut Input<'s>) -> Parsed<T>) -> Parsed<T> {
     if i.state.nesting == MAX_NESTING {
         return Err(fault(i, "at most 32 levels of nesting"));
     }
     i.state.nesting += 1;
-    let value = chain(i, 0)?;
-    let start = i.checkpoint();
-    spaces(i)?;
-    let choice = if eat(i, "?:") {
-        let otherwise = choice(i)?;
-        Choice::Elvis { value, otherwise }
-    } else if eat(i, "??") {
-        let otherwise = choice(i)?;
-        Choice::Coalesce { value, otherwise }
-    } else if eat(i, "?") {
-        ternary(i, value)?
-    } else {
-        i.reset(&start);
-        i.state.nesting -= 1;
-        return Ok(value);
-    };
+    let parsed = parse(i)?;
     i.state.nesting -= 1;
-    Ok(Expr::Choice(Box::new(choice)))
+    Ok(parsed)
+}
+
+fn choice(i: &mut Input<'_>) -> Parsed<Expr> {
+    deeper(i, |i| {
+        let value = chain(i, 0)?;
+        let start = i.checkpoint();
+        spaces(i);
+        let choice = if eat(i, "?:") {
+            let otherwise = choice(i)?;
+            Choice::Elvis { value, otherwise }
+        } else if eat(i, "??") {
+            let otherwise = choice(i)?;
+            Choice::Coalesce { value, otherwise }
+        } else if eat(i, "?") {
+            ternary(i, value)?
+        } else {
+            i.reset(&start);
+            return Ok(value);
+        };
+        Ok(Expr::Choice(Box::new(choice)))
+    })
 }
 
 fn ternary(i: &mut Input<'_>, condition: Expr) -> Parsed<Choice> {
     let then = choice(i)?;
-    spaces(i)?;
+    spaces(i);
     if !eat(i, ":") {
         return Err(fault(i, "`:` and the other case"));
     }
@@ -225,7 +242,7 @@ fn chain(i: &mut Input<'_>, level: usize) -> Parsed<Expr> {
 
 fn operator(i: &mut Input<'_>, operators: &[(&str, Binary)]) -> Parsed<Option<Binary>> {
     let start = i.checkpoint();
-    let spaced = !spaces(i)?.is_empty();
+    let spaced = spaces(i);
     let rest = rest(i);
     for (symbol, operator) in operators {
         let Some(after) = rest.strip_prefix(symbol) else {
@@ -281,7 +298,7 @@ fn closes_later(text: &str) -> bool {
 fn unary(i: &mut Input<'_>) -> Parsed<Expr> {
     let mut operators = Vec::new();
     loop {
-        spaces(i)?;
+        spaces(i);
         if eat(i, "!") || eat_word(i, "not") {
             operators.push(Unary::Not);
         } else if eat(i, "-") {

@@ -15,7 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A value that comes from a run is data and never parsed again. What is undefined is an error, except where
+//! A value that comes from a run is data and never parsed again. Time comes from the context. What is undefined is an error, except where
 //! an expression asks for it: `== null`, `empty()`, `?:` and `??` take it for null. Secrets are opaque, see
 //! [`SecretText`].
 
@@ -28,15 +28,19 @@ mod grammar;
 mod limits;
 mod method;
 mod operator;
+mod pattern;
 mod reference;
 pub mod secret;
+mod time;
 mod value;
+mod xpath;
 
 pub use document::evaluate_json;
 pub use error::{EvalError, ParseError, Reason};
 pub use limits::Limits;
 pub use reference::Path;
 pub use secret::{Piece, SecretRef, SecretRefError, SecretText};
+pub use time::Moment;
 pub use value::{Segment, Value};
 
 use ast::Part;
@@ -56,8 +60,15 @@ pub trait Context {
     }
 
     /// Calls a function in a namespace, `configFile.getAsString` for instance; `None` if there is none of
-    /// that name. Asked before the built-in ones (`secrets`, `json`, `regex`) and before methods of values.
+    /// that name. Asked before the built-in ones (`secrets`, `json`, `xml`, `regex`, dates) and before
+    /// methods of values.
     fn call(&self, _functor: &str, _arguments: &[Value]) -> Option<Result<Value, String>> {
+        None
+    }
+
+    /// The time that `currentDate()` and `currentTime()` mean, in milliseconds since the start of 1970;
+    /// `None` where the time is not known, as in a plan.
+    fn now_ms(&self) -> Option<i64> {
         None
     }
 }
@@ -93,7 +104,7 @@ impl Template {
     pub fn expressions(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(_) => None,
-            Part::Expression(nested) => Some(nested.source.as_str()),
+            Part::Expression(nested) => self.source.get(nested.span.clone()),
         })
     }
 
@@ -119,8 +130,9 @@ pub fn check_condition(text: &str) -> Result<(), ParseError> {
     grammar::expression(text).map(|_| ())
 }
 
-/// Evaluates a text that is one expression with or without delimiters, as in `when.condition` or
-/// `assertion`: `<+env.name> == "prod" && <+stage.variables.go>`.
+/// Evaluates a text that is one expression or a script, with or without delimiters, as in `when.condition`,
+/// `assertion` or `jexlCondition`: `<+env.name> == "prod" && <+stage.variables.go>`,
+/// `for (commit : <+trigger.payload.commits>) { if (commit.message == "go") { return true; } } return false;`.
 pub fn condition(text: &str, cx: &dyn Context, limits: &Limits) -> Result<bool, EvalError> {
     let named = |reason| EvalError::new(text, reason);
     let expr = grammar::expression(text).map_err(|error| named(Reason::Parse(error)))?;

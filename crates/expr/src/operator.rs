@@ -1,14 +1,17 @@
 //! Operators on two values.
 //!
-//! The rules are JEXL's where they cannot surprise, and errors where JEXL would guess: `+` joins as soon as
-//! one side is a string; the other arithmetic reads numeric strings as numbers; two strings are never
-//! ordered; a boolean equals the strings `true` and `false` in any case, and no others.
+//! The rules are JEXL's where they cannot surprise, and errors where JEXL would guess: `+` adds numbers or
+//! joins strings, and a number wants `.toString()` to be joined (docs: variables-and-expressions/
+//! harness-variables, "Concatenation and interpolation"); the other arithmetic reads numeric strings as
+//! numbers; two strings are never ordered; a boolean equals the strings `true` and `false` in any case, and
+//! no others.
 
 use std::cmp::Ordering;
 
 use crate::ast::Binary;
 use crate::error::Reason;
-use crate::method::{text_argument, whole_pattern};
+use crate::limits::Meter;
+use crate::method::text_argument;
 use crate::secret::SecretText;
 use crate::value::Value;
 
@@ -40,15 +43,20 @@ fn symbol(operator: Binary) -> &'static str {
 }
 
 /// `left operator right`. `&&` and `||` are evaluated here only when both sides are known.
-pub(crate) fn binary(operator: Binary, left: &Value, right: &Value) -> Outcome {
+pub(crate) fn binary(
+    operator: Binary,
+    left: &Value,
+    right: &Value,
+    meter: &mut Meter<'_>,
+) -> Outcome {
     let name = symbol(operator);
     let boolean = match operator {
         Binary::Or => truth(name, left)? || truth(name, right)?,
         Binary::And => truth(name, left)? && truth(name, right)?,
         Binary::Equal => equal(name, left, right)?,
         Binary::NotEqual => !equal(name, left, right)?,
-        Binary::Matches => matches(name, left, right)?,
-        Binary::NotMatches => !matches(name, left, right)?,
+        Binary::Matches => matches(name, left, right, meter)?,
+        Binary::NotMatches => !matches(name, left, right, meter)?,
         Binary::StartsWith => affix(name, left, right, |a, b| a.starts_with(b))?,
         Binary::NotStartsWith => !affix(name, left, right, |a, b| a.starts_with(b))?,
         Binary::EndsWith => affix(name, left, right, |a, b| a.ends_with(b))?,
@@ -82,7 +90,9 @@ pub(crate) fn truth(operation: &str, value: &Value) -> Result<bool, Reason> {
             )
         }),
         Value::Secret(_) => Err(secret(operation)),
-        Value::List(_) | Value::Map(_) => Err(wrong(operation, "true or false", value.kind())),
+        Value::List(_) | Value::Map(_) | Value::Time(_) => {
+            Err(wrong(operation, "true or false", value.kind()))
+        }
     }
 }
 
@@ -115,6 +125,9 @@ fn equal(name: &str, left: &Value, right: &Value) -> Result<bool, Reason> {
         (Value::Null, Value::Null) => true,
         (Value::Null, _) | (_, Value::Null) => false,
         _ if left.has_secrets() || right.has_secrets() => return Err(secret(name)),
+        (Value::Time(moment), Value::String(text)) | (Value::String(text), Value::Time(moment)) => {
+            moment.to_string() == *text
+        }
         (Value::Bool(b), Value::String(text)) | (Value::String(text), Value::Bool(b)) => {
             boolean(text.trim()) == Some(*b)
         }
@@ -130,9 +143,10 @@ fn equal(name: &str, left: &Value, right: &Value) -> Result<bool, Reason> {
 }
 
 /// `=~`: the whole text matches a regular expression, or the value is in a list or a key of a map.
-fn matches(name: &str, left: &Value, right: &Value) -> Result<bool, Reason> {
+fn matches(name: &str, left: &Value, right: &Value, meter: &mut Meter<'_>) -> Result<bool, Reason> {
     match right {
         Value::List(items) => {
+            meter.spend(items.len())?;
             for item in items {
                 if equal(name, left, item)? {
                     return Ok(true);
@@ -144,7 +158,7 @@ fn matches(name: &str, left: &Value, right: &Value) -> Result<bool, Reason> {
         _ => {
             let text = text_argument(name, left)?;
             let regex = text_argument(name, right)?;
-            Ok(whole_pattern(&regex)?.is_match(&text))
+            Ok(meter.search(&text, &regex, true)?.regex.is_match(&text))
         }
     }
 }
@@ -166,6 +180,9 @@ fn order(name: &str, left: &Value, right: &Value) -> Result<Ordering, Reason> {
         return Err(secret(name));
     }
     let strings = matches!((left, right), (Value::String(_), Value::String(_)));
+    if let (Value::Time(a), Value::Time(b)) = (left, right) {
+        return Ok(a.cmp(b));
+    }
     match (Number::of(left), Number::of(right)) {
         (Some(a), Some(b)) if !strings => Ok(a.compare(b).unwrap_or(Ordering::Equal)),
         _ => Err(wrong(
@@ -177,9 +194,19 @@ fn order(name: &str, left: &Value, right: &Value) -> Result<Ordering, Reason> {
 }
 
 fn add(left: &Value, right: &Value) -> Outcome {
-    let texts = matches!(left, Value::String(_) | Value::Secret(_))
-        || matches!(right, Value::String(_) | Value::Secret(_));
-    if texts {
+    let string = |value: &Value| matches!(value, Value::String(_) | Value::Secret(_));
+    let number = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_));
+    if (string(left) && number(right)) || (number(left) && string(right)) {
+        return Err(Reason::Operation {
+            operation: "`+`".to_owned(),
+            problem: format!(
+                "it joins strings or adds numbers, and here are {} and {}; write `.toString()` behind the number to join them",
+                left.kind(),
+                right.kind()
+            ),
+        });
+    }
+    if string(left) || string(right) {
         let mut joined = SecretText::default();
         append(&mut joined, left, "+")?;
         append(&mut joined, right, "+")?;

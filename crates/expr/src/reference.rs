@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ast::{Access, Choice, Expr, Nested, Part};
+use crate::ast::{self, Access, Choice, Expr, Nested, Part, Statement};
 use crate::secret::SecretRef;
 use crate::value::{Segment, Value, path_text};
 
@@ -30,6 +30,8 @@ impl fmt::Display for Path {
 pub(crate) struct Found {
     pub(crate) paths: Vec<Path>,
     pub(crate) secrets: Vec<SecretRef>,
+    /// Variables of loops, which are no paths.
+    locals: Vec<String>,
 }
 
 pub(crate) fn of_parts(parts: &[Part]) -> Found {
@@ -51,10 +53,10 @@ impl Found {
         match expr {
             Expr::Literal(_) => {}
             Expr::Text(parts) => self.parts(parts),
-            Expr::Nested(nested) => self.expr(&nested.expr),
-            Expr::Path(steps) => {
-                self.path(steps);
-                self.steps(steps);
+            Expr::Nested(expr) => self.expr(expr),
+            Expr::Path(path) => {
+                self.path(path);
+                self.steps(&path.steps);
             }
             Expr::Of(base, steps) => {
                 self.expr(base);
@@ -71,6 +73,30 @@ impl Found {
                 more.iter().for_each(|(_, operand)| self.expr(operand));
             }
             Expr::Choice(choice) => self.choice(choice),
+            Expr::Script(statements) => statements.iter().for_each(|s| self.statement(s)),
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Value(expr) | Statement::Return(Some(expr)) => self.expr(expr),
+            Statement::Return(None) => {}
+            Statement::Block(statements) => statements.iter().for_each(|s| self.statement(s)),
+            Statement::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                self.expr(condition);
+                self.statement(then);
+                otherwise.iter().for_each(|s| self.statement(s));
+            }
+            Statement::For { name, items, body } => {
+                self.expr(items);
+                self.locals.push(name.clone());
+                self.statement(body);
+                self.locals.pop();
+            }
         }
     }
 
@@ -94,24 +120,27 @@ impl Found {
     fn steps(&mut self, steps: &[Access]) {
         for step in steps {
             match step {
-                Access::Property(parts) => self.parts(parts),
+                Access::Known(_) | Access::Safe(_) => {}
+                Access::Joined(parts) => self.parts(parts),
                 Access::Index(index) => self.expr(index),
                 Access::Method(_, arguments) => arguments.iter().for_each(|a| self.expr(a)),
             }
         }
     }
 
-    fn path(&mut self, steps: &[Access]) {
-        let mut segments = Vec::new();
+    fn path(&mut self, path: &ast::Path) {
+        if let Some(Segment::Key(first)) = path.head.first()
+            && self.locals.contains(first)
+        {
+            return;
+        }
+        let mut segments = path.head.clone();
         let mut complete = true;
-        for step in steps {
+        for step in &path.steps {
             let segment = match step {
-                Access::Property(parts) => match parts.as_slice() {
-                    [Part::Text(name)] => Some(Segment::Key(name.clone())),
-                    _ => None,
-                },
-                Access::Index(Expr::Literal(value)) => crate::method::index_segment(value).ok(),
-                Access::Index(_) => None,
+                Access::Known(segment) => Some(segment.clone()),
+                Access::Safe(_) => break,
+                Access::Joined(_) | Access::Index(_) => None,
                 Access::Method(name, arguments) => {
                     if self.functor(&segments, name, arguments) {
                         return;
@@ -139,8 +168,10 @@ impl Found {
 
     /// Whether this is a function of a built-in namespace, which reads nothing but its arguments.
     fn functor(&mut self, namespace: &[Segment], name: &str, arguments: &[Expr]) -> bool {
-        let [Segment::Key(namespace)] = namespace else {
-            return false;
+        let namespace = match namespace {
+            [] => return true,
+            [Segment::Key(namespace)] => namespace,
+            _ => return false,
         };
         if namespace == "secrets"
             && name == "getValue"
@@ -150,6 +181,6 @@ impl Found {
         {
             self.secrets.push(reference);
         }
-        matches!(namespace.as_str(), "secrets" | "json" | "regex")
+        crate::evaluate::FUNCTION_NAMESPACES.contains(&namespace.as_str())
     }
 }

@@ -143,6 +143,12 @@ impl SecretText {
             .sum()
     }
 
+    /// Bytes that it takes, each secret as much as a long reference.
+    pub(crate) fn weight(&self) -> usize {
+        let secrets = self.secrets().count();
+        self.plain_len() + secrets.saturating_mul(LONGEST_REFERENCE)
+    }
+
     /// The form in which it is stored and sent; [`SecretText::decode`] reads it back.
     pub fn encode(&self) -> String {
         let mut out = String::with_capacity(self.plain_len());

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use serde_json::{Number, Value as Json};
 
 use crate::secret::{SecretRef, SecretText};
+use crate::time::Moment;
 
 /// What an expression can be.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,8 @@ pub enum Value {
     Map(IndexMap<String, Value>),
     /// Text with at least one secret in it.
     Secret(SecretText),
+    /// A day, or a moment of one.
+    Time(Moment),
 }
 
 impl Value {
@@ -37,6 +40,7 @@ impl Value {
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
             Self::Secret(_) => "a secret",
+            Self::Time(_) => "a date",
         }
     }
 
@@ -95,6 +99,7 @@ impl Value {
             Self::Float(float) => Number::from_f64(*float).map_or(Json::Null, Json::Number),
             Self::String(text) => string(&SecretText::plain(text.as_str())),
             Self::Secret(text) => string(text),
+            Self::Time(moment) => Json::String(moment.to_string()),
             Self::List(items) => items.iter().map(|v| v.render(string)).collect(),
             Self::Map(map) => map
                 .iter()
@@ -130,6 +135,18 @@ impl Value {
         }
     }
 
+    /// Bytes that it and everything in it takes, roughly.
+    pub(crate) fn weight(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::String(text) => text.len(),
+                Self::Secret(text) => text.weight(),
+                Self::List(items) => items.iter().map(Self::weight).sum(),
+                Self::Map(map) => map.iter().map(|(key, v)| key.len() + v.weight()).sum(),
+                _ => 0,
+            }
+    }
+
     /// Its text form where that is plain: strings as they are, numbers and booleans as written, null as
     /// `null`, lists and maps as JSON. `None` if there is a secret in it.
     pub fn text(&self) -> Option<String> {
@@ -140,6 +157,7 @@ impl Value {
             Self::Float(float) => format!("{float:?}"),
             Self::String(text) => text.clone(),
             Self::Secret(_) => return None,
+            Self::Time(moment) => moment.to_string(),
             Self::List(_) | Self::Map(_) if self.has_secrets() => return None,
             Self::List(_) | Self::Map(_) => self.to_shown_json().to_string(),
         })
@@ -159,6 +177,12 @@ impl From<SecretText> for Value {
 impl From<SecretRef> for Value {
     fn from(reference: SecretRef) -> Self {
         Self::Secret(SecretText::secret(reference))
+    }
+}
+
+impl From<Moment> for Value {
+    fn from(moment: Moment) -> Self {
+        Self::Time(moment)
     }
 }
 

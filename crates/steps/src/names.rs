@@ -53,4 +53,8 @@ impl Context for Names<'_> {
     fn call(&self, functor: &str, arguments: &[Value]) -> Option<Result<Value, String>> {
         self.run.call(functor, arguments)
     }
+
+    fn now_ms(&self) -> Option<i64> {
+        self.run.now_ms()
+    }
 }
