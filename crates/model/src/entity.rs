@@ -60,8 +60,7 @@ impl Parsed {
     /// A value of the entity as JSON, with the types of its fields: what Harness reads as text is a JSON
     /// string even where it looks like a number.
     pub fn to_json(&self) -> serde_json::Value {
-        let shape = schema::root(self.head.kind).unwrap_or(shape::Shape::Any);
-        shape::to_json(self.body(), shape)
+        shape::to_json(self.body(), schema::root(self.head.kind))
     }
 }
 
@@ -110,11 +109,8 @@ pub fn parse_documents(file: &str, text: &str) -> Result<Vec<Parsed>, Vec<Diagno
 pub fn from_tree(tree: Tree) -> Result<Parsed, Vec<Diagnostic>> {
     let kind = kind_of(&tree).map_err(|fault| vec![*fault])?;
     let mut found = Diagnostics::default();
-    let Some(shape) = schema::root(kind) else {
-        return Err(vec![unsupported(&tree, kind)]);
-    };
     let value = body(&tree, kind);
-    shape::check(value, shape, kind.key(), &mut found);
+    shape::check(value, schema::root(kind), kind.key(), &mut found);
     names::check(value, kind, &mut found);
     let head = head_of(value, kind);
     let (head, warnings) = found.finish(head)?;
@@ -171,17 +167,6 @@ fn kind_of(tree: &Tree) -> Result<Kind, Fault> {
         return Err(Diagnostic::at(Code::BadValue, value, message).into());
     }
     Ok(kind)
-}
-
-fn unsupported(tree: &Tree, kind: Kind) -> Diagnostic {
-    let value = body(tree, kind);
-    let name = value.get_text("identifier").unwrap_or("without identifier");
-    let message = format!(
-        "`{}` ({}) is known but not supported by this version",
-        kind.key(),
-        shown(name)
-    );
-    Diagnostic::at(Code::NotSupported, value, message)
 }
 
 fn head_of(value: Ref<'_>, kind: Kind) -> EntityHead {

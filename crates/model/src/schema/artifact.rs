@@ -1,8 +1,9 @@
 //! Artifact sources.
 
+use super::manifest::STORE_FIELD;
 use super::{
-    ANY, BOOL, DURATION, FILLED, IDENTIFIER, MARKS, Object, Shape, TEMPLATE, TEXT, TEXT_OR_TEXTS,
-    TYPE, VARIABLES, object,
+    BOOL, DURATION, FILLED, IDENTIFIER, MARKS, Object, Shape, TEMPLATE, TEXT, TEXT_OR_TEXTS, TEXTS,
+    TYPE, VARIABLES, object, step,
 };
 use crate::shape::{Field, Typed};
 
@@ -45,17 +46,16 @@ pub(super) const SPECS: Option<Typed> = Some(Typed {
         ("Nexus2Registry", Shape::Object(&NEXUS)),
         ("Jenkins", Shape::Object(&JENKINS)),
         ("Har", Shape::Object(&HAR)),
+        ("AzureArtifacts", Shape::Object(&AZURE)),
+        ("Bamboo", Shape::Object(&BAMBOO)),
+        ("GoogleCloudStorage", Shape::Object(&GOOGLE_STORAGE)),
+        ("GoogleCloudSource", Shape::Object(&GOOGLE_SOURCE)),
+        ("GceImage", Shape::Object(&GCE_IMAGE)),
+        ("SalesforcePackage", Shape::Object(&SALESFORCE_PACKAGE)),
+        ("SalesforceOrg", Shape::Object(&SALESFORCE_ORG)),
+        ("SalesforceDxProject", Shape::Object(&SALESFORCE_PROJECT)),
     ],
-    names: &[
-        "AzureArtifacts",
-        "Bamboo",
-        "GoogleCloudStorage",
-        "GoogleCloudSource",
-        "GceImage",
-        "SalesforcePackage",
-        "SalesforceOrg",
-        "SalesforceDxProject",
-    ],
+    names: &[],
 });
 
 // A real artifact names a tag or a pattern for it; both are often runtime inputs or empty.
@@ -85,8 +85,8 @@ object!(S3, "the spec of an `AmazonS3` artifact", [
 object!(AMI, "the spec of an `AmazonMachineImage` artifact", [
     may "connectorRef": TEXT,
     may "region": TEXT,
-    may "tags": ANY,
-    may "filters": ANY,
+    may "tags": PAIRS,
+    may "filters": PAIRS,
     may "version": TEXT,
     may "versionRegex": TEXT,
 ], also: &[&MARKS]);
@@ -104,7 +104,7 @@ object!(CUSTOM, "the spec of a `CustomArtifact`", [
     may "versionRegex": TEXT,
     may "timeout": DURATION,
     may "inputs": VARIABLES,
-    may "scripts": ANY,
+    may "scripts": Shape::Object(&CUSTOM_SCRIPTS),
     may "delegateSelectors": TEXT_OR_TEXTS,
 ], also: &[&MARKS]);
 object!(GITHUB, "the spec of a `GithubPackageRegistry` artifact", [
@@ -146,8 +146,84 @@ object!(JENKINS, "the spec of a `Jenkins` artifact", [
     may "artifactPath": TEXT,
 ], also: &[&MARKS]);
 object!(HAR, "the spec of a `Har` artifact", [
-    may "registryRef": TEXT,
-    may "type": TEXT,
-    may "spec": ANY,
+    must "registryRef": TEXT,
+    may "type": TYPE,
     may "isLatest": BOOL,
-], also: &[&TAGGED, &MARKS]);
+], also: &[&TAGGED, &MARKS], typed: super::typed(&[], &["docker", "helm", "maven", "npm", "generic", "nuget", "python"]));
+
+const PAIRS: Shape = Shape::List(&Shape::Object(&PAIR));
+object!(PAIR, "a name with a value", [may "name": TEXT, may "value": TEXT], also: &[&MARKS]);
+
+object!(CUSTOM_SCRIPTS, "`scripts`", [must "fetchAllArtifacts": Shape::Object(&FETCH_ALL)], also: &[&MARKS]);
+object!(FETCH_ALL, "`fetchAllArtifacts`", [
+    may "artifactsArrayPath": TEXT,
+    may "versionPath": TEXT,
+    may "attributes": VARIABLES,
+    must "spec": Shape::Object(&FETCH_SCRIPT),
+], also: &[&MARKS]);
+object!(FETCH_SCRIPT, "the spec of `fetchAllArtifacts`", [
+    must "shell": Shape::OneOf(&["Bash", "PowerShell"]),
+    must "source": Shape::Object(&step::SCRIPT_SOURCE),
+], also: &[&MARKS]);
+
+object!(AZURE, "the spec of an `AzureArtifacts` artifact", [
+    may "connectorRef": TEXT,
+    must "feed": TEXT,
+    must "package": TEXT,
+    must "packageType": Shape::OneOf(&["maven", "nuget", "upack"]),
+    may "project": TEXT,
+    must "scope": Shape::OneOf(&["project", "org"]),
+    may "version": TEXT,
+    may "versionRegex": TEXT,
+], also: &[&MARKS]);
+object!(BAMBOO, "the spec of a `Bamboo` artifact", [
+    must "connectorRef": TEXT,
+    must "planKey": TEXT,
+    may "artifactPaths": TEXT_OR_TEXTS,
+    may "build": TEXT,
+], also: &[&MARKS]);
+object!(GOOGLE_STORAGE, "the spec of a `GoogleCloudStorage` artifact", [
+    must "connectorRef": TEXT,
+    must "project": TEXT,
+    must "bucket": TEXT,
+    must "artifactPath": TEXT,
+], also: &[&MARKS]);
+object!(GOOGLE_SOURCE, "the spec of a `GoogleCloudSource` artifact", [
+    must "connectorRef": TEXT,
+    must "project": TEXT,
+    must "repository": TEXT,
+    must "sourceDirectory": TEXT,
+    must "fetchType": Shape::OneOf(&["Branch", "Commit", "Tag"]),
+    may "branch": TEXT,
+    may "commitId": TEXT,
+    may "tag": TEXT,
+], also: &[&MARKS]);
+object!(GCE_IMAGE, "the spec of a `GceImage` artifact", [
+    must "connectorRef": TEXT,
+    must "project": TEXT,
+    may "filters": PAIRS,
+    may "labels": PAIRS,
+    may "version": TEXT,
+    may "versionRegex": TEXT,
+], also: &[&MARKS]);
+object!(SALESFORCE_PACKAGE, "the spec of a `SalesforcePackage` artifact", [
+    must "connectorRef": TEXT,
+    may "packageId": TEXT,
+    may "packageVersionId": TEXT,
+    may "installationKeyRef": TEXT,
+], also: &[&MARKS]);
+object!(SALESFORCE_ORG, "the spec of a `SalesforceOrg` artifact", [
+    must "connectorRef": TEXT,
+    must "metadataConfigurationType": TEXT,
+    may "metadatas": TEXTS,
+    may "sourcePaths": TEXTS,
+    may "manifestStore": STORE_FIELD,
+], also: &[&MARKS]);
+object!(SALESFORCE_PROJECT, "the spec of a `SalesforceDxProject` artifact", [
+    must "metadataStore": STORE_FIELD,
+    must "metadataConfigurationType": TEXT,
+    may "metadatas": TEXTS,
+    may "sourcePaths": TEXTS,
+    may "manifestPath": TEXT,
+    may "destructiveChangesPath": TEXT,
+], also: &[&MARKS]);

@@ -1,51 +1,36 @@
-//! The remaining entities, and which root key has which shape.
+//! Organizations, projects, variables and files of the store, and which root key has which shape.
 
 use super::{
-    ANY, FILLED, IDENTIFIER, MARKS, NAME, Object, Shape, TAGS, TEXT, TYPE, connector, environment,
-    infrastructure, input_set, object, pipeline, service, template, typed,
+    ANY, FILLED, IDENTIFIER, MARKS, NAME, Object, Shape, TAGS, TEXT, TEXT_OR_TEXTS, connector,
+    environment, freeze, infrastructure, input_set, object, pipeline, secret, service, template,
+    trigger,
 };
 use crate::entity::Kind;
 use crate::shape::Field;
 
-/// The shape of the value under the root key; `None` for kinds that this version does not take.
-pub(crate) fn root(kind: Kind) -> Option<Shape> {
-    let object = match kind {
+/// The shape of the value under the root key.
+pub(crate) fn root(kind: Kind) -> Shape {
+    Shape::Object(match kind {
         Kind::Pipeline => &pipeline::PIPELINE,
         Kind::Service => &service::SERVICE,
         Kind::Environment => &environment::ENVIRONMENT,
         Kind::Infrastructure => &infrastructure::INFRASTRUCTURE,
         Kind::Connector => &connector::CONNECTOR,
-        Kind::Secret => &SECRET,
+        Kind::Secret => &secret::SECRET,
         Kind::Organization => &ORGANIZATION,
         Kind::Project => &PROJECT,
         Kind::Template => &template::TEMPLATE,
         Kind::InputSet => &input_set::INPUT_SET,
         Kind::OverlayInputSet => &input_set::OVERLAY,
+        Kind::Trigger => &trigger::TRIGGER,
+        Kind::Freeze => &freeze::FREEZE,
         Kind::EnvironmentGroup => &environment::GROUP,
         Kind::Overrides => &environment::OVERRIDES,
         Kind::ServiceOverrides => &environment::SERVICE_OVERRIDES,
-        _ => return None,
-    };
-    Some(Shape::Object(object))
+        Kind::Variable => &VARIABLE,
+        Kind::File => &FILE,
+    })
 }
-
-object!(SECRET, "a secret", [
-    must "identifier": IDENTIFIER,
-    must "name": NAME,
-    may "description": TEXT,
-    may "tags": TAGS,
-    may "orgIdentifier": TEXT,
-    may "projectIdentifier": TEXT,
-    must "type": TYPE,
-], also: &[&MARKS], typed: typed(&[
-    ("SecretText", Shape::Object(&SECRET_TEXT)),
-], &["SecretFile", "SSHKey", "WinRmCredentials"]));
-object!(SECRET_TEXT, "the spec of a secret text", [
-    may "secretManagerIdentifier": FILLED,
-    may "valueType": Shape::OneOf(&["Inline", "Reference", "CustomSecretManagerValues"]),
-    may "value": TEXT,
-    may "additionalMetadata": ANY,
-], also: &[&MARKS]);
 
 object!(ORGANIZATION, "an organization", [
     must "identifier": IDENTIFIER,
@@ -62,3 +47,36 @@ object!(PROJECT, "a project", [
     may "color": TEXT,
     may "modules": ANY,
 ], also: &[&MARKS]);
+
+object!(VARIABLE, "a variable", [
+    must "identifier": IDENTIFIER,
+    may "name": NAME,
+    may "description": TEXT,
+    may "orgIdentifier": TEXT,
+    may "projectIdentifier": TEXT,
+    must "type": Shape::OneOf(&["String", "Secret"]),
+    must "spec": Shape::Object(&VARIABLE_SPEC),
+], open: true, also: &[&MARKS]);
+object!(VARIABLE_SPEC, "the spec of a variable", [
+    must "valueType": Shape::OneOf(&["FIXED", "FIXED_SET", "REGEX"]),
+    may "fixedValue": TEXT,
+    may "defaultValue": TEXT,
+    may "allowedValues": TEXT_OR_TEXTS,
+    may "regex": TEXT,
+], open: true, also: &[&MARKS]);
+
+// Harness has files and folders in its API only; the names are those of its requests.
+object!(FILE, "a file of the store", [
+    must "identifier": IDENTIFIER,
+    must "name": FILLED,
+    may "description": TEXT,
+    may "tags": TAGS,
+    may "orgIdentifier": TEXT,
+    may "projectIdentifier": TEXT,
+    must "type": Shape::OneOf(&["FILE", "FOLDER"]),
+    may "parentIdentifier": TEXT,
+    may "path": TEXT,
+    may "fileUsage": Shape::OneOf(&["MANIFEST_FILE", "CONFIG", "SCRIPT"]),
+    may "mimeType": TEXT,
+    may "content": TEXT,
+], open: true, also: &[&MARKS]);

@@ -14,7 +14,7 @@ object!(WRAPPER, "an item of `manifests`", [must "manifest": Shape::Object(&MANI
 object!(MANIFEST, "a manifest", [
     must "identifier": FILLED,
     must "type": TYPE,
-], ignored: MISPLACED, also: &[&MARKS], typed: typed(&[
+], ignored: MISPLACED_STORE, also: &[&MARKS], typed: typed(&[
     ("EcsTaskDefinition", STORED_SPEC),
     ("EcsServiceDefinition", STORED_SPEC),
     ("EcsScalableTargetDefinition", STORED_SPEC),
@@ -47,7 +47,8 @@ object!(MANIFEST, "a manifest", [
     ("HelmChart", Shape::Object(&HELM)),
     ("Kustomize", Shape::Object(&KUSTOMIZE)),
     ("OpenshiftTemplate", Shape::Object(&RENDERED)),
-], &["HelmRepoOverride", "GoogleCloudRunServiceDefinition", "AzureContainerAppsDefinition"]));
+    ("HelmRepoOverride", Shape::Object(&HELM_REPO)),
+], &["GoogleCloudRunServiceDefinition", "AzureContainerAppsDefinition"]));
 
 /// Flags that documents have one level too high or too deep.
 const MISPLACED: &[(&str, &str)] = &[
@@ -61,38 +62,74 @@ const MISPLACED: &[(&str, &str)] = &[
     ),
 ];
 
-const STORED_SPEC: Shape = Shape::Object(&STORED);
+/// What documents have beside the `spec` of a manifest.
+const MISPLACED_STORE: &[(&str, &str)] = &[
+    ("store", "it belongs into the manifest's `spec`"),
+    (
+        "skipResourceVersioning",
+        "it belongs into the manifest's `spec`",
+    ),
+    (
+        "enableDeclarativeRollback",
+        "it belongs into the manifest's `spec`",
+    ),
+];
 
-object!(STORED, "the spec of a manifest", [may "store": STORE_FIELD], also: &[&MARKS]);
-object!(SAM, "the spec of a SAM directory", [may "samTemplateFile": TEXT], also: &[&STORED, &MARKS]);
-object!(SERVERLESS, "the spec of a Serverless manifest", [may "configOverridePath": TEXT], also: &[&STORED, &MARKS]);
+/// What documents have beside the `store` of a manifest's spec.
+const MISPLACED_IN_SPEC: &[(&str, &str)] = &[
+    ("type", "it belongs into the `store`"),
+    ("spec", "it belongs into the `store`"),
+];
+
+const STORED_SPEC: Shape = Shape::Object(&STORED_MANIFEST);
+
+/// A file of a store, such as settings or a script.
+pub(super) const STORED: Shape = Shape::Object(&STORED_FILE);
+object!(STORED_FILE, "a stored file", [must "store": STORE_FIELD], also: &[&MARKS]);
+
+object!(STORED_MANIFEST, "the spec of a manifest", [may "store": STORE_FIELD], ignored: MISPLACED_IN_SPEC, also: &[&MARKS]);
+object!(SAM, "the spec of a SAM directory", [may "samTemplateFile": TEXT], ignored: MISPLACED_IN_SPEC, also: &[&STORED_MANIFEST, &MARKS]);
+object!(SERVERLESS, "the spec of a Serverless manifest", [may "configOverridePath": TEXT], ignored: MISPLACED_IN_SPEC, also: &[&STORED_MANIFEST, &MARKS]);
 object!(RENDERED, "the spec of a manifest", [
     may "valuesPaths": TEXT_OR_TEXTS,
     may "paramsPaths": TEXT_OR_TEXTS,
     may "optionalValuesYaml": BOOL,
     may "skipResourceVersioning": BOOL,
     may "enableDeclarativeRollback": BOOL,
-], also: &[&STORED, &MARKS]);
+], ignored: MISPLACED_IN_SPEC, also: &[&STORED_MANIFEST, &MARKS]);
 object!(TAS, "the spec of a TAS manifest", [
     may "cfCliVersion": TEXT,
     may "varsPaths": TEXT_OR_TEXTS,
     may "autoScalerPath": TEXT_OR_TEXTS,
-], also: &[&STORED, &MARKS]);
+], ignored: MISPLACED_IN_SPEC, also: &[&STORED_MANIFEST, &MARKS]);
 object!(HELM, "the spec of a Helm chart", [
     may "chartName": TEXT,
     may "chartVersion": TEXT,
-    may "helmVersion": TEXT,
+    may "helmVersion": Shape::OneOf(&["V2", "V3", "V380", "V4"]),
     may "subChartPath": TEXT,
-    may "commandFlags": ANY,
+    may "commandFlags": COMMAND_FLAGS,
     may "fetchHelmChartMetadata": BOOL,
     may "helmChartExpandFiles": ANY,
-], also: &[&RENDERED, &STORED, &MARKS]);
+], ignored: MISPLACED_IN_SPEC, also: &[&RENDERED, &STORED_MANIFEST, &MARKS]);
+object!(HELM_REPO, "the spec of a Helm repository override", [
+    must "connectorRef": TEXT,
+    must "type": TEXT,
+], also: &[&MARKS]);
+const COMMAND_FLAGS: Shape = Shape::List(&Shape::Object(&COMMAND_FLAG));
+object!(COMMAND_FLAG, "a command flag", [
+    must "commandType": Shape::OneOf(&[
+        "Fetch", "Template", "Pull", "Install", "Upgrade", "Rollback", "History", "Delete", "Uninstall", "List", "Add",
+        "Update", "Version", "Test", "Build",
+    ]),
+    may "flag": TEXT,
+], also: &[&MARKS]);
+object!(OVERLAY, "`overlayConfiguration`", [must "kustomizeYamlFolderPath": TEXT], also: &[&MARKS]);
 object!(KUSTOMIZE, "the spec of a Kustomize manifest", [
-    may "commandFlags": ANY,
-    may "overlayConfiguration": ANY,
+    may "commandFlags": COMMAND_FLAGS,
+    may "overlayConfiguration": Shape::Object(&OVERLAY),
     may "patchesPaths": TEXT_OR_TEXTS,
     may "pluginPath": TEXT,
-], also: &[&RENDERED, &STORED, &MARKS]);
+], ignored: MISPLACED_IN_SPEC, also: &[&RENDERED, &STORED_MANIFEST, &MARKS]);
 
 object!(CONFIG_FILE_WRAPPER, "an item of `configFiles`", [
     must "configFile": Shape::Object(&CONFIG_FILE),
@@ -106,7 +143,10 @@ object!(CONFIG_FILE_SPEC, "the spec of a config file", [
     may "configFileAttributeStepParameters": ANY,
 ], also: &[&MARKS]);
 
-object!(STORE, "a store", [must "type": TYPE], ignored: MISPLACED, also: &[&MARKS], typed: typed(&[
+object!(STORE, "a store", [must "type": TYPE], ignored: MISPLACED, also: &[&MARKS], typed: typed(STORES, &[]));
+
+/// Types of stores.
+pub(super) static STORES: &[(&str, Shape)] = &[
     ("Inline", Shape::Object(&INLINE)),
     ("Harness", Shape::Object(&HARNESS)),
     ("Git", Shape::Object(&GIT)),
@@ -123,7 +163,7 @@ object!(STORE, "a store", [must "type": TYPE], ignored: MISPLACED, also: &[&MARK
     ("CustomRemote", Shape::Object(&CUSTOM_REMOTE)),
     ("Artifactory", Shape::Object(&ARTIFACTORY)),
     ("OciHelmChart", Shape::Object(&OCI)),
-], &[]));
+];
 
 object!(INLINE, "an inline store", [may "content": TEXT], also: &[&MARKS]);
 object!(HARNESS, "the Harness file store", [
@@ -174,4 +214,19 @@ object!(ARTIFACTORY, "an Artifactory store", [
     must "artifactPaths": TEXT_OR_TEXTS,
     must "repositoryName": TEXT,
 ], also: &[&MARKS]);
-object!(OCI, "an OCI store", [may "basePath": TEXT, may "config": ANY], also: &[&MARKS]);
+object!(OCI, "an OCI store", [
+    may "basePath": TEXT,
+    may "config": Shape::Object(&OCI_CONFIG),
+], also: &[&MARKS]);
+object!(OCI_CONFIG, "the config of an OCI store", [must "type": TYPE], also: &[&MARKS], typed: typed(&[
+    ("Generic", Shape::Object(&OCI_PLACE)),
+    ("ECR", Shape::Object(&OCI_PLACE)),
+    ("GAR", Shape::Object(&OCI_PLACE)),
+], &[]));
+object!(OCI_PLACE, "the spec of an OCI store", [
+    may "connectorRef": TEXT,
+    may "region": TEXT,
+    may "registryId": TEXT,
+    may "project": TEXT,
+    may "repositoryName": TEXT,
+], also: &[&MARKS]);

@@ -11,15 +11,19 @@ mod connector;
 mod entity;
 mod environment;
 mod flow;
+mod freeze;
+mod host;
 mod infrastructure;
 mod input_set;
 mod manifest;
 mod pipeline;
+mod secret;
 mod service;
 mod stage;
 mod step;
 mod step_types;
 mod template;
+mod trigger;
 
 pub(crate) use entity::root;
 pub use step::{is_known_step, step_spec};
@@ -29,13 +33,14 @@ macro_rules! object {
     ($name:ident, $title:literal, [$($must:ident $field:literal : $shape:expr),* $(,)?]
         $(, $key:ident: $value:expr)* $(,)?) => {
         pub(crate) static $name: Object = Object {
-            fields: &[$(Field { name: $field, must: object!(@$must), shape: $shape }),*],
+            fields: &[$(Field { name: $field, need: object!(@$must), shape: $shape }),*],
             $($key: $value,)*
-            ..Object { title: $title, fields: &[], also: &[], typed: None, one_of: &[], ignored: &[] }
+            ..Object { title: $title, fields: &[], also: &[], typed: None, one_of: &[], ignored: &[], open: false }
         };
     };
-    (@must) => { true };
-    (@may) => { false };
+    (@must) => { $crate::shape::Need::Must };
+    (@should) => { $crate::shape::Need::Should };
+    (@may) => { $crate::shape::Need::May };
 }
 pub(crate) use object;
 
@@ -45,7 +50,13 @@ const BOOL: Shape = Shape::Bool;
 const TEXTS: Shape = Shape::List(&Shape::Text);
 /// A list of texts, or one text.
 const TEXT_OR_TEXTS: Shape = Shape::Or(&TEXTS, &Shape::Text);
-const TAGS: Shape = Shape::Map(&Shape::Text);
+const TAGS: Shape = Shape::Or(
+    &Shape::Map(&Shape::Text),
+    &Shape::Noted(
+        &Shape::Text,
+        "a text is no tags and is not read; write `name: value` pairs",
+    ),
+);
 const IDENTIFIER: Shape = Shape::By(Rule::Identifier);
 const NAME: Shape = Shape::By(Rule::Name);
 const DURATION: Shape = Shape::By(Rule::Duration);
@@ -76,6 +87,7 @@ static NOTHING: Object = Object {
     typed: None,
     one_of: &[],
     ignored: &[],
+    open: false,
 };
 
 // Fields that Harness writes by itself, at any entity or element.

@@ -6,9 +6,10 @@ use super::{
 };
 use crate::shape::Field;
 
+// The schema asks for neither: a request may name the pipeline beside its YAML.
 object!(PIPELINE, "a pipeline", [
-    must "identifier": IDENTIFIER,
-    must "name": NAME,
+    should "identifier": IDENTIFIER,
+    should "name": NAME,
     may "description": TEXT,
     may "tags": TAGS,
     may "orgIdentifier": TEXT,

@@ -1,7 +1,7 @@
 //! The check of a tree against a shape.
 
 use super::at::At;
-use super::{Object, Rule, Shape, rule};
+use super::{Need, Object, Rule, Shape, rule};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
 use crate::tree::{Place, Ref};
 
@@ -138,13 +138,20 @@ impl Checker<'_> {
         if self.part {
             return;
         }
-        let missing = |name: &str| !elsewhere.contains(&name) && value.get(name).is_none();
-        for field in object.all_fields().filter(|field| field.must) {
-            if missing(field.name) {
+        let needed = object.all_fields().filter(|field| {
+            field.need != Need::May
+                && !elsewhere.contains(&field.name)
+                && value.get(field.name).is_none()
+        });
+        for field in needed {
+            let fault = || {
                 let message = format!("`{}` is missing from {}", field.name, object.title);
-                let fault =
-                    Diagnostic::error(Code::MissingField, value.file(), value.place(), message);
-                self.out.push(fault.path(at.to_string()));
+                Diagnostic::error(Code::MissingField, value.file(), value.place(), message)
+                    .path(at.to_string())
+            };
+            match field.need {
+                Need::Must => self.out.push_with(fault),
+                Need::Should | Need::May => self.out.warn_with(fault),
             }
         }
     }
@@ -168,27 +175,12 @@ impl Checker<'_> {
                 Diagnostic::error(Code::UnknownField, file, place, message).path(at.to_string())
             });
         }
-        let names = || {
-            let typed = object.typed().map(|typed| typed.field);
-            let own = object.all_fields().map(|field| field.name).chain(typed);
-            // Fields that only Harness itself writes help nobody.
-            own.filter(|name| *name != "metadata" && !name.starts_with("__"))
-        };
-        let message = if key == "<<" {
-            "YAML merge keys are not supported; write the fields out".to_owned()
+        let fault = || unknown(key, object, file, place, at);
+        if object.open && key != "<<" {
+            self.out.warn_with(fault);
         } else {
-            format!("`{}` is no field of {}", shown(key), object.title)
-        };
-        let suggestion = nearest(key, names());
-        let mut fault = Diagnostic::error(Code::UnknownField, file, place, message)
-            .path(at.to_string())
-            .suggest(suggestion);
-        if suggestion.is_none() {
-            let mut names: Vec<_> = names().collect();
-            names.sort_unstable();
-            fault = fault.expected(format!("one of {}", names.join(", ")));
+            self.out.push_with(fault);
         }
-        self.out.push(fault);
     }
 
     fn one_of(&mut self, value: Ref<'_>, object: &'static Object, at: At<'_>) {
@@ -257,6 +249,31 @@ impl Checker<'_> {
             _ => fault,
         });
     }
+}
+
+/// That there is no such field, with the nearest that there is.
+fn unknown(key: &str, object: &'static Object, file: &str, place: Place, at: At<'_>) -> Diagnostic {
+    let names = || {
+        let typed = object.typed().map(|typed| typed.field);
+        let own = object.all_fields().map(|field| field.name).chain(typed);
+        // Fields that only Harness itself writes help nobody.
+        own.filter(|name| *name != "metadata" && !name.starts_with("__"))
+    };
+    let message = if key == "<<" {
+        "YAML merge keys are not supported; write the fields out".to_owned()
+    } else {
+        format!("`{}` is no field of {}", shown(key), object.title)
+    };
+    let suggestion = nearest(key, names());
+    let fault = Diagnostic::error(Code::UnknownField, file, place, message)
+        .path(at.to_string())
+        .suggest(suggestion);
+    if suggestion.is_some() {
+        return fault;
+    }
+    let mut names: Vec<_> = names().collect();
+    names.sort_unstable();
+    fault.expected(format!("one of {}", names.join(", ")))
 }
 
 /// Why an unknown field may stay: it says nothing, or it is known that Harness does not read it there.

@@ -59,13 +59,27 @@ pub(crate) struct Object {
     pub(crate) one_of: &'static [&'static str],
     /// Fields that real documents hold and Harness does not read, with what to do about them.
     pub(crate) ignored: &'static [(&'static str, &'static str)],
+    /// Whether it may have fields that are not listed, because Harness has no schema for it: these are
+    /// worth a warning.
+    pub(crate) open: bool,
 }
 
 /// One field of an object.
 pub(crate) struct Field {
     pub(crate) name: &'static str,
-    pub(crate) must: bool,
+    pub(crate) need: Need,
     pub(crate) shape: Shape,
+}
+
+/// Whether a field has to be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Without it, the document is refused.
+    Must,
+    /// Without it, the document is accepted with a warning.
+    Should,
+    /// It may be left out.
+    May,
 }
 
 /// `type` and `spec`: the first says what the second looks like.

@@ -18,6 +18,8 @@ pub(crate) enum Rule {
     Reference,
     /// Not blank.
     Filled,
+    /// How often to look: a duration, or 0 for not at all.
+    Poll,
     /// The version of a template: a letter or digit, then anything but white space, `/` and `&`.
     Version,
 }
@@ -40,6 +42,7 @@ impl Rule {
                 within(128) && starts("") && text.chars().all(inside)
             }
             Self::Duration => text.trim().is_empty() || duration::parse(text).is_ok(),
+            Self::Poll => text == "0" || Self::Duration.holds(text),
             Self::Version => {
                 let inside = |c: char| !c.is_whitespace() && !matches!(c, '/' | '&');
                 within(128)
@@ -64,6 +67,7 @@ impl Rule {
                 "the identifier of an entity, with `account.` or `org.` before it where it lives there"
             }
             Self::Filled => "a text that is not empty",
+            Self::Poll => "a duration such as `2m` or `1h`, or 0 for not at all",
             Self::Version => {
                 "a version: a letter or digit, then no spaces, `/` or `&`, at most 128 in all"
             }

@@ -1,73 +1,9 @@
-//! `connector`. Harness has no schema for connectors: the fields of AWS are those of its documentation and
-//! of its Terraform provider; other types are known by name.
+//! The spec of `Aws` connectors.
 
-use super::{
-    BOOL, FILLED, IDENTIFIER, MARKS, NAME, NOTHING, Object, Shape, TAGS, TEXT, TEXT_OR_TEXTS,
-    TEXTS, TYPE, object, typed,
+use super::super::{
+    BOOL, FILLED, MARKS, NOTHING, Object, Shape, TEXT, TEXT_OR_TEXTS, TEXTS, TYPE, object, typed,
 };
 use crate::shape::Field;
-
-object!(CONNECTOR, "a connector", [
-    must "identifier": IDENTIFIER,
-    must "name": NAME,
-    may "description": TEXT,
-    may "tags": TAGS,
-    may "orgIdentifier": TEXT,
-    may "projectIdentifier": TEXT,
-    may "accountIdentifier": TEXT,
-    must "type": TYPE,
-], also: &[&MARKS], typed: typed(&[("Aws", Shape::Object(&AWS))], OTHERS));
-
-/// Connector types whose spec is kept as it is.
-static OTHERS: &[&str] = &[
-    "AppDynamics",
-    "Artifactory",
-    "AwsKms",
-    "AwsSecretManager",
-    "Azure",
-    "AzureArtifacts",
-    "AzureKeyVault",
-    "AzureRepo",
-    "Bamboo",
-    "Bitbucket",
-    "CEAws",
-    "CEAzure",
-    "CEK8sCluster",
-    "Codecommit",
-    "CustomHealth",
-    "CustomSecretManager",
-    "Datadog",
-    "DockerRegistry",
-    "Dynatrace",
-    "ElasticSearch",
-    "Gcp",
-    "GcpCloudCost",
-    "GcpKms",
-    "GcpSecretManager",
-    "Git",
-    "Github",
-    "Gitlab",
-    "HttpHelmRepo",
-    "JDBC",
-    "Jenkins",
-    "Jira",
-    "K8sCluster",
-    "Local",
-    "NewRelic",
-    "Nexus",
-    "OciHelmRepo",
-    "PagerDuty",
-    "Pdc",
-    "Prometheus",
-    "Rancher",
-    "ServiceNow",
-    "Splunk",
-    "Spot",
-    "SumoLogic",
-    "Tas",
-    "TerraformCloud",
-    "Vault",
-];
 
 object!(AWS, "the spec of an AWS connector", [
     must "credential": Shape::Object(&CREDENTIAL),
