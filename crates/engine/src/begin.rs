@@ -294,7 +294,7 @@ pub(crate) async fn release_infrastructure(
 }
 
 /// Completes a task token. One that was completed before, or whose wait timed out, is as good.
-pub(crate) async fn complete(runs: &Runs, token: &str) -> Result<(), RunError> {
+pub async fn complete(runs: &Runs, token: &str) -> Result<(), RunError> {
     let sent = runs
         .workflows
         .send_task_success()

@@ -13,6 +13,11 @@ pub enum Directive {
         /// 1 to 60.
         seconds: u64,
     },
+    /// Come back after so many seconds, or as soon as an abort completes the token of the wait.
+    Pause {
+        /// More than 60.
+        seconds: u64,
+    },
     /// A delegate has work: run the activity and come back.
     AwaitDelegate {
         /// Id of the delegate task; the activity's input.
@@ -46,7 +51,7 @@ pub enum Directive {
 impl Directive {
     /// Names of all directives: those of the states that `Route` leads to.
     pub const NAMES: &'static [&'static str] =
-        &["AwaitDelegate", "Done", "Failed", "Fork", "Sleep"];
+        &["AwaitDelegate", "Done", "Failed", "Fork", "Pause", "Sleep"];
 
     /// The directive that ends a lane with `status`.
     pub fn end(status: Status) -> Self {

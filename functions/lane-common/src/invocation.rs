@@ -14,6 +14,8 @@ pub struct Event {
     pub lane_id: LaneId,
     /// The directive that was carried out; none at the first invocation.
     pub next: Option<Directive>,
+    /// Ends the `Pause` that the machine is in: to be noted, not to walk.
+    pub token: Option<String>,
     /// The error with which carrying it out ended, if it did.
     pub error: Option<String>,
 }

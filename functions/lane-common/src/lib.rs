@@ -8,6 +8,7 @@
 mod expressions;
 mod invocation;
 mod mention;
+mod pause;
 mod record;
 mod step;
 mod task;
@@ -40,8 +41,13 @@ pub struct Deps {
     pub budget: Duration,
 }
 
-/// Walks a lane until it must wait, fork or end.
+/// Walks a lane until it must wait, fork or end; or, for an event with a token, notes what ends its wait and
+/// answers with the directive that is being carried out.
 pub async fn handle(deps: &Deps, event: Event) -> Result<Directive, HandlerError> {
+    if let Some(token) = &event.token {
+        return Box::pin(pause::note(deps, &event, token)).await;
+    }
+    pause::forget(deps, &event).await?;
     // Boxed: the futures of the SDK clients nest deeper than the compiler likes to lay out.
     let walk = Box::pin(walk::Walk::load(deps, event)).await?;
     Box::pin(walk.go()).await

@@ -27,7 +27,7 @@ use crate::{Deps, Event, HandlerError};
 /// How stale the knowledge of an abort may be between two nodes.
 const ABORT_SEEN_WITHIN: Duration = Duration::from_secs(1);
 
-/// Longest wait that one directive asks for: an abort is seen after it.
+/// Longest wait that costs no token; an abort is seen after it.
 const LONGEST_SLEEP: u64 = 60;
 
 /// How often another writer may be met before the invocation gives up.
@@ -291,8 +291,9 @@ impl<'d> Walk<'d> {
             return None;
         }
         let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
-        Some(Directive::Sleep {
-            seconds: seconds.min(LONGEST_SLEEP),
+        Some(match seconds {
+            ..=LONGEST_SLEEP => Directive::Sleep { seconds },
+            _ => Directive::Pause { seconds },
         })
     }
 

@@ -1,0 +1,57 @@
+//! Long waits: the machine waits on a token, so that an abort is seen at once and nothing runs meanwhile.
+
+use slipway_engine::abort::complete;
+use slipway_engine::directive::Directive;
+use slipway_engine::error::Doing;
+use slipway_engine::error_name::ErrorName;
+use slipway_model::id::NodeId;
+use slipway_store::record::WaitRecord;
+
+use crate::{Deps, Event, HandlerError};
+
+/// Kind of the wait of a paused lane.
+const WAIT: &str = "pause";
+
+/// Notes the token that ends a pause. Where the run is to be aborted already, it ends at once.
+pub(crate) async fn note(
+    deps: &Deps,
+    event: &Event,
+    token: &str,
+) -> Result<Directive, HandlerError> {
+    let Some(directive @ Directive::Pause { .. }) = &event.next else {
+        let message = format!("lane {} has a token and no pause", event.lane_id);
+        return Err(HandlerError::new(ErrorName::InvalidRequest, message));
+    };
+    let wait = WaitRecord {
+        run: event.run_id.clone(),
+        node: node(event),
+        attempt: 0,
+        kind: WAIT.to_owned(),
+        token: Some(token.to_owned()),
+    };
+    let put = deps.runs.store.put_wait(&wait).await;
+    put.doing(|| format!("record that lane {} waits", event.lane_id))?;
+    // Read after the wait was recorded: an abort either sees the wait, or is seen here.
+    let run = deps.runs.store.get_run(&event.run_id).await;
+    let run = run.doing(|| format!("read run {}", event.run_id))?;
+    if run.abort.is_some() {
+        complete(&deps.runs, token).await?;
+    }
+    Ok(directive.clone())
+}
+
+/// Forgets the token of the pause that was just over.
+pub(crate) async fn forget(deps: &Deps, event: &Event) -> Result<(), HandlerError> {
+    if !matches!(event.next, Some(Directive::Pause { .. })) {
+        return Ok(());
+    }
+    let store = &deps.runs.store;
+    let taken = store.take_wait(&event.run_id, &node(event), 0, WAIT).await;
+    taken.doing(|| format!("end the wait of lane {}", event.lane_id))?;
+    Ok(())
+}
+
+/// A lane waits as a whole: its id stands for a node's.
+fn node(event: &Event) -> NodeId {
+    NodeId::new(event.lane_id.as_str())
+}
