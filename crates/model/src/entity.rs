@@ -112,6 +112,11 @@ pub fn from_tree(tree: Tree) -> Result<Parsed, Vec<Diagnostic>> {
     let value = body(&tree, kind);
     shape::check(value, schema::root(kind), kind.key(), &mut found);
     names::check(value, kind, &mut found);
+    match kind {
+        Kind::Pipeline => schema::rules::pipeline(value, &mut found),
+        Kind::Template => schema::rules::template(value, &mut found),
+        _ => {}
+    }
     let head = head_of(value, kind);
     let (head, warnings) = found.finish(head)?;
     Ok(Parsed {

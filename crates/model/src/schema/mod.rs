@@ -21,19 +21,19 @@ mod secret;
 mod service;
 mod stage;
 mod step;
-mod step_types;
 mod template;
 mod trigger;
 
 pub(crate) use entity::root;
+pub(crate) use step::rules;
 pub use step::{is_known_step, step_spec};
 
 /// Declares an [`Object`].
 macro_rules! object {
-    ($name:ident, $title:literal, [$($must:ident $field:literal : $shape:expr),* $(,)?]
+    ($name:ident, $title:expr, [$($must:ident $field:literal : $shape:expr),* $(,)?]
         $(, $key:ident: $value:expr)* $(,)?) => {
         pub(crate) static $name: Object = Object {
-            fields: &[$(Field { name: $field, need: object!(@$must), shape: $shape }),*],
+            fields: &[$(Field { name: $field, need: $crate::schema::object!(@$must), shape: $shape }),*],
             $($key: $value,)*
             ..Object { title: $title, fields: &[], also: &[], typed: None, one_of: &[], ignored: &[], open: false }
         };

@@ -3,7 +3,9 @@
 use super::{
     ANY, BOOL, DEPLOYMENT_TYPES, DURATION, FILLED, IDENTIFIER, MARKS, NAME, NOTHING, Object,
     REFERENCE, Shape, TAGS, TEMPLATE, TEMPLATE_LINK, TEXT, TEXT_OR_TEXTS, TEXTS, TYPE, VARIABLES,
-    flow, infrastructure, object, service, step, typed,
+    flow, infrastructure, object, service,
+    step::{self, container},
+    typed,
 };
 use crate::shape::Field;
 
@@ -31,14 +33,63 @@ object!(STAGE, "a stage", [
     ("Custom", Shape::Object(&CUSTOM)),
     ("Approval", Shape::Object(&CUSTOM)),
     ("Pipeline", Shape::Object(&CHAINED)),
-], &[
-    "CI", "Dynamic", "SecurityTests", "Security", "FeatureFlag", "IACM", "IDP", "DRTest", "CompositeLoadTest",
-]));
+    ("CI", Shape::Object(&CI)),
+    ("Security", Shape::Object(&BUILD)),
+    ("SecurityTests", Shape::Object(&BUILD)),
+    ("IDP", Shape::Object(&BUILD)),
+    ("IACM", Shape::Object(&IACM)),
+    ("FeatureFlag", Shape::Object(&CUSTOM)),
+    ("DRTest", Shape::Object(&CUSTOM)),
+    ("CompositeLoadTest", Shape::Object(&CUSTOM)),
+    ("Dynamic", Shape::Object(&DYNAMIC)),
+], &[]));
 
 object!(CUSTOM, "the spec of a stage", [
     must "execution": Shape::Object(&step::EXECUTION),
     may "serviceDependencies": ANY,
     may "environment": Shape::Object(&ENVIRONMENT),
+], also: &[&MARKS]);
+
+object!(BUILD, "the spec of a stage", [
+    must "execution": Shape::Object(&step::EXECUTION),
+], also: &[&container::BUILD_STAGE, &MARKS]);
+object!(CI, "the spec of a CI stage", [
+    must "execution": Shape::Object(&step::EXECUTION),
+    may "caching": Shape::Object(&CACHING),
+    may "buildIntelligence": Shape::Object(&INTELLIGENCE),
+    may "slsa_provenance": Shape::Object(&PROVENANCE),
+], also: &[&container::BUILD_STAGE, &MARKS]);
+object!(CACHING, "`caching`", [
+    may "enabled": BOOL,
+    may "key": TEXT,
+    may "override": BOOL,
+    may "paths": TEXTS,
+    may "policy": Shape::OneOf(&["pull", "push", "pull-push"]),
+], also: &[&MARKS]);
+object!(INTELLIGENCE, "`buildIntelligence`", [may "enabled": BOOL], also: &[&MARKS]);
+object!(PROVENANCE, "`slsa_provenance`", [may "enabled": BOOL, may "attestation": ANY], also: &[&MARKS]);
+object!(IACM, "the spec of an IACM stage", [
+    must "execution": Shape::Object(&step::EXECUTION),
+    may "workspace": TEXT,
+    may "moduleId": TEXT,
+    may "playbooks": TEXTS,
+    may "inventories": TEXTS,
+    may "remoteExecutionId": TEXT,
+], also: &[&container::BUILD_STAGE, &MARKS]);
+
+object!(DYNAMIC, "the spec of a dynamic stage", [
+    may "source": TEXT,
+    may "sourceConfig": Shape::Object(&DYNAMIC_SOURCE),
+], one_of: &["source", "sourceConfig"], also: &[&MARKS]);
+object!(DYNAMIC_SOURCE, "`sourceConfig`", [
+    must "type": TYPE,
+], also: &[&MARKS], typed: typed(&[("Git", Shape::Object(&DYNAMIC_GIT))], &[]));
+object!(DYNAMIC_GIT, "the Git source of a dynamic stage", [
+    must "repoName": TEXT,
+    must "filePath": TEXT,
+    may "connectorRef": TEXT,
+    may "branchName": TEXT,
+    may "commitId": TEXT,
 ], also: &[&MARKS]);
 
 object!(CHAINED, "the spec of a pipeline stage", [

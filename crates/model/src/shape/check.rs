@@ -230,6 +230,7 @@ impl Checker<'_> {
             Shape::Int(low, high) => {
                 text.is_empty() || text.parse::<i64>().is_ok_and(|n| (low..=high).contains(&n))
             }
+            Shape::Number(low, high) => text.is_empty() || is_number(text, low, high),
             Shape::OneOf(names) => text.is_empty() || names.contains(&text),
             Shape::By(rule) => rule.holds(text),
             _ => true,
@@ -290,12 +291,20 @@ fn ignored(field: Ref<'_>, key: &str, object: &Object) -> Option<&'static str> {
     }
 }
 
+/// Whether a text is a finite number within the bounds.
+fn is_number(text: &str, low: i64, high: i64) -> bool {
+    let within = |number: f64| number.is_finite() && low as f64 <= number && number <= high as f64;
+    text.parse::<f64>().is_ok_and(within)
+}
+
 fn scalar_form(shape: Shape) -> String {
     match shape {
         Shape::Bool => "true or false".to_owned(),
         Shape::Int(i64::MIN, i64::MAX) => "a whole number".to_owned(),
         Shape::Int(low, i64::MAX) => format!("a whole number of at least {low}"),
         Shape::Int(low, high) => format!("a whole number from {low} to {high}"),
+        Shape::Number(i64::MIN, i64::MAX) => "a number".to_owned(),
+        Shape::Number(low, high) => format!("a number from {low} to {high}"),
         Shape::OneOf(names) => format!("one of {}", names.join(", ")),
         Shape::By(rule) => rule.form().to_owned(),
         _ => "a text".to_owned(),

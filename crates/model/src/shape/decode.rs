@@ -46,7 +46,16 @@ pub(crate) fn to_json(value: Ref<'_>, shape: Shape) -> Value {
             Some(number) => number.into(),
             None => value.to_json(),
         },
+        Shape::Number(..) => number(value).unwrap_or_else(|| value.to_json()),
         _ => value.to_json(),
+    }
+}
+
+fn number(value: Ref<'_>) -> Option<Value> {
+    let text = value.text()?;
+    match text.parse::<i64>() {
+        Ok(whole) => Some(whole.into()),
+        Err(_) => serde_json::Number::from_f64(text.parse().ok()?).map(Value::Number),
     }
 }
 

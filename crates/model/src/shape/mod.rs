@@ -27,6 +27,8 @@ pub(crate) enum Shape {
     Bool,
     /// A whole number from the first to the second.
     Int(i64, i64),
+    /// A number from the first to the second, with decimals or without.
+    Number(i64, i64),
     /// One of these texts.
     OneOf(&'static [&'static str]),
     /// A list of such values.
@@ -97,9 +99,12 @@ pub(crate) struct Typed {
 
 impl Typed {
     fn shape(&self, name: &str) -> Option<Shape> {
-        self.shapes
-            .iter()
-            .find(|(known, _)| *known == name)
+        // The one long table, that of step types, is in order.
+        let found = match self.shapes.binary_search_by_key(&name, |(known, _)| known) {
+            Ok(index) => self.shapes.get(index),
+            Err(_) => self.shapes.iter().find(|(known, _)| *known == name),
+        };
+        found
             .map(|(_, shape)| *shape)
             .or_else(|| self.names.contains(&name).then_some(Shape::Any))
     }
@@ -122,6 +127,11 @@ impl Object {
     fn typed(&self) -> Option<Typed> {
         self.typed
             .or_else(|| self.also.iter().find_map(|object| object.typed))
+    }
+
+    /// Whether an empty mapping would not do.
+    pub(crate) fn asks_for_something(&'static self) -> bool {
+        !self.one_of.is_empty() || self.all_fields().any(|field| field.must)
     }
 
     /// The shape that `value` chose for its field that another one decides, `spec` nearly always.

@@ -20,6 +20,14 @@ pub(crate) enum Rule {
     Filled,
     /// How often to look: a duration, or 0 for not at all.
     Poll,
+    /// Name of a feature flag, flag set or segment: a letter, then letters, digits, `-` and `_`.
+    Flag,
+    /// Name of a treatment: as a flag's, but may begin with a digit and hold dots.
+    Treatment,
+    /// A tag of a feature flag: letters, digits, `-`, `_` and `:`.
+    FlagTag,
+    /// A span in minutes or hours, such as `15m`.
+    Window,
     /// The version of a template: a letter or digit, then anything but white space, `/` and `&`.
     Version,
 }
@@ -50,6 +58,24 @@ impl Rule {
                     && text.chars().all(inside)
             }
             Self::Reference | Self::Filled => !text.trim().is_empty(),
+            Self::Flag => {
+                text.starts_with(|c: char| c.is_ascii_alphabetic())
+                    && text.chars().all(|c| word(c) || c == '-')
+            }
+            Self::Treatment => {
+                text.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    && text.chars().all(|c| word(c) || matches!(c, '-' | '.'))
+            }
+            Self::FlagTag => {
+                !text.is_empty() && text.chars().all(|c| word(c) || matches!(c, '-' | ':'))
+            }
+            Self::Window => text
+                .strip_suffix(['m', 'M', 'h', 'H'])
+                .is_some_and(|digits| {
+                    !digits.starts_with('0')
+                        && !digits.is_empty()
+                        && digits.chars().all(|c| c.is_ascii_digit())
+                }),
         }
     }
 
@@ -68,6 +94,10 @@ impl Rule {
             }
             Self::Filled => "a text that is not empty",
             Self::Poll => "a duration such as `2m` or `1h`, or 0 for not at all",
+            Self::Flag => "a letter, then letters, digits, `-` and `_`",
+            Self::Treatment => "a letter or digit, then letters, digits, `-`, `_` and `.`",
+            Self::FlagTag => "letters, digits, `-`, `_` and `:`",
+            Self::Window => "a span in minutes or hours such as `15m` or `2h`",
             Self::Version => {
                 "a version: a letter or digit, then no spaces, `/` or `&`, at most 128 in all"
             }
