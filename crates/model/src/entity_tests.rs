@@ -43,7 +43,7 @@ pipeline:
                   timeout: 10m
               - parallel:
                   - step: {type: Wait, name: W, identifier: w, spec: {duration: 30s}}
-                  - step: {type: K8sScale, name: S, identifier: s, spec: {anything: [1]}}
+                  - step: {type: EcsScale, name: S, identifier: s, spec: {service: web, instanceUnit: Count, instances: 2}}
             rollbackSteps: []
         failureStrategies:
           - onFailure: {errors: [AllErrors], action: {type: StageRollback}}
@@ -71,7 +71,7 @@ fn misspelt_fields_and_types_are_named_with_the_nearest() {
         (
             "forceNewDeployment: true",
             "forceNewDeploymnt: true",
-            "28:87: pipeline.stages[0].stage.spec.execution.steps[0].step.spec.forceNewDeploymnt: `forceNewDeploymnt` is no field of the spec of an `EcsRollingDeploy` step; did you mean `forceNewDeployment`?",
+            "28:87: pipeline.stages[0].stage.spec.execution.steps[0].step.spec.forceNewDeploymnt: `forceNewDeploymnt` is no field of the spec of `EcsRollingDeploy`; did you mean `forceNewDeployment`?",
         ),
         (
             "type: EcsRollingDeploy",
@@ -101,7 +101,7 @@ fn misspelt_fields_and_types_are_named_with_the_nearest() {
         (
             "duration: 30s",
             "durations: 30s",
-            "`duration` is missing from the spec of a `Wait` step",
+            "`duration` is missing from the spec of `Wait`",
         ),
         (
             "identifier: rollout",
@@ -255,8 +255,9 @@ fn too_many_stages_or_steps_are_refused() {
         found.contains("300 stages; a pipeline has at most 256"),
         "{found}"
     );
-    let step =
-        |n: usize| format!("{{step: {{identifier: s{n}, name: s, type: K8sApply, spec: {{}}}}}}");
+    let step = |n: usize| {
+        format!("{{step: {{identifier: s{n}, name: s, type: Barrier, spec: {{barrierRef: b}}}}}}")
+    };
     let steps: Vec<_> = (0..257).map(step).collect();
     let found = faults(&format!(
         "pipeline: {{identifier: p, name: p, stages: [{{stage: {{identifier: a, name: a, type: Custom, spec: {{execution: \

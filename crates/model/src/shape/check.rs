@@ -1,7 +1,7 @@
 //! The check of a tree against a shape.
 
 use super::at::At;
-use super::{Need, Object, Rule, Shape, rule};
+use super::{ANY_FIELD, Need, Object, Rule, Shape, rule};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
 use crate::tree::{Place, Ref};
 
@@ -168,18 +168,22 @@ impl Checker<'_> {
             return;
         }
         let file = field.file_of(place);
-        if let Some(advice) = ignored(field, key, object) {
-            return self.out.warn_with(|| {
+        let ignore = |out: &mut Diagnostics, advice: &str| {
+            out.warn_with(|| {
                 let title = object.title;
                 let message = format!("`{}` has no effect in {title}: {advice}", shown(key));
                 Diagnostic::error(Code::UnknownField, file, place, message).path(at.to_string())
             });
+        };
+        if let Some(advice) = ignored(field, key, object) {
+            return ignore(self.out, advice);
         }
         let fault = || unknown(key, object, file, place, at);
-        if object.open && key != "<<" {
-            self.out.warn_with(fault);
-        } else {
-            self.out.push_with(fault);
+        let merges = key == "<<";
+        match object.advice(ANY_FIELD) {
+            Some(advice) if !merges && near(key, object).is_none() => ignore(self.out, advice),
+            _ if !merges && object.open => self.out.warn_with(fault),
+            _ => self.out.push_with(fault),
         }
     }
 
@@ -254,38 +258,44 @@ impl Checker<'_> {
 
 /// That there is no such field, with the nearest that there is.
 fn unknown(key: &str, object: &'static Object, file: &str, place: Place, at: At<'_>) -> Diagnostic {
-    let names = || {
-        let typed = object.typed().map(|typed| typed.field);
-        let own = object.all_fields().map(|field| field.name).chain(typed);
-        // Fields that only Harness itself writes help nobody.
-        own.filter(|name| *name != "metadata" && !name.starts_with("__"))
-    };
     let message = if key == "<<" {
         "YAML merge keys are not supported; write the fields out".to_owned()
     } else {
         format!("`{}` is no field of {}", shown(key), object.title)
     };
-    let suggestion = nearest(key, names());
+    let suggestion = near(key, object);
     let fault = Diagnostic::error(Code::UnknownField, file, place, message)
         .path(at.to_string())
         .suggest(suggestion);
     if suggestion.is_some() {
         return fault;
     }
-    let mut names: Vec<_> = names().collect();
+    let mut names: Vec<_> = field_names(object).collect();
     names.sort_unstable();
     fault.expected(format!("one of {}", names.join(", ")))
 }
 
+/// The field that is nearest to an unknown one.
+fn near(key: &str, object: &'static Object) -> Option<&'static str> {
+    nearest(key, field_names(object))
+}
+
+/// Names of fields for people; those that only Harness itself writes help nobody.
+fn field_names(object: &'static Object) -> impl Iterator<Item = &'static str> {
+    let typed = object.typed().map(|typed| typed.field);
+    let own = object.all_fields().map(|field| field.name).chain(typed);
+    own.filter(|name| *name != "metadata" && !name.starts_with("__"))
+}
+
 /// Why an unknown field may stay: it says nothing, or it is known that Harness does not read it there.
-fn ignored(field: Ref<'_>, key: &str, object: &Object) -> Option<&'static str> {
-    let known = object.ignored.iter().find(|(name, _)| *name == key);
+fn ignored(field: Ref<'_>, key: &str, object: &'static Object) -> Option<&'static str> {
+    let known = object.advice(key);
     let empty = match field.scalar() {
         Some(_) => field.text().is_none_or(str::is_empty),
         None => field.entries().len() == 0 && field.items().len() == 0,
     };
     match known {
-        Some((_, advice)) => Some(advice),
+        Some(advice) => Some(advice),
         None if empty => Some("it is no field of it, and empty"),
         None => None,
     }

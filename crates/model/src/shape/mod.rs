@@ -66,6 +66,9 @@ pub(crate) struct Object {
     pub(crate) open: bool,
 }
 
+/// Stands in [`Object::ignored`] for every field that is not named, unless it is nearly one that is.
+pub(crate) const ANY_FIELD: &str = "*";
+
 /// One field of an object.
 pub(crate) struct Field {
     pub(crate) name: &'static str,
@@ -129,9 +132,18 @@ impl Object {
             .or_else(|| self.also.iter().find_map(|object| object.typed))
     }
 
+    /// What to do about a field that is known to mean nothing.
+    fn advice(&'static self, name: &str) -> Option<&'static str> {
+        let also = self.also.iter().flat_map(|object| object.ignored);
+        let mut ignored = self.ignored.iter().chain(also);
+        ignored
+            .find(|(known, _)| *known == name)
+            .map(|(_, advice)| *advice)
+    }
+
     /// Whether an empty mapping would not do.
     pub(crate) fn asks_for_something(&'static self) -> bool {
-        !self.one_of.is_empty() || self.all_fields().any(|field| field.must)
+        !self.one_of.is_empty() || self.all_fields().any(|field| field.need == Need::Must)
     }
 
     /// The shape that `value` chose for its field that another one decides, `spec` nearly always.

@@ -18,6 +18,7 @@ bare!(HARNESS_APPROVAL, "`HarnessApproval`", [
     must "approvers": Shape::Object(&APPROVERS),
     must "includePipelineExecutionHistory": BOOL,
     may "callbackId": TEXT,
+    may "isAutoRejectEnabled": BOOL,
     may "approvalMessage": TEXT,
     may "approverInputs": Shape::List(&Shape::Object(&APPROVER_INPUT)),
     may "autoApproval": Shape::Object(&AUTO_APPROVAL),

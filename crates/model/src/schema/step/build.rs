@@ -138,7 +138,10 @@ bare!(GIT_CLONE, "`GitClone`", [
 bare!(HAR_UPLOAD, "`HarUpload`", [
     must "registryRef": TEXT,
     must "sourcePath": TEXT,
-    must "packageType": Shape::OneOf(&["CARGO", "GENERIC", "GO", "MAVEN", "NPM", "NUGET", "PYTHON", "RPM", "DART", "CONDA", "COMPOSER", "HUGGINGFACE"]),
+    must "packageType": Shape::OneOf(&[
+        "CARGO", "GENERIC", "GO", "MAVEN", "NPM", "NUGET", "PYTHON", "RPM", "DART", "CONDA", "COMPOSER",
+        "HUGGINGFACE",
+    ]),
     may "baseImageConnectorRefs": TEXTS,
     may "resources": Shape::Object(&RESOURCES),
     may "runAsUser": INT,
@@ -150,6 +153,7 @@ bare!(HAR_UPLOAD, "`HarUpload`", [
 bare!(PLUGIN, "`Plugin`" + CONTAINER, [
     may "registryRef": TEXT,
     may "entrypoint": TEXT_OR_TEXTS,
+    may "envVariables": TEXT_MAP,
     may "reports": Shape::Object(&REPORTS),
     may "settings": MAP,
     may "uses": TEXT,
@@ -164,7 +168,9 @@ bare!(RUN, "`Run`" + CONTAINER, [
     may "outputAlias": Shape::Object(&OUTPUT_ALIAS),
 ]);
 bare!(RUN_TESTS, "`RunTests`" + CONTAINER, [
-    must "buildTool": Shape::OneOf(&["Maven", "Bazel", "Gradle", "Dotnet", "Nunitconsole", "SBT", "Pytest", "Unittest", "Rspec"]),
+    must "buildTool": Shape::OneOf(&[
+        "Maven", "Bazel", "Gradle", "Dotnet", "Nunitconsole", "SBT", "Pytest", "Unittest", "Rspec",
+    ]),
     must "language": Shape::OneOf(&["Java", "Kotlin", "Scala", "Csharp", "Python", "Ruby"]),
     may "args": TEXT,
     may "buildEnvironment": Shape::OneOf(&["Core", "Framework"]),
@@ -203,6 +209,11 @@ bare!(TEST, "`Test`" + CONTAINER, [
     may "outputVariables": OUTPUT_VARIABLES,
     may "reports": Shape::Object(&REPORTS),
     may "shell": SHELL,
+    may "intelligenceMode": BOOL,
+    may "globs": TEXT_OR_TEXTS,
+    may "splitStrategy": TEXT,
+    may "parallelism": INT,
+    may "outputAlias": Shape::Object(&OUTPUT_ALIAS),
 ]);
 
 part!(BUILD, "`build`", [

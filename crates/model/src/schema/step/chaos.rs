@@ -53,7 +53,10 @@ part!(EXPERIMENT_VALUE, "an item of `experimentValues`", [
     must "name": FILLED,
     must "value": TEXT,
     may "referenceKind": Shape::OneOf(&["Connector", "Secret"]),
-    may "referenceType": Shape::OneOf(&["Prometheus", "AppDynamics", "SignalFX", "Dynatrace", "NewRelic", "Datadog", "Splunk", "SecretFile", "SecretText"]),
+    may "referenceType": Shape::OneOf(&[
+        "Prometheus", "AppDynamics", "SignalFX", "Dynatrace", "NewRelic", "Datadog", "Splunk",
+        "SecretFile", "SecretText",
+    ]),
 ]);
 part!(EXPERIMENT_TASK, "an item of `tasks`", [
     must "identifier": FILLED,

@@ -142,7 +142,9 @@ object!(BUILD_STAGE, "the spec of a stage", [
     may "serviceDependencies": Shape::List(&Shape::Object(&DEPENDENCY)),
     may "sharedPaths": TEXTS,
 ]);
-part!(RUNTIME, "`runtime`", [must "type": Shape::OneOf(&["Cloud", "Docker"]), may "spec": Shape::Object(&RUNTIME_SPEC)]);
+part!(RUNTIME, "`runtime`", [must "type": Shape::OneOf(&[
+    "Cloud", "Docker"]), may "spec": Shape::Object(&RUNTIME_SPEC),
+]);
 part!(RUNTIME_SPEC, "the spec of a runtime", [
     may "imageName": TEXT,
     may "nestedVirtualization": BOOL,

@@ -125,7 +125,13 @@ part!(INSTRUCTION, "an item of `instructions`", [must "type": TYPE], typed: Some
     names: &["UpdateIndividualTargets", "UpdateDynamicConfiguration", "SetRolloutStatus"],
 }));
 part!(PATCH_INSTRUCTION, "an item of `instructions`", [
-    may "type": Shape::OneOf(&["SetFeatureFlagState", "SetOnVariation", "SetOffVariation", "SetDefaultVariations", "AddRule", "UpdateRule", "AddTargetsToVariationTargetMap", "RemoveTargetsToVariationTargetMap", "AddSegmentToVariationTargetMap", "RemoveSegmentsToVariationTargetMap"]),
+    may "identifier": TEXT,
+    may "spec": ANY,
+    may "type": Shape::OneOf(&[
+        "SetFeatureFlagState", "SetOnVariation", "SetOffVariation", "SetDefaultVariations", "AddRule",
+        "UpdateRule", "AddTargetsToVariationTargetMap", "RemoveTargetsToVariationTargetMap",
+        "AddSegmentToVariationTargetMap", "RemoveSegmentsToVariationTargetMap",
+    ]),
 ]);
 part!(CHANGED_TARGETS, "an item of `treatments`", [
     must "treatment": TEXT,
@@ -153,7 +159,14 @@ part!(TARGETING_RULE, "an item of `targetingRules`", [
 ]);
 part!(RULE_CONDITION, "`condition`", [must "rules": Shape::List(&Shape::Object(&MATCHER))]);
 part!(MATCHER, "an item of `rules`", [
-    must "type": Shape::OneOf(&["IN_SEGMENT", "IN_SPLIT", "BOOLEAN", "ON_DATE", "ON_OR_AFTER_DATE", "ON_OR_BEFORE_DATE", "BETWEEN_DATE", "EQUAL_SET", "ANY_OF_SET", "ALL_OF_SET", "PART_OF_SET", "EQUAL_NUMBER", "LESS_THAN_OR_EQUAL_NUMBER", "GREATER_THAN_OR_EQUAL_NUMBER", "BETWEEN_NUMBER", "IN_LIST_STRING", "STARTS_WITH_STRING", "ENDS_WITH_STRING", "CONTAINS_STRING", "MATCHES_STRING", "EQUAL_TO_SEMVER", "GREATER_THAN_OR_EQUAL_TO_SEMVER", "LESS_THAN_OR_EQUAL_TO_SEMVER", "BETWEEN_SEMVER", "IN_LIST_SEMVER"]),
+    must "type": Shape::OneOf(&[
+        "IN_SEGMENT", "IN_SPLIT", "BOOLEAN", "ON_DATE", "ON_OR_AFTER_DATE", "ON_OR_BEFORE_DATE",
+        "BETWEEN_DATE", "EQUAL_SET", "ANY_OF_SET", "ALL_OF_SET", "PART_OF_SET", "EQUAL_NUMBER",
+        "LESS_THAN_OR_EQUAL_NUMBER", "GREATER_THAN_OR_EQUAL_NUMBER", "BETWEEN_NUMBER", "IN_LIST_STRING",
+        "STARTS_WITH_STRING", "ENDS_WITH_STRING", "CONTAINS_STRING", "MATCHES_STRING",
+        "EQUAL_TO_SEMVER", "GREATER_THAN_OR_EQUAL_TO_SEMVER", "LESS_THAN_OR_EQUAL_TO_SEMVER",
+        "BETWEEN_SEMVER", "IN_LIST_SEMVER",
+    ]),
     may "negate": BOOL,
     may "feature_flag": FLAG,
     may "attribute": TEXT,

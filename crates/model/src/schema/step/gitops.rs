@@ -45,7 +45,7 @@ step!(SYNC, "`GitOpsSync`", [
     may "showResourceProgress": BOOL,
     may "autoPromoteRolloutBehavior": Shape::OneOf(&["promote-full", "resume"]),
     may "degradedStateTimeout": DURATION,
-]);
+], ignored: &[("retry", "`retryStrategy` says whether and how it retries")]);
 step!(UPDATE_RELEASE_REPO, "`GitOpsUpdateReleaseRepo`", [
     may "prTitle": TEXT,
     may "allowEmptyCommit": BOOL,
@@ -92,7 +92,9 @@ part!(AGENT_APPLICATION_ROLLBACK_TARGETS, "an item of `applicationsList`", [
     may "rollBackSteps": POSITIVE,
 ]);
 part!(WAIT_UNTIL_HEALTH_STATUS, "`waitUntilHealthStatus`", [
-    may "healthStatus": Shape::OneOf(&["Healthy", "Progressing", "Degraded", "Suspended", "Missing", "Unknown"]),
+    may "healthStatus": Shape::OneOf(&[
+        "Healthy", "Progressing", "Degraded", "Suspended", "Missing", "Unknown",
+    ]),
     may "healthMessage": TEXT,
 ]);
 part!(RESOURCES_FILTER, "`resourcesFilter`", [

@@ -10,7 +10,7 @@ step!(BG_DEPLOY, "`HelmBGDeploy`", [
     may "useUpgradeInstall": BOOL,
     may "runChartTests": BOOL,
     may "commandFlags": Shape::List(&Shape::Object(&COMMAND_FLAG)),
-]);
+], ignored: &[("skipDryRun", "it makes no dry run")]);
 step!(FLAGS_ONLY, "`HelmBlueGreenSwapStep` or `HelmCanaryDelete`", [
     may "commandFlags": Shape::List(&Shape::Object(&COMMAND_FLAG)),
 ]);
@@ -21,7 +21,7 @@ step!(CANARY_DEPLOY, "`HelmCanaryDeploy`", [
     may "useUpgradeInstall": BOOL,
     may "runChartTests": BOOL,
     may "commandFlags": Shape::List(&Shape::Object(&COMMAND_FLAG)),
-]);
+], ignored: &[("skipDryRun", "it makes no dry run")]);
 step!(DELETE, "`HelmDelete`", [
     may "releaseName": TEXT,
     may "commandFlags": TEXTS,
@@ -36,15 +36,18 @@ step!(DEPLOY, "`HelmDeploy`", [
     may "skipCleanup": BOOL,
     may "environmentVariables": TEXT_MAP,
     may "commandFlags": Shape::List(&Shape::Object(&COMMAND_FLAG)),
-]);
+], ignored: &[("skipDryRun", "it makes no dry run")]);
 step!(ROLLBACK, "`HelmRollback`", [
     may "skipSteadyStateCheck": BOOL,
     may "runChartTests": BOOL,
     may "environmentVariables": TEXT_MAP,
     may "commandFlags": Shape::List(&Shape::Object(&COMMAND_FLAG)),
-]);
+], ignored: &[("skipDryRun", "it makes no dry run")]);
 
 part!(COMMAND_FLAG, "an item of `commandFlags`", [
-    must "commandType": Shape::OneOf(&["Fetch", "Template", "Pull", "Install", "Upgrade", "Rollback", "History", "Delete", "Uninstall", "List", "Add", "Update", "Version", "Test"]),
+    must "commandType": Shape::OneOf(&[
+        "Fetch", "Template", "Pull", "Install", "Upgrade", "Rollback", "History", "Delete", "Uninstall",
+        "List", "Add", "Update", "Version", "Test",
+    ]),
     may "flag": TEXT,
 ]);

@@ -13,7 +13,15 @@ bare!(ANSIBLE_PLUGIN, "`IACMAnsiblePlugin`", [
     may "replace": TEXTS,
     may "import": Shape::List(&Shape::Object(&IMPORT_COMMAND)),
 ]);
-bare!(IMAGE_ONLY, "this step", [may "image": TEXT, may "resources": Shape::Object(&RESOURCES)]);
+bare!(APPROVAL, "`IACMApproval`", [
+    may "autoApprove": BOOL,
+    may "image": TEXT,
+    may "resources": Shape::Object(&RESOURCES),
+]);
+bare!(IMAGE_ONLY, "`IACMCheckov`, `IACMTFCompliance` or `IACMTFSec`", [
+    may "image": TEXT,
+    may "resources": Shape::Object(&RESOURCES),
+]);
 bare!(AWS_CDK_PLUGIN, "`IACMAwsCdkPlugin`", [
     must "command": Shape::OneOf(&["bootstrap", "synth", "deploy", "destroy", "diff", "drift", "approval"]),
     may "image": TEXT,

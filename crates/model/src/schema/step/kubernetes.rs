@@ -5,6 +5,8 @@ use crate::schema::manifest::{MANIFESTS, RENDERED, STORE};
 use crate::schema::{BOOL, FILLED, TEXT, TEXTS, TYPE, typed};
 use crate::shape::{Field, Object, Shape, Typed};
 
+// Steps that are told nothing; the editor of Harness writes `skipDryRun` to them all the same.
+step!(SWAP, "this step", [], ignored: &[("skipDryRun", "it makes no dry run")]);
 step!(APPLY, "`K8sApply`", [
     may "commandFlags": Shape::List(&Shape::Object(&APPLY_FLAG)),
     may "filePaths": TEXTS,
@@ -25,7 +27,7 @@ step!(BLUE_GREEN_STAGE_SCALE_UP, "`K8sBlueGreenStageScaleUp`", [
     may "replicaCountMode": Shape::OneOf(&["Auto", "Custom"]),
     may "instanceSelection": Shape::Object(&INSTANCE_SELECTION),
     may "skipSteadyStateCheck": BOOL,
-]);
+], ignored: &[("skipDryRun", "it makes no dry run")]);
 step!(CANARY_DEPLOY, "`K8sCanaryDeploy`", [
     may "canaryType": Shape::OneOf(&["Standard", "Progressive"]),
     may "targetPercentage": Shape::Int(1, 100),
@@ -37,7 +39,7 @@ step!(CANARY_DEPLOY, "`K8sCanaryDeploy`", [
 step!(DELETE, "`K8sDelete`", [
     must "deleteResources": Shape::Object(&DELETE_RESOURCES),
     may "commandFlags": Shape::List(&Shape::Object(&DELETE_FLAG)),
-]);
+], ignored: &[("skipDryRun", "it makes no dry run")]);
 step!(DRY_RUN, "`K8sDryRun`", [may "encryptYamlOutput": BOOL]);
 step!(PATCH, "`K8sPatch`", [
     must "workload": FILLED,
@@ -58,7 +60,7 @@ step!(ROLLING_DEPLOY, "`K8sRollingDeploy`", [
 step!(ROLLING_ROLLBACK, "`K8sRollingRollback`", [
     may "commandFlags": Shape::List(&Shape::Object(&APPLY_FLAG)),
     may "pruningEnabled": BOOL,
-]);
+], ignored: &[("skipDryRun", "it makes no dry run")]);
 step!(ROLLOUT, "`K8sRollout`", [
     must "resources": Shape::Object(&ROLLOUT_RESOURCES),
     must "command": Shape::OneOf(&["restart", "resume", "status", "undo", "pause", "history"]),
@@ -68,7 +70,7 @@ step!(SCALE, "`K8sScale`", [
     must "instanceSelection": Shape::Object(&INSTANCE_SELECTION),
     must "workload": FILLED,
     may "skipSteadyStateCheck": BOOL,
-]);
+], ignored: &[("skipDryRun", "it makes no dry run")]);
 step!(TRAFFIC_ROUTING, "`K8sTrafficRouting`", [
     must "type": TYPE,
 ], typed: Some(Typed { by: "type", field: "trafficRouting", shapes: &[
@@ -76,7 +78,9 @@ step!(TRAFFIC_ROUTING, "`K8sTrafficRouting`", [
     ("config", Shape::Object(&ROUTING)),
 ], names: &[] }));
 
-part!(APPLY_FLAG, "an item of `commandFlags`", [must "commandType": Shape::OneOf(&["Apply"]), may "flag": TEXT]);
+part!(APPLY_FLAG, "an item of `commandFlags`", [must "commandType": Shape::OneOf(&[
+    "Apply"]), may "flag": TEXT,
+]);
 part!(ROUTING, "`trafficRouting`", [
     must "provider": TYPE,
 ], typed: Some(Typed { by: "provider", field: "spec", shapes: &[
@@ -114,7 +118,9 @@ part!(RULE_URI, "the `spec` of type `uri`", [
     may "name": TEXT,
 ]);
 part!(RULE_METHOD, "the `spec` of type `method`", [
-    must "value": Shape::OneOf(&["GET", "POST", "PUT", "DELETE", "HEAD", "CONNECT", "OPTION", "TRACE", "PATCH"]),
+    must "value": Shape::OneOf(&[
+        "GET", "POST", "PUT", "DELETE", "HEAD", "CONNECT", "OPTION", "TRACE", "PATCH",
+    ]),
     may "matchType": Shape::OneOf(&["exact", "prefix", "regex"]),
     may "name": TEXT,
 ]);
@@ -148,15 +154,21 @@ part!(MANIFEST_PATHS, "the `spec` of type `ManifestPath`", [
 ]);
 part!(RELEASE, "the `spec` of type `ReleaseName`", [may "deleteNamespace": BOOL]);
 part!(RESOURCE_NAMES, "the `spec` of type `ResourceName`", [must "resourceNames": TEXTS]);
-part!(DELETE_FLAG, "an item of `commandFlags`", [must "commandType": Shape::OneOf(&["Delete"]), may "flag": TEXT]);
-part!(PATCH_FLAG, "an item of `commandFlags`", [must "commandType": Shape::OneOf(&["Patch"]), may "flag": TEXT]);
+part!(DELETE_FLAG, "an item of `commandFlags`", [must "commandType": Shape::OneOf(&[
+    "Delete"]), may "flag": TEXT,
+]);
+part!(PATCH_FLAG, "an item of `commandFlags`", [must "commandType": Shape::OneOf(&[
+    "Patch"]), may "flag": TEXT,
+]);
 part!(ROLLOUT_RESOURCES, "`resources`", [
     may "type": TYPE,
 ], typed: typed(&[
     ("ManifestPath", Shape::Object(&MANIFEST_PATHS)),
     ("ResourceName", Shape::Object(&RESOURCE_NAMES)),
 ], &["ReleaseName"]));
-part!(ROLLOUT_FLAG, "an item of `commandFlags`", [must "commandType": Shape::OneOf(&["Rollout"]), may "flag": TEXT]);
+part!(ROLLOUT_FLAG, "an item of `commandFlags`", [must "commandType": Shape::OneOf(&[
+    "Rollout"]), may "flag": TEXT,
+]);
 part!(INHERITED_ROUTING, "`trafficRouting`", [must "routes": Shape::List(&Shape::Object(&INHERITED_ROUTE_ITEM))]);
 part!(INHERITED_ROUTE_ITEM, "an item of `routes`", [must "route": Shape::Object(&INHERITED_ROUTE)]);
 part!(INHERITED_ROUTE, "`route`", [

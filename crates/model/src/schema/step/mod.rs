@@ -9,7 +9,7 @@ use super::{
     BOOL, DURATION, IDENTIFIER, MARKS, NAME, TEMPLATE, TEXT, TEXT_OR_TEXTS, TYPE, VARIABLES, flow,
     object, typed,
 };
-use crate::shape::{self, Field, Object, Shape};
+use crate::shape::{self, ANY_FIELD, Field, Object, Shape};
 use crate::tree::Ref;
 
 /// Declares the spec of one or more step types that run on a delegate of the user's choice: what they are
@@ -17,7 +17,7 @@ use crate::tree::Ref;
 macro_rules! step {
     ($name:ident, $types:literal $(+ $group:ident)*, [$($fields:tt)*] $(, $key:ident: $value:expr)* $(,)?) => {
         $crate::schema::object!($name, concat!("the spec of ", $types), [$($fields)*],
-            also: &[$(&$group,)* &$crate::schema::step::SPEC, &$crate::schema::MARKS]
+            also: &[$(&$group,)* &$crate::schema::step::SPEC, &$crate::schema::step::OPEN, &$crate::schema::MARKS]
             $(, $key: $value)*);
     };
 }
@@ -26,7 +26,7 @@ macro_rules! step {
 macro_rules! bare {
     ($name:ident, $types:literal $(+ $group:ident)*, [$($fields:tt)*] $(, $key:ident: $value:expr)* $(,)?) => {
         $crate::schema::object!($name, concat!("the spec of ", $types), [$($fields)*],
-            also: &[$(&$group,)* &$crate::schema::MARKS] $(, $key: $value)*);
+            also: &[$(&$group,)* &$crate::schema::step::OPEN, &$crate::schema::MARKS] $(, $key: $value)*);
     };
 }
 
@@ -34,7 +34,7 @@ macro_rules! bare {
 macro_rules! part {
     ($name:ident, $title:literal $(+ $group:ident)*, [$($fields:tt)*] $(, $key:ident: $value:expr)* $(,)?) => {
         $crate::schema::object!($name, $title, [$($fields)*],
-            also: &[$(&$group,)* &$crate::schema::MARKS] $(, $key: $value)*);
+            also: &[$(&$group,)* &$crate::schema::step::OPEN, &$crate::schema::MARKS] $(, $key: $value)*);
     };
 }
 
@@ -75,6 +75,8 @@ mod types;
 mod utility;
 mod verify;
 
+pub(super) use common::SCRIPT_SOURCE;
+
 /// `spec` of a step as JSON with the types of its fields: what Harness reads as text is a JSON string even
 /// where it looks like a number.
 pub fn step_spec(step: Ref<'_>) -> Value {
@@ -111,6 +113,7 @@ object!(EXECUTION, "an execution", [
 ], also: &[&MARKS]);
 
 object!(WRAPPER, "an item of `steps`", [
+    may "contextType": TEXT,
     may "step": Shape::Object(&STEP),
     may "stepGroup": Shape::Object(&STEP_GROUP),
     may "parallel": Shape::List(&Shape::Object(&WRAPPER)),
@@ -126,6 +129,7 @@ object!(INSERT, "an insert", [
 ], also: &[&MARKS]);
 
 object!(STEP_GROUP, "a step group", [
+    may "contextType": TEXT,
     must "identifier": IDENTIFIER,
     must "name": NAME,
     may "steps": steps!(),
@@ -142,6 +146,7 @@ object!(STEP_GROUP, "a step group", [
 ], one_of: &["steps", "template"], also: &[&flow::FLOW, &MARKS]);
 
 object!(STEP, "a step", [
+    may "contextType": TEXT,
     must "identifier": IDENTIFIER,
     must "name": NAME,
     may "type": TYPE,
@@ -160,4 +165,11 @@ object!(IDENTITY, "an identity", [
     may "tokenMode": Shape::OneOf(&["STANDARD", "CLIENT_ASSERTION"]),
 ], also: &[&MARKS]);
 
+// Real documents hold fields that the schema lacks: it lets any field stand in a spec. One that is near the
+// name of another is a slip; the rest is pointed at.
+object!(OPEN, "a step", [], ignored: &[(ANY_FIELD, "Harness's schema has no such field there")]);
+
 object!(SPEC, "the spec of a step", [may "delegateSelectors": TEXT_OR_TEXTS], also: &[]);
+
+#[cfg(test)]
+mod tests;

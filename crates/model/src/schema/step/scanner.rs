@@ -64,7 +64,18 @@ bare!(BLACK_DUCK, "`BlackDuck`" + SCAN, [
     may "tool": Shape::Object(&BLACKDUCK_TOOL),
 ]);
 bare!(BURP, "`Burp`" + SCAN, [
-    must "config": Shape::OneOf(&["default", "never-stop-crawl-due-to-application-errors", "never-stop-audit-due-to-application-errors", "minimize-false-positives", "minimize-false-negatives", "crawl-strategy-most-complete", "crawl-strategy-more-complete", "crawl-strategy-fastest", "crawl-strategy-faster", "crawl-limit-60-minutes", "crawl-limit-30-minutes", "crawl-limit-10-minutes", "crawl-and-audit-lightweight", "crawl-and-audit-fast", "crawl-and-audit-deep", "crawl-and-audit-balanced", "audit-coverage-thorough", "audit-coverage-maximum", "audit-checks-passive", "audit-checks-medium-active", "audit-checks-light-active", "audit-checks-critical-issues-only", "audit-checks-all-except-time-based-detection-methods", "audit-checks-all-except-java-script-analysis"]),
+    must "config": Shape::OneOf(&[
+        "default", "never-stop-crawl-due-to-application-errors",
+        "never-stop-audit-due-to-application-errors", "minimize-false-positives",
+        "minimize-false-negatives", "crawl-strategy-most-complete", "crawl-strategy-more-complete",
+        "crawl-strategy-fastest", "crawl-strategy-faster", "crawl-limit-60-minutes",
+        "crawl-limit-30-minutes", "crawl-limit-10-minutes", "crawl-and-audit-lightweight",
+        "crawl-and-audit-fast", "crawl-and-audit-deep", "crawl-and-audit-balanced",
+        "audit-coverage-thorough", "audit-coverage-maximum", "audit-checks-passive",
+        "audit-checks-medium-active", "audit-checks-light-active", "audit-checks-critical-issues-only",
+        "audit-checks-all-except-time-based-detection-methods",
+        "audit-checks-all-except-java-script-analysis",
+    ]),
     must "mode": Shape::OneOf(&["ingestion", "orchestration", "extraction"]),
     may "auth": Shape::Object(&AUTH),
     may "instance": Shape::Object(&INSTANCE),
@@ -169,7 +180,10 @@ bare!(NEXUS_IQ, "`NexusIQ`" + SCAN, [
     may "tool": Shape::Object(&NEXUS_IQ_TOOL),
 ]);
 bare!(NMAP, "`Nmap`" + SCAN, [
-    must "config": Shape::OneOf(&["default", "firewall-bypass", "unusual-port", "smb-security-mode", "vuln", "exploit", "no-default-cli-flags"]),
+    must "config": Shape::OneOf(&[
+        "default", "firewall-bypass", "unusual-port", "smb-security-mode", "vuln", "exploit",
+        "no-default-cli-flags",
+    ]),
     must "mode": Shape::OneOf(&["ingestion", "orchestration", "extraction"]),
     may "instance": Shape::Object(&INSTANCE),
 ]);
@@ -211,7 +225,10 @@ bare!(SECURITY, "`Security`", [
     may "settings": MAP,
 ]);
 bare!(SEMGREP, "`Semgrep`" + SCAN, [
-    must "config": Shape::OneOf(&["default", "no-default-cli-flags", "p-default", "auto-only", "auto-and-ported-security-tools", "auto-and-ported-security-tools-except-p-gitleaks", "scan-third-party-dependencies"]),
+    must "config": Shape::OneOf(&[
+        "default", "no-default-cli-flags", "p-default", "auto-only", "auto-and-ported-security-tools",
+        "auto-and-ported-security-tools-except-p-gitleaks", "scan-third-party-dependencies",
+    ]),
     must "mode": Shape::OneOf(&["ingestion", "orchestration", "extraction"]),
     may "auth": Shape::Object(&AUTH),
 ]);
@@ -277,7 +294,9 @@ part!(AUTH, "`auth`", [
     may "version": TEXT,
 ]);
 part!(IMAGE, "`image`", [
-    must "type": Shape::OneOf(&["aws_ecr", "docker_v2", "jfrog_artifactory", "local_image", "local_archive", "harness"]),
+    must "type": Shape::OneOf(&[
+        "aws_ecr", "docker_v2", "jfrog_artifactory", "local_image", "local_archive", "harness",
+    ]),
     may "access_id": TEXT,
     may "access_token": TEXT,
     may "domain": TEXT,

@@ -1,10 +1,10 @@
 //! Scripts on delegates and hosts.
 
 use super::common::{
-    EXECUTION_TARGET, MAP, OUTPUT_ALIAS, OUTPUT_VARIABLES, PULL_POLICY, SCRIPT_SOURCE, SHELL,
-    TEXT_MAP,
+    EXECUTION_TARGET, INT, MAP, OUTPUT_ALIAS, OUTPUT_VARIABLES, PULL_POLICY, REPORTS,
+    SCRIPT_SOURCE, SHELL, TEXT_MAP,
 };
-use super::container::INFRASTRUCTURE;
+use super::container::{INFRASTRUCTURE, RESOURCES};
 use crate::schema::{BOOL, TEXT, TEXT_OR_TEXTS, TYPE, VARIABLES, typed};
 use crate::shape::{Field, Object, Shape};
 
@@ -27,6 +27,9 @@ bare!(CONTAINER_STEP, "`Container`", [
     may "privileged": BOOL,
     may "settings": MAP,
     may "shell": SHELL,
+    may "reports": Shape::Object(&REPORTS),
+    may "resources": Shape::Object(&RESOURCES),
+    may "runAsUser": INT,
 ]);
 step!(SHELL_SCRIPT_PROVISION, "`ShellScriptProvision`", [
     must "source": Shape::Object(&SCRIPT_SOURCE),
@@ -37,6 +40,8 @@ part!(COMMAND_UNIT, "an item of `commandUnits`", [
     must "identifier": TEXT,
     must "name": TEXT,
     must "type": TYPE,
+], ignored: &[
+    ("shell", "the shell of a script unit belongs into its `spec`"),
 ], typed: typed(&[
     ("Copy", Shape::Object(&COPY_COMMAND_UNIT)),
     ("DownloadArtifact", Shape::Object(&DOWNLOAD_ARTIFACT_COMMAND_UNIT)),

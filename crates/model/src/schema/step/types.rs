@@ -253,7 +253,7 @@ step_types! {
     "HsaRepoScan": scanner::HSA_REPO_SCAN, CI;
     "Http": utility::HTTP, NO_BUILD;
     "IACMAnsiblePlugin": infra_code::ANSIBLE_PLUGIN, IACM;
-    "IACMApproval": infra_code::IMAGE_ONLY, IACM;
+    "IACMApproval": infra_code::APPROVAL, IACM;
     "IACMAwsCdkPlugin": infra_code::AWS_CDK_PLUGIN, IACM;
     "IACMBlastRadiusAgent": infra_code::BLAST_RADIUS_AGENT, IACM;
     "IACMCheckov": infra_code::IMAGE_ONLY, IACM;
@@ -272,14 +272,14 @@ step_types! {
     "JiraCreate": ticket::JIRA_CREATE, NO_BUILD;
     "JiraUpdate": ticket::JIRA_UPDATE, NO_BUILD;
     "K8sApply": kubernetes::APPLY, DEPLOY, KUBERNETES_OR_HELM;
-    "K8sBGSwapServices": PLAIN, DEPLOY, KUBERNETES;
+    "K8sBGSwapServices": kubernetes::SWAP, DEPLOY, KUBERNETES;
     "K8sBlueGreenDeploy": kubernetes::BLUE_GREEN_DEPLOY, DEPLOY, KUBERNETES;
-    "K8sBlueGreenStageScaleDown": PLAIN, DEPLOY, KUBERNETES;
+    "K8sBlueGreenStageScaleDown": kubernetes::SWAP, DEPLOY, KUBERNETES;
     "K8sBlueGreenStageScaleUp": kubernetes::BLUE_GREEN_STAGE_SCALE_UP, DEPLOY, KUBERNETES;
-    "K8sCanaryDelete": PLAIN, DEPLOY, KUBERNETES;
+    "K8sCanaryDelete": kubernetes::SWAP, DEPLOY, KUBERNETES;
     "K8sCanaryDeploy": kubernetes::CANARY_DEPLOY, DEPLOY, KUBERNETES;
     "K8sDelete": kubernetes::DELETE, DEPLOY, KUBERNETES_OR_HELM;
-    "K8sDiff": PLAIN, DEPLOY, KUBERNETES_OR_HELM;
+    "K8sDiff": kubernetes::SWAP, DEPLOY, KUBERNETES_OR_HELM;
     "K8sDryRun": kubernetes::DRY_RUN, DEPLOY, KUBERNETES_OR_HELM;
     "K8sPatch": kubernetes::PATCH, DEPLOY, KUBERNETES_OR_HELM;
     "K8sProgressiveCanaryRollback": kubernetes::PROGRESSIVE_CANARY_ROLLBACK, DEPLOY, KUBERNETES;

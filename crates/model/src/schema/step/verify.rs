@@ -13,10 +13,13 @@ step!(AI_VERIFY_NG, "`AIVerifyNG`" + CONTAINED, [
 ]);
 bare!(ANALYZE_DEPLOYMENT_IMPACT, "`AnalyzeDeploymentImpact`", [
     must "duration": TEXT,
+    may "failOnNoAnalysis": BOOL,
     may "monitoredService": Shape::Object(&DEFAULT_AND_CONFIGURED_MONITORED_SERVICE),
 ]);
 bare!(VERIFY, "`Verify`", [
     must "type": TYPE,
+    may "isMultiServicesOrEnvs": BOOL,
+    may "failOnNoAnalysis": BOOL,
     may "configurableProperties": Shape::List(&Shape::Object(&VERIFY_CONFIGURABLE_PROPERTY)),
     may "monitoredService": Shape::Object(&MONITORED_SERVICE),
 ], typed: typed(&[
@@ -51,7 +54,9 @@ part!(CONFIGURED_MONITORED_SERVICE, "the `spec` of type `Configured`", [
     may "branch": TEXT,
 ]);
 part!(VERIFY_CONFIGURABLE_PROPERTY, "an item of `configurableProperties`", [
-    must "name": Shape::OneOf(&["deploymentStartTime", "customVerificationStartTime", "dataCollectionDuration"]),
+    must "name": Shape::OneOf(&[
+        "deploymentStartTime", "customVerificationStartTime", "dataCollectionDuration",
+    ]),
     must "type": TEXT,
     must "value": NUMBER,
 ]);
@@ -70,6 +75,7 @@ part!(TEMPLATE_MONITORED_SERVICE, "the `spec` of type `Template`", [
 ]);
 part!(AUTO_VERIFICATION_JOB, "the `spec` of type `Auto`", [
     must "duration": TEXT,
+    may "failOnNoAnalysis": BOOL,
     may "deploymentTag": TEXT,
     may "sensitivity": TEXT,
     may "supportedDataTypesForVerification": Shape::List(&Shape::OneOf(&["TIME_SERIES", "LOG"])),
@@ -77,6 +83,7 @@ part!(AUTO_VERIFICATION_JOB, "the `spec` of type `Auto`", [
 ]);
 part!(TEST_VERIFICATION_JOB, "the `spec` of type `LoadTest`", [
     must "duration": TEXT,
+    may "failOnNoAnalysis": BOOL,
     may "deploymentTag": TEXT,
     may "sensitivity": TEXT,
     may "supportedDataTypesForVerification": Shape::List(&Shape::OneOf(&["TIME_SERIES", "LOG"])),
@@ -84,6 +91,7 @@ part!(TEST_VERIFICATION_JOB, "the `spec` of type `LoadTest`", [
 ]);
 part!(SIMPLE_VERIFICATION_JOB, "the `spec` of type `SimpleVerification`", [
     must "duration": TEXT,
+    may "failOnNoAnalysis": BOOL,
     may "deploymentTag": TEXT,
     may "sensitivity": TEXT,
     may "supportedDataTypesForVerification": Shape::List(&Shape::OneOf(&["TIME_SERIES", "LOG"])),
