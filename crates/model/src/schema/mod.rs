@@ -26,7 +26,7 @@ mod trigger;
 
 pub(crate) use entity::root;
 pub(crate) use step::rules;
-pub use step::{is_known_step, step_spec};
+pub use step::{deployment_types, is_known_step, step_spec};
 
 /// Declares an [`Object`].
 macro_rules! object {

@@ -147,7 +147,7 @@ fn plan_with(pipeline: &str, entities: &[String], inputs: &str) -> Result<Plan, 
         inputs: &[&inputs],
         scope: &project(),
         entities: &world(entities),
-        runnable: &|name| name != "HarnessApproval" && !name.starts_with("K8s"),
+        runnable: &|name| name != "EcsServiceSetup" && !name.starts_with("K8s"),
         fetchable: &|_| false,
     })
 }
@@ -310,23 +310,23 @@ fn faults_name_what_and_where() {
         ),
         (
             "type: EcsRollingDeploy",
-            "type: HarnessApproval",
-            "the type `HarnessApproval` of step `roll` is not supported by this version yet",
+            "type: EcsServiceSetup",
+            "the type `EcsServiceSetup` of step `roll` is not supported by this version yet",
         ),
         (
             "type: EcsRollingDeploy",
             "type: K8sRollingDeploy",
-            "the step `roll` of type K8sRollingDeploy belongs into a stage that deploys Kubernetes or NativeHelm; this one deploys ECS",
+            "`K8sRollingDeploy` does not fit a deployment of type `ECS`",
         ),
         (
             "deploymentType: ECS",
             "deploymentType: Asg",
-            "the service `web` is of type ECS, the stage deploys Asg",
+            "`EcsRollingDeploy` does not fit a deployment of type `Asg`",
         ),
         (
             "type: Wait, spec: {duration: 10s}",
             "type: EcsRollingDeploy, spec: {}",
-            "belongs into a Deployment stage that deploys ECS",
+            "`EcsRollingDeploy` is no step of a stage of type `Custom`",
         ),
         (
             "type: Custom",
@@ -375,6 +375,23 @@ fn faults_name_what_and_where() {
         let found = faults(plan(&changed));
         assert!(found.contains(expected), "{to}\n{found}");
     }
+}
+
+#[test]
+fn a_service_of_another_type_is_not_deployed() {
+    let asg = |yaml: &str| yaml.replacen("type: ECS\n", "type: Asg\n", 1);
+    let entities: Vec<_> = entities()
+        .iter()
+        .map(|yaml| match yaml.starts_with("service:") {
+            true => asg(yaml),
+            false => yaml.clone(),
+        })
+        .collect();
+    let found = faults(plan_with(&asg(PIPELINE), &entities, "pipeline: {}"));
+    assert!(
+        found.contains("the service `web` is of type Asg, the stage deploys ECS"),
+        "{found}"
+    );
 }
 
 #[test]

@@ -100,6 +100,14 @@ pub fn is_known_step(name: &str) -> Result<(), Option<&'static str>> {
     Err(crate::diagnostic::nearest(name, names))
 }
 
+/// The deployment types that a step type belongs to; `None` when any will do, or when it stands in stages that
+/// deploy nothing too.
+pub fn deployment_types(name: &str) -> Option<&'static [&'static str]> {
+    let step = types::find(name)?;
+    let bound = !step.deployments.is_empty() && step.stages & place::CUSTOM == 0;
+    bound.then_some(step.deployments)
+}
+
 /// A list of steps. Not a constant, because a constant cannot take part in a cycle.
 macro_rules! steps {
     () => {
