@@ -130,6 +130,7 @@ impl Checker<'_> {
             }
         }
         self.missing(value, object, elsewhere, at);
+        self.missing_choice(value, object, chosen, at);
         self.one_of(value, object, at);
         self.type_name(value, object, at);
     }
@@ -154,6 +155,32 @@ impl Checker<'_> {
                 Need::Should | Need::May => self.out.warn_with(fault),
             }
         }
+    }
+
+    /// Notes that a field is missing which another one says must hold something.
+    fn missing_choice(
+        &mut self,
+        value: Ref<'_>,
+        object: &'static Object,
+        chosen: Option<(&'static str, Shape)>,
+        at: At<'_>,
+    ) {
+        let absent = |field: &str| value.get(field).is_none_or(Ref::is_null);
+        let Some((field, _)) = chosen
+            .filter(|(field, shape)| !self.part && shape.asks_for_something() && absent(field))
+        else {
+            return;
+        };
+        let name = object.typed().and_then(|typed| value.get_text(typed.by));
+        self.out.push_with(|| {
+            let name = shown(name.unwrap_or_default());
+            let message = format!(
+                "`{field}` is missing from {} of type `{name}`",
+                object.title
+            );
+            Diagnostic::error(Code::MissingField, value.file(), value.place(), message)
+                .path(at.to_string())
+        });
     }
 
     fn unknown_field(

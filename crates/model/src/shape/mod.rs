@@ -47,6 +47,16 @@ pub(crate) enum Shape {
     Noted(&'static Shape, &'static str),
 }
 
+impl Shape {
+    /// Whether an empty mapping would not do.
+    fn asks_for_something(self) -> bool {
+        match self {
+            Self::Object(object) | Self::Body(object) => object.asks_for_something(),
+            _ => false,
+        }
+    }
+}
+
 /// A mapping with known keys.
 pub(crate) struct Object {
     /// What it is called in messages.
@@ -142,7 +152,7 @@ impl Object {
     }
 
     /// Whether an empty mapping would not do.
-    pub(crate) fn asks_for_something(&'static self) -> bool {
+    fn asks_for_something(&'static self) -> bool {
         !self.one_of.is_empty() || self.all_fields().any(|field| field.need == Need::Must)
     }
 

@@ -59,6 +59,7 @@ part!(CONDITION, "an item of `conditions`", [
     must "value": FILLED,
 ]);
 part!(APPROVER_INPUT, "an item of `approverInputs`", [
+    may "description": TEXT,
     may "defaultValue": TEXT,
     may "name": TEXT,
     may "required": BOOL,

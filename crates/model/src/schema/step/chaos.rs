@@ -38,6 +38,9 @@ bare!(CHAOS_FAULT, "`ChaosFault`", [
     may "tasks": Shape::List(&Shape::Object(&TASK)),
 ]);
 bare!(LOAD_TEST, "`LoadTest`", [
+    may "targetUsers": INT,
+    may "durationSeconds": INT,
+    may "rampUpTimeSec": INT,
     may "kind": Shape::OneOf(&["instance", "template"]),
     may "loadTestRef": TEXT,
     may "hubRef": TEXT,

@@ -33,8 +33,8 @@ part!(SCRIPT_SOURCE, "a script's source", [must "type": TYPE], typed: typed(&[
     ("Inline", Shape::Object(&INLINE_SCRIPT)),
     ("Harness", Shape::Object(&FILE_SCRIPT)),
 ], &["Git"]));
-part!(INLINE_SCRIPT, "an inline script", [must "script": TEXT]);
-part!(FILE_SCRIPT, "a script from the file store", [must "file": FILLED]);
+part!(INLINE_SCRIPT, "an inline script", [must "script": TEXT, may "type": TEXT]);
+part!(FILE_SCRIPT, "a script from the file store", [must "file": FILLED, may "type": TEXT]);
 part!(EXECUTION_TARGET, "`executionTarget`", [
     may "host": TEXT,
     may "connectorRef": TEXT,
@@ -82,7 +82,11 @@ part!(COUNT_CAPACITY, "the `spec` of type `Count`", [must "count": COUNT, may "t
 part!(PERCENTAGE_CAPACITY, "the `spec` of type `Percentage`", [must "percentage": PERCENT, may "type": TEXT]);
 part!(STORED, "`parameters`", [must "store": Shape::Object(&STORE)]);
 part!(REMOTE_FILE, "the `spec` of type `Remote`", [must "store": Shape::Object(&STORE), may "type": TEXT]);
-part!(TARGET_GROUP_WEIGHT, "an item of `forwardConfig`", [must "targetGroupArn": FILLED, must "weight": COUNT]);
+part!(TARGET_GROUP_WEIGHT, "an item of `forwardConfig`", [
+    must "targetGroupArn": FILLED,
+    must "weight": COUNT,
+    may "description": TEXT,
+]);
 part!(INHERITED_SHIFT, "the `spec` of type `Inherit`", [must "weightPercentage": PERCENT]);
 part!(INSTANCE_SELECTION, "`instanceSelection`", [
     may "type": TYPE,

@@ -121,6 +121,8 @@ part!(SYNC_OPTIONS, "`syncOptions`", [
     may "respectIgnoreDifferences": BOOL,
 ]);
 part!(RELEASE_VARIABLE, "an item of `variables`", [
+    may "description": TEXT,
+    may "required": BOOL,
     must "value": TEXT,
     may "default": TEXT,
     may "name": FILLED,

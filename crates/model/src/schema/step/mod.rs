@@ -93,7 +93,7 @@ pub fn step_spec(step: Ref<'_>) -> Value {
 /// # Errors
 /// The nearest name, if one is near enough to be meant.
 pub fn is_known_step(name: &str) -> Result<(), Option<&'static str>> {
-    if types::find(name).is_some() {
+    if place::find(name).is_some() {
         return Ok(());
     }
     let names = types::SPECS.iter().map(|(known, _)| *known);
@@ -103,7 +103,7 @@ pub fn is_known_step(name: &str) -> Result<(), Option<&'static str>> {
 /// The deployment types that a step type belongs to; `None` when any will do, or when it stands in stages that
 /// deploy nothing too.
 pub fn deployment_types(name: &str) -> Option<&'static [&'static str]> {
-    let step = types::find(name)?;
+    let step = place::find(name)?;
     let bound = !step.deployments.is_empty() && step.stages & place::CUSTOM == 0;
     bound.then_some(step.deployments)
 }

@@ -3,6 +3,8 @@
 //! The stages are those whose list of steps in Harness's schema has the type. The schema lets every deployment
 //! take every step of any platform; which ones go together is what the documentation says of each platform.
 
+use super::types::STEP_TYPES;
+
 pub(super) const DEPLOY: u16 = 1;
 pub(super) const CI: u16 = 1 << 1;
 pub(super) const CUSTOM: u16 = 1 << 2;
@@ -77,4 +79,21 @@ pub(super) fn names(stages: u16) -> impl Iterator<Item = &'static str> {
 pub(super) fn includes(stages: u16, stage_type: &str) -> bool {
     let bit = STAGE_TYPES.iter().position(|name| *name == stage_type);
     bit.is_none_or(|bit| stages & (1 << bit) != 0)
+}
+
+/// What is known of a step type.
+pub(super) struct StepType {
+    pub(super) name: &'static str,
+    /// Types of stages, one bit each.
+    pub(super) stages: u16,
+    /// Types of deployments; any, where none are named.
+    pub(super) deployments: Deployments,
+}
+
+/// The step type of this name.
+pub(super) fn find(name: &str) -> Option<&'static StepType> {
+    let index = STEP_TYPES
+        .binary_search_by_key(&name, |step| step.name)
+        .ok()?;
+    STEP_TYPES.get(index)
 }

@@ -1,7 +1,7 @@
 //! What holds for a step where it stands: its type fits the stage and the deployment, and it has what the
 //! other fields of its spec ask for.
 
-use super::{place, types};
+use super::place;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::tree::Ref;
 
@@ -151,22 +151,17 @@ impl Rules<'_, '_> {
         let Some(name) = step.get("type") else {
             return;
         };
-        let Some(known) = name.text().and_then(types::find) else {
+        let Some(known) = name.text().and_then(place::find) else {
             return;
         };
         self.place(name, known);
-        match step.get("spec").filter(|spec| !spec.is_null()) {
-            Some(spec) => self.needs(spec, known.name),
-            None if known.spec.asks_for_something() => self.out.push_with(|| {
-                let message = format!("`spec` is missing from a step of type `{}`", known.name);
-                Diagnostic::at(Code::MissingField, step, message)
-            }),
-            None => {}
+        if let Some(spec) = step.get("spec") {
+            self.needs(spec, known.name);
         }
     }
 
     /// Whether the type fits the stage and what is deployed in it.
-    fn place(&mut self, name: Ref<'_>, known: &types::StepType) {
+    fn place(&mut self, name: Ref<'_>, known: &place::StepType) {
         if let Some(stage) = self
             .stage
             .filter(|stage| !place::includes(known.stages, stage))

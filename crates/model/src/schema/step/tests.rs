@@ -1,6 +1,6 @@
 //! What is said of steps, as a table: where they stand and what they are, and the message, or nothing.
 
-use super::types;
+use super::{place, types};
 use crate::entity::parse;
 
 /// A pipeline of one stage with one step.
@@ -108,6 +108,16 @@ fn steps_are_checked_by_their_type_and_their_place() {
             CUSTOM,
             "type: FmeFlagKill, spec: {flagName: 2beta, environment: prod}",
             "`2beta` is not accepted here; expected a letter, then letters, digits, `-` and `_`",
+        ),
+        (
+            ECS,
+            "type: Verify, spec: {type: Canary}",
+            "`spec` is missing from the spec of `Verify` of type `Canary`",
+        ),
+        (
+            CUSTOM,
+            "type: TerraformCloudRun, spec: {runType: Plan}",
+            "`spec` is missing from the spec of `TerraformCloudRun` of type `Plan`",
         ),
         // A field that only the schema's openness allows.
         (
@@ -231,7 +241,7 @@ fn steps_in_groups_branches_and_provisioners_have_a_place_too() {
 #[test]
 fn every_step_type_is_found_by_its_name() {
     for (name, _) in types::SPECS {
-        assert_eq!(types::find(name).map(|step| step.name), Some(*name));
+        assert_eq!(place::find(name).map(|step| step.name), Some(*name));
     }
     assert!(types::SPECS.is_sorted_by_key(|(name, _)| *name));
     assert_eq!(types::SPECS.len(), 353);

@@ -72,6 +72,7 @@ part!(KEY_VALUES_IMPORT, "the `spec` of type `KeyValues`", [
     must "fields": Shape::List(&Shape::Object(&NAMED_VALUE)),
 ]);
 part!(UPDATE_MULTIPLE, "`updateMultiple`", [
+    may "description": TEXT,
     must "type": TYPE,
 ], typed: typed(&[
     ("CHANGE_TASK", Shape::Object(&UPDATE_MULTIPLE_CHANGE_TASK)),

@@ -2,42 +2,30 @@
 
 use super::common::PLAIN;
 use super::container::CONTAINED_STEP;
-use super::place::*;
+use super::place::{
+    AGENT, ALL, ANY_TYPE, APPROVAL, ASG, AZURE_FUNCTION, BUILD, CHAOS, CI, CLOUD_FUNCTIONS,
+    CLOUD_RUN, COMMON, CONTAINER_APPS, CUSTOM, DEPLOY, DR, ECS, ECS_OR_ELASTIGROUP, ELASTIGROUP,
+    FLAG, HELM, HOSTS, IACM, IDP, INSTANCE_GROUP, KUBERNETES, KUBERNETES_OR_HELM, LAMBDA, NO_BUILD,
+    ROLLOUT, SALESFORCE, SAM, SCAN, SECURITY, SERVERLESS, SUPPLY, StepType, TAS, TASK, WEB_APP,
+    WORK,
+};
 use super::{
     agents, approval, asg, aws_lambda, azure, build, cache, cdk, chaos, cloudformation, database,
     ecs, elastigroup, flags, gitops, google, helm, infra_code, intelligence, kubernetes, portal,
     salesforce, scanner, script, supply_chain, tas, terraform, terragrunt, ticket, utility, verify,
 };
-use crate::shape::{Object, Shape};
-
-/// What is known of a step type.
-pub(super) struct StepType {
-    pub(super) name: &'static str,
-    pub(super) spec: &'static Object,
-    /// Types of stages, by bit; see [`super::place`].
-    pub(super) stages: u16,
-    /// Types of deployments; any, where none are named.
-    pub(super) deployments: Deployments,
-}
-
-/// The step type of this name.
-pub(super) fn find(name: &str) -> Option<&'static StepType> {
-    let index = STEP_TYPES
-        .binary_search_by_key(&name, |step| step.name)
-        .ok()?;
-    STEP_TYPES.get(index)
-}
+use crate::shape::Shape;
 
 macro_rules! step_types {
     ($($name:literal: $spec:path, $stages:expr $(, $deployments:ident)?;)*) => {
-        static STEP_TYPES: &[StepType] = &[$(StepType {
+        /// Step types, in the order of their names, as [`super::place::find`] needs it.
+        pub(super) static STEP_TYPES: &[StepType] = &[$(StepType {
             name: $name,
-            spec: &$spec,
             stages: $stages,
             deployments: step_types!(@ $($deployments)?),
         }),*];
 
-        /// Step types with the shapes of their specs, in the order of their names, as [`find`] needs it.
+        /// The shapes of their specs, in the same order.
         pub(super) static SPECS: &[(&str, Shape)] = &[$(($name, Shape::Object(&$spec))),*];
     };
     (@) => { ANY_TYPE };
