@@ -72,6 +72,7 @@ fn conformance(rest: &[String]) -> Result<()> {
             shared.display()
         );
     }
+    run(cargo().args(["build", "--package", "slipway-cli", "--bin", "slipway"]))?;
     let arguments = [
         "test",
         "--package",

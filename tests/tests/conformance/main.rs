@@ -3,6 +3,7 @@
 mod corpus;
 mod language;
 mod manifests;
+mod rolling;
 
 use std::path::PathBuf;
 

@@ -334,7 +334,11 @@ impl Deployment {
         cx.unit_ended(DEPLOY, true);
         let outcome = json!({"serverInstanceInfoList": instances});
         Ok(json!({
-            "output": {"serviceName": name, "deploymentInfoOutcome": outcome},
+            "output": {
+                "serviceName": name,
+                "taskDefinitionArn": self.task_definition(),
+                "deploymentInfoOutcome": outcome,
+            },
             "deploymentInfoOutcome": outcome,
         }))
     }

@@ -196,8 +196,13 @@ impl Watch {
     fn failed(&self, site: &Site, goal: &Goal<'_>, why: &str) -> Failure {
         let evidence = self.evidence().map_or_else(
             || " No task of it has stopped yet; the events above tell what AWS tried.".to_owned(),
-            |reasons| format!(" Tasks stopped because: {reasons}."),
+            |reasons| {
+                let reasons = reasons.trim_end_matches('.');
+                format!(" Tasks stopped because: {reasons}.")
+            },
         );
+        // AWS's reasons end with a full stop or without one.
+        let why = why.trim_end_matches('.');
         Failure {
             error: ErrorType::Unknown,
             message: format!(
