@@ -15,6 +15,8 @@ pub struct Row {
     pub deployment_type: String,
     /// `A` = official or saved by Harness, `B` = hand-written, `C` = probably machine-written.
     pub trust: String,
+    /// What the official schema says of it: `yes`, `no`, `error`, `n/a` where there is none.
+    pub validates: String,
     /// Distinct step types, separated by spaces or semicolons.
     pub step_types: String,
 }

@@ -4,6 +4,8 @@ mod corpus;
 mod language;
 mod manifests;
 mod rolling;
+mod schema;
+mod steps;
 
 use std::path::PathBuf;
 
