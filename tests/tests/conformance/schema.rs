@@ -34,6 +34,8 @@ pub struct Declared {
     /// Values that the schema accepts, one of each form and each name of an enumeration, with the path that they
     /// stand at and the smallest document around them.
     pub samples: Vec<(String, Value)>,
+    /// Fields beside `spec`.
+    pub frame: BTreeSet<String>,
     /// Fields that all of its specs require.
     pub required: BTreeSet<String>,
 }
@@ -56,10 +58,13 @@ fn declared(file: &str, nodes: fn(Schema<'_>) -> Vec<&Value>) -> BTreeMap<String
     let mut types: BTreeMap<String, Declared> = BTreeMap::new();
     for node in nodes(schema) {
         for (name, spec) in schema.specs(node) {
-            let found = schema.declared(spec);
+            let mut found = schema.declared(spec);
+            let frame = node["properties"].as_object().into_iter().flatten();
+            found.frame = frame.map(|(name, _)| name.clone()).collect();
             match types.get_mut(&name) {
                 Some(known) => {
                     known.fields.extend(found.fields);
+                    known.frame.extend(found.frame);
                     known.samples.extend(found.samples);
                     known
                         .required

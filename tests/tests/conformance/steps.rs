@@ -1,12 +1,12 @@
 //! Every step type of Harness's schemas takes the fields that they give it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 use slipway_model::{Code, Diagnostic, Severity, entity};
 
 use crate::corpus::rows;
-use crate::schema::{stage_types, step_types};
+use crate::schema::{Declared, stage_types, step_types};
 
 /// Fields that a schema requires and Slipway does not, with the reason.
 const LOOSER: &[(&str, &str, &str)] = &[
@@ -79,6 +79,32 @@ fn every_field_of_every_step_type_is_accepted() {
         refused.len(),
         refused.join("\n")
     );
+}
+
+#[test]
+fn every_field_beside_a_spec_is_accepted() {
+    let frame = |types: BTreeMap<String, Declared>| -> BTreeSet<String> {
+        types.into_values().flat_map(|found| found.frame).collect()
+    };
+    let steps = frame(step_types("pipeline.json"));
+    let stages = frame(stage_types("pipeline.json"));
+    println!("steps: {steps:?}\nstages: {stages:?}");
+    let mut stage = json!({"type": "Custom", "spec": {"execution": {"steps": []}}});
+    let mut step = json!({"type": "Wait", "spec": {"duration": "10m"}});
+    for (element, fields) in [(&mut stage, stages), (&mut step, steps)] {
+        let element = element.as_object_mut().expect("an object");
+        for field in fields
+            .into_iter()
+            .filter(|field| field != "type" && field != "spec")
+        {
+            element.insert(field, json!("<+input>"));
+        }
+    }
+    stage["spec"]["execution"]["steps"] = json!([{"step": step}]);
+    let pipeline =
+        json!({"pipeline": {"identifier": "p", "name": "p", "stages": [{"stage": stage}]}});
+    let parsed = entity::parse("p.json", &pipeline.to_string());
+    assert_eq!(parsed.map(|entity| entity.warnings), Ok(Vec::new()));
 }
 
 #[test]

@@ -14,8 +14,13 @@ pub(super) const STAGES: Shape = Shape::List(&Shape::Object(&WRAPPER));
 object!(WRAPPER, "an item of `stages`", [
     may "stage": Shape::Object(&STAGE),
     may "parallel": Shape::List(&Shape::Object(&WRAPPER)),
-    may "insert": ANY,
+    may "insert": Shape::Object(&INSERT),
 ], one_of: &["stage", "parallel", "insert"], also: &[&MARKS]);
+object!(INSERT, "an insert", [
+    must "identifier": IDENTIFIER,
+    must "name": NAME,
+    must "stages": Shape::List(&Shape::Object(&WRAPPER)),
+], also: &[&MARKS]);
 
 object!(STAGE, "a stage", [
     must "identifier": IDENTIFIER,
@@ -27,7 +32,9 @@ object!(STAGE, "a stage", [
     may "when": Shape::Object(&flow::STAGE_WHEN),
     may "timeout": DURATION,
     may "skipInstances": BOOL,
-    may "runMode": ANY,
+    may "runMode": Shape::Object(&RUN_MODE),
+    may "pipelineVariables": VARIABLES,
+    may "objective": ANY,
 ], one_of: &["type", "template"], also: &[&flow::FLOW, &MARKS], typed: typed(&[
     ("Deployment", Shape::Object(&DEPLOYMENT)),
     ("Custom", Shape::Object(&CUSTOM)),
@@ -43,6 +50,11 @@ object!(STAGE, "a stage", [
     ("CompositeLoadTest", Shape::Object(&CUSTOM)),
     ("Dynamic", Shape::Object(&DYNAMIC)),
 ], &[]));
+
+object!(RUN_MODE, "`runMode`", [
+    must "type": Shape::OneOf(&["Manual", "Auto"]),
+    may "timeout": DURATION,
+], also: &[&MARKS]);
 
 object!(CUSTOM, "the spec of a stage", [
     must "execution": Shape::Object(&step::EXECUTION),

@@ -90,6 +90,10 @@ fn stages(list: Option<Ref<'_>>, out: &mut Diagnostics) {
             stage(element, out);
         }
         stages(item.get("parallel"), out);
+        stages(
+            item.get("insert").and_then(|insert| insert.get("stages")),
+            out,
+        );
     }
 }
 

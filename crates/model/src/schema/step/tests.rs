@@ -1,6 +1,11 @@
 //! What is said of steps, as a table: where they stand and what they are, and the message, or nothing.
 
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
 use super::{place, types};
+use crate::diagnostic::{Code, MOST_DIAGNOSTICS};
 use crate::entity::parse;
 
 /// A pipeline of one stage with one step.
@@ -248,3 +253,69 @@ fn every_step_type_is_found_by_its_name() {
     assert_eq!(super::is_known_step("EcsRunTask"), Ok(()));
     assert_eq!(super::is_known_step("EcsRuntask"), Err(Some("EcsRunTask")));
 }
+
+/// Values of every form, with names that specs know.
+fn value() -> impl Strategy<Value = Value> {
+    let name = select(
+        &[
+            "type",
+            "spec",
+            "configuration",
+            "connectorRef",
+            "source",
+            "Inline",
+            "steps",
+        ][..],
+    );
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        "[<+>a-z.]{0,12}".prop_map(Value::from),
+        name.clone().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::vec((name.clone(), inner), 0..4).prop_map(|fields| fields
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect()),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_spec_breaks_the_check(kind in select(types::SPECS.iter().map(|(name, _)| *name).collect::<Vec<_>>()), spec in value()) {
+        let template = json!({"template": {
+            "identifier": "t", "name": "t", "versionLabel": "v1", "type": "Step", "spec": {"type": kind, "spec": spec},
+        }});
+        let found = messages(&template.to_string());
+        prop_assert!(found.len() <= MOST_DIAGNOSTICS + 1);
+        for message in found {
+            prop_assert!(message.starts_with("f.yaml:1:"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_name_with_one_letter_wrong_is_a_slip((kind, field) in select(FIELDS), at in 1..12_usize) {
+        let wrong = |(index, c): (usize, char)| if index == at { 'z' } else { c };
+        let slip: String = field.chars().enumerate().map(wrong).collect();
+        let template = json!({"template": {
+            "identifier": "t", "name": "t", "versionLabel": "v1", "type": "Step",
+            "spec": {"type": kind, "spec": {slip: "a"}},
+        }});
+        let faults = parse("f.yaml", &template.to_string()).err().unwrap_or_default();
+        let named = faults.iter().any(|fault| fault.code == Code::UnknownField && fault.suggestion.as_deref() == Some(field));
+        prop_assert!(named, "{faults:?}");
+    }
+}
+
+/// Fields of steps.
+const FIELDS: &[(&str, &str)] = &[
+    ("EcsRunTask", "runTaskRequestDefinition"),
+    ("K8sScale", "skipSteadyStateCheck"),
+    ("HelmDeploy", "useUpgradeInstall"),
+    ("Run", "imagePullPolicy"),
+];
