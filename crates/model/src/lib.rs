@@ -25,4 +25,5 @@ pub mod yaml;
 
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 pub use entity::{EntityHead, Kind, Parsed};
+pub use schema::json_schema;
 pub use tree::{Ref, Tree};

@@ -17,6 +17,8 @@ pub struct Row {
     pub trust: String,
     /// What the official schema says of it: `yes`, `no`, `error`, `n/a` where there is none.
     pub validates: String,
+    /// Whether the corpus put `ph_…` where a template engine would put something: `yes` or `no`.
+    pub placeholders_rendered: String,
     /// Distinct step types, separated by spaces or semicolons.
     pub step_types: String,
 }

@@ -28,6 +28,19 @@ pub(crate) use entity::root;
 pub(crate) use step::rules;
 pub use step::{deployment_types, is_known_step, step_spec};
 
+/// JSON Schema (draft 7) of the YAML of one kind, or of any, for editors.
+///
+/// Looser than [`crate::entity::parse`] where JSON Schema cannot say the rule: whether expressions parse,
+/// whether identifiers are unique, how long a timeout may be.
+pub fn json_schema(kind: Option<crate::entity::Kind>) -> serde_json::Value {
+    let kinds = crate::entity::Kind::ALL.into_iter();
+    let roots: Vec<_> = kinds
+        .filter(|of| kind.is_none_or(|kind| kind == *of))
+        .map(|kind| (kind.key(), root(kind)))
+        .collect();
+    crate::shape::json_schema::document(&roots)
+}
+
 /// Declares an [`Object`].
 macro_rules! object {
     ($name:ident, $title:expr, [$($must:ident $field:literal : $shape:expr),* $(,)?]

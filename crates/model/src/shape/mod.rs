@@ -8,6 +8,7 @@ use crate::tree::Ref;
 mod at;
 mod check;
 mod decode;
+pub(crate) mod json_schema;
 mod rule;
 
 pub(crate) use check::check;
