@@ -92,24 +92,29 @@ fn plan(parsed: &Parsed) {
     }
 }
 
+/// A pipeline of steps of two types; small, so that the longest fits into the largest document.
 fn pipeline(steps: usize) -> String {
-    let mut text = "pipeline:\n  identifier: p\n  name: p\n  orgIdentifier: default\n  projectIdentifier: default\n  stages:\n"
-        .to_owned();
+    let mut text = "pipeline:\n  identifier: p\n  name: p\n  stages:\n".to_owned();
     for step in 0..steps {
         if step % STEPS_OF_STAGE == 0 {
             let stage = step / STEPS_OF_STAGE;
             let _ = write!(
                 text,
-                "  - stage:\n      identifier: s{stage}\n      name: s {stage}\n      type: Custom\n      spec:\n        execution:\n          steps:\n"
+                "  - stage:\n      identifier: s{stage}\n      name: s {stage}\n      type: Custom\n      spec:\n        \
+                 execution:\n          steps:\n"
             );
         }
-        let _ = write!(
-            text,
-            "          - step:\n              identifier: x{step}\n              name: step {step}\n              type: ShellScript\n              \
-             timeout: 10m\n              spec:\n                shell: Bash\n                source:\n                  type: Inline\n                  \
-             spec:\n                    script: |\n                      echo \"<+pipeline.name> {step}\"\n                      exit 0\n                \
-             environmentVariables:\n                - name: url\n                  type: String\n                  value: https://<+stage.name>/x\n"
+        let head = format!(
+            "          - step:\n              identifier: x{step}\n              name: step {step}\n"
         );
+        text.push_str(&head);
+        text.push_str(if step % 2 == 0 {
+            "              type: Http\n              timeout: 1m\n              spec:\n                \
+             url: https://<+stage.name>/<+pipeline.name>\n                method: GET\n"
+        } else {
+            "              type: ShellScript\n              spec:\n                shell: Bash\n                source:\n                  \
+             type: Inline\n                  spec:\n                    script: |\n                      echo <+stage.name>\n"
+        });
     }
     text
 }

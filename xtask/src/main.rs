@@ -89,16 +89,11 @@ fn conformance(rest: &[String]) -> Result<()> {
 
 fn bench(rest: &[String]) -> Result<()> {
     run(cargo().args(["build", "--release", "--package", "slipway-cli"]))?;
-    run(cargo()
-        .args([
-            "bench",
-            "--package",
-            "slipway-tests",
-            "--bench",
-            "local",
-            "--",
-        ])
-        .args(rest))
+    for bench in ["language", "local"] {
+        let arguments = ["bench", "--package", "slipway-tests", "--bench", bench];
+        run(cargo().args(arguments).arg("--").args(rest))?;
+    }
+    Ok(())
 }
 
 /// The cargo that runs this task.

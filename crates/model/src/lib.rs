@@ -18,6 +18,7 @@ mod kind;
 pub mod names;
 pub mod render;
 pub mod schema;
+mod seen;
 mod shape;
 pub mod status;
 pub mod tree;

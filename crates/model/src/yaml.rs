@@ -9,6 +9,7 @@ use std::sync::Arc;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput};
 
 use crate::diagnostic::{Code, Diagnostic, FileName, shown};
+use crate::seen::Seen;
 use crate::tree::{Data, Entry, Place, Style, Tree, join};
 
 /// Longest text that is read, in bytes.
@@ -117,6 +118,15 @@ struct Open {
     /// Key that waits for its value, in a mapping.
     key: Option<(Arc<str>, Place)>,
     is_map: bool,
+    inside: Inside,
+}
+
+/// What was read of a list or mapping so far. It moves into the tree at its exact size, and the buffers are
+/// used again.
+#[derive(Default)]
+struct Inside {
+    items: Vec<u32>,
+    entries: Vec<Entry>,
 }
 
 /// How large a value is.
@@ -141,6 +151,8 @@ struct Reader {
     aliased: usize,
     aliased_bytes: usize,
     root: Option<u32>,
+    seen: Seen,
+    spare: Vec<Inside>,
 }
 
 impl Reader {
@@ -154,6 +166,8 @@ impl Reader {
             aliased: 0,
             aliased_bytes: 0,
             root: None,
+            seen: Seen::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -165,10 +179,10 @@ impl Reader {
     fn path(&self) -> String {
         let mut path = String::new();
         for open in &self.open {
-            match (&open.key, &self.tree.nodes[open.node as usize].data) {
-                (Some((key, _)), _) => path.push_str(&join(key)),
-                (None, Data::List(items)) => path.push_str(&format!("[{}]", items.len())),
-                _ => {}
+            match &open.key {
+                Some((key, _)) => path.push_str(&join(key)),
+                None if open.is_map => {}
+                None => path.push_str(&format!("[{}]", open.inside.items.len())),
             }
         }
         path.strip_prefix('.').unwrap_or(&path).to_owned()
@@ -228,7 +242,7 @@ impl Reader {
 
     fn scalar(&mut self, text: &str, style: Style, anchor: usize, at: Place) -> Result<(), Fault> {
         self.count(at)?;
-        let text: Arc<str> = text.into();
+        let text = self.seen.share(text);
         if let Some(open) = self.open.last_mut()
             && open.is_map
             && open.key.is_none()
@@ -279,42 +293,43 @@ impl Reader {
             size,
             key: None,
             is_map,
+            inside: self.spare.pop().unwrap_or_default(),
         });
         Ok(())
     }
 
     fn end(&mut self) -> Result<(), Fault> {
-        let Some(open) = self.open.pop() else {
+        let Some(mut open) = self.open.pop() else {
             return Ok(());
         };
-        self.refuse_repeated_keys(open.node)?;
+        self.refuse_repeated_keys(&open.inside.entries)?;
+        self.tree.nodes[open.node as usize].data = if open.is_map {
+            Data::Map(open.inside.entries.drain(..).collect())
+        } else {
+            Data::List(open.inside.items.drain(..).collect())
+        };
+        self.spare.push(open.inside);
         self.anchor(open.anchor, open.node, open.size);
         self.attach(open.node, open.size);
         Ok(())
     }
 
-    fn refuse_repeated_keys(&self, node: u32) -> Result<(), Fault> {
-        let Data::Map(entries) = &self.tree.nodes[node as usize].data else {
+    fn refuse_repeated_keys(&self, entries: &[Entry]) -> Result<(), Fault> {
+        let Some((first, second)) = repeated(entries) else {
             return Ok(());
         };
-        let mut seen: HashMap<&str, Place> = HashMap::with_capacity(entries.len());
-        for entry in entries {
-            if let Some(first) = seen.insert(&entry.key, entry.key_place) {
-                let message = format!(
-                    "the key `{}` stands here and at line {}, column {}; only one can count",
-                    shown(&entry.key),
-                    first.line,
-                    first.column
-                );
-                let path = format!("{}{}", self.path(), join(&entry.key));
-                let path = path.strip_prefix('.').unwrap_or(&path);
-                return Err(Box::new(
-                    self.error(Code::RepeatedKey, entry.key_place, message)
-                        .path(path),
-                ));
-            }
-        }
-        Ok(())
+        let message = format!(
+            "the key `{}` stands here and at line {}, column {}; only one can count",
+            shown(&second.key),
+            first.key_place.line,
+            first.key_place.column
+        );
+        let path = format!("{}{}", self.path(), join(&second.key));
+        let path = path.strip_prefix('.').unwrap_or(&path);
+        Err(Box::new(
+            self.error(Code::RepeatedKey, second.key_place, message)
+                .path(path),
+        ))
     }
 
     fn attach(&mut self, node: u32, size: Size) {
@@ -325,19 +340,15 @@ impl Reader {
         open.size.nodes += size.nodes;
         open.size.bytes += size.bytes;
         open.size.depth = open.size.depth.max(size.depth + 1);
-        match &mut self.tree.nodes[open.node as usize].data {
-            Data::List(items) => items.push(node),
-            Data::Map(entries) => {
-                if let Some((key, key_place)) = open.key.take() {
-                    open.size.bytes += key.len();
-                    entries.push(Entry {
-                        key,
-                        key_place,
-                        value: node,
-                    });
-                }
-            }
-            Data::Scalar(..) => {}
+        if !open.is_map {
+            open.inside.items.push(node);
+        } else if let Some((key, key_place)) = open.key.take() {
+            open.size.bytes += key.len();
+            open.inside.entries.push(Entry {
+                key,
+                key_place,
+                value: node,
+            });
         }
     }
 
@@ -380,6 +391,26 @@ impl Reader {
             .last()
             .is_some_and(|open| open.is_map && open.key.is_none())
     }
+}
+
+/// The first key that stands a second time, and the entry that it repeats.
+fn repeated(entries: &[Entry]) -> Option<(&Entry, &Entry)> {
+    /// Up to so many keys, comparing each with each is the fastest.
+    const FEW: usize = 16;
+    if entries.len() <= FEW {
+        return entries.iter().enumerate().find_map(|(index, second)| {
+            let mut before = entries.iter().take(index);
+            let first = before.find(|first| first.key == second.key)?;
+            Some((first, second))
+        });
+    }
+    let mut order: Vec<(usize, &Entry)> = entries.iter().enumerate().collect();
+    order.sort_unstable_by(|(a, first), (b, second)| first.key.cmp(&second.key).then(a.cmp(b)));
+    let neighbours = order.iter().zip(order.iter().skip(1));
+    neighbours
+        .filter(|((_, first), (_, second))| first.key == second.key)
+        .min_by_key(|(_, (index, _))| *index)
+        .map(|((_, first), (_, second))| (*first, *second))
 }
 
 #[cfg(test)]
