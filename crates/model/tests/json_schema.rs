@@ -9,9 +9,11 @@ fn follow<'a>(schema: &'a Value, mut at: &'a Value) -> &'a Value {
         at = first;
     }
     match at["$ref"].as_str() {
-        Some(path) => schema
-            .pointer(path.trim_start_matches('#'))
-            .unwrap_or_else(|| panic!("{path} leads nowhere")),
+        Some(path) => {
+            let found = schema.pointer(path.trim_start_matches('#'));
+            assert!(found.is_some(), "{path} leads nowhere");
+            found.unwrap_or(&Value::Null)
+        }
         None => at,
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
-use super::{Need, Object, Rule, Shape, Typed};
+use super::{ANY_FIELD, Need, Object, Rule, Shape, Typed};
 
 /// A document whose only keys are these, each with its shape.
 pub(crate) fn document(roots: &[(&'static str, Shape)]) -> Value {
@@ -62,9 +62,13 @@ impl Writer {
                 json!({ "enum": ["true", "false"] }),
             ]),
             Shape::Int(low, high) => or_expression(vec![
-                integer(low, high),
+                bounded("integer", low, high),
                 json!({ "type": "string", "pattern": "^-?[0-9]*$" }),
             ]),
+            Shape::Number(low, high) => {
+                let digits = json!({ "type": "string", "pattern": "^-?[0-9.]*$" });
+                or_expression(vec![bounded("number", low, high), digits])
+            }
             Shape::OneOf(names) => or_expression(vec![json!({ "enum": names })]),
             Shape::List(item) => {
                 let items = self.shape(*item, below);
@@ -141,7 +145,8 @@ impl Writer {
             let below = if how == How::Part { how } else { How::Whole };
             fields.insert(field.name.to_owned(), self.shape(field.shape, below));
         }
-        for (name, advice) in object.ignored {
+        let ignored = object.ignored.iter();
+        for (name, advice) in ignored.filter(|(name, _)| *name != ANY_FIELD) {
             fields.insert(
                 (*name).to_owned(),
                 json!({ "description": format!("Has no effect: {advice}.") }),
@@ -156,7 +161,7 @@ impl Writer {
                 out.insert(key.to_owned(), value);
             }
         };
-        if !object.open {
+        if !object.open && object.ignored.iter().all(|(name, _)| *name != ANY_FIELD) {
             set("additionalProperties", json!(false));
         }
         if !required.is_empty() {
@@ -207,8 +212,8 @@ fn text(pattern: Option<&str>) -> Value {
     out
 }
 
-fn integer(low: i64, high: i64) -> Value {
-    let mut out = Map::from_iter([("type".to_owned(), json!("integer"))]);
+fn bounded(kind: &str, low: i64, high: i64) -> Value {
+    let mut out = Map::from_iter([("type".to_owned(), kind.into())]);
     if low > i64::MIN {
         out.insert("minimum".to_owned(), low.into());
     }
@@ -226,6 +231,10 @@ fn pattern(rule: Rule) -> &'static str {
         Rule::Variable => "^[a-zA-Z_][-0-9a-zA-Z_.$]{0,127}$",
         Rule::Duration => "^\\s*([0-9]+[smhdw]\\s*)*$",
         Rule::Poll => "^(0|\\s*([0-9]+[smhdw]\\s*)*)$",
+        Rule::Flag => "^[a-zA-Z][-0-9a-zA-Z_]*$",
+        Rule::Treatment => "^[0-9a-zA-Z][-0-9a-zA-Z_.]*$",
+        Rule::FlagTag => "^[-0-9a-zA-Z_:]+$",
+        Rule::Window => "^[1-9][0-9]*[mMhH]$",
         Rule::Version => "^[0-9a-zA-Z][^\\s/&]{0,127}$",
         Rule::Reference | Rule::Filled => "\\S",
     }
