@@ -305,11 +305,11 @@ fn a_body_of_a_template_needs_no_identifier() {
 fn what_harness_has_no_schema_for_may_have_more_fields() {
     let text = named(
         "connector",
-        "  type: Jenkins\n  spec:\n    jenkinsUrl: https://j\n    jenkinsUrls: x\n",
+        "  type: Jenkins\n  spec:\n    jenkinsUrl: https://j\n    proxi: x\n",
     );
     let warnings = parse(&text).unwrap().warnings;
     assert_eq!(warnings.len(), 1);
-    assert_eq!(warnings[0].suggestion.as_deref(), Some("jenkinsUrl"));
+    assert_eq!(warnings[0].suggestion.as_deref(), Some("proxy"));
     let aws = named(
         "connector",
         "  type: Aws\n  spec:\n    credential:\n      type: Irsa\n    regions: x\n",
@@ -327,6 +327,48 @@ fn warnings_do_not_hide_errors() {
     let faults = parse(&text).unwrap_err();
     assert!(
         faults.contains("`perhaps` is not accepted here"),
+        "{faults}"
+    );
+}
+
+#[test]
+fn a_slip_of_a_field_is_refused_and_an_invented_one_noted() {
+    let with = |field: &str| named("service", &format!("  gitOpsEnabled: true\n  {field}: x\n"));
+    let cases = [
+        // Nearly `description`, which is not there.
+        (
+            "desription",
+            Err("`desription` is no field of a service; did you mean `description`?"),
+        ),
+        // Nearly `gitOpsEnabled`, which is there already.
+        (
+            "gitOpsEnabld",
+            Ok("`gitOpsEnabld` is no field of a service and has no effect"),
+        ),
+        (
+            "moonPhase",
+            Ok("`moonPhase` is no field of a service and has no effect"),
+        ),
+    ];
+    for (field, expected) in cases {
+        match (parse(&with(field)), expected) {
+            (Ok(parsed), Ok(warning)) => {
+                assert_eq!(parsed.warnings.len(), 1, "{field}");
+                assert!(
+                    parsed.warnings[0].to_string().contains(warning),
+                    "{}",
+                    parsed.warnings[0]
+                );
+                assert_eq!(parsed.warnings[0].path, format!("service.{field}"));
+            }
+            (Err(faults), Err(expected)) => assert!(faults.contains(expected), "{faults}"),
+            (found, _) => panic!("{field}: {found:?}"),
+        }
+    }
+    let many: String = (0..101).map(|n| format!("  moon{n}: x\n")).collect();
+    let faults = parse(&named("service", &many)).unwrap_err();
+    assert!(
+        faults.contains("more than 100 fields are none that Harness has"),
         "{faults}"
     );
 }

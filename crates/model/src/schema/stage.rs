@@ -70,6 +70,8 @@ object!(CI, "the spec of a CI stage", [
     may "caching": Shape::Object(&CACHING),
     may "buildIntelligence": Shape::Object(&INTELLIGENCE),
     may "slsa_provenance": Shape::Object(&PROVENANCE),
+], ignored: &[
+    ("cloneCode", "the field is `cloneCodebase`"),
 ], also: &[&container::BUILD_STAGE, &MARKS]);
 object!(CACHING, "`caching`", [
     may "enabled": BOOL,

@@ -7,12 +7,21 @@ use crate::tree::{Place, Ref};
 
 /// Checks a value; `path` is where it stands.
 pub(crate) fn check(value: Ref<'_>, shape: Shape, path: &str, out: &mut Diagnostics) {
-    let mut checker = Checker { out, part: false };
+    let mut checker = Checker {
+        out,
+        unknown: 0,
+        part: false,
+    };
     checker.value(value, shape, At::start(path));
 }
 
+/// Most fields of a document that are none: finding what each may mean costs a look at every field.
+const MOST_UNKNOWN: usize = 100;
+
 struct Checker<'a> {
     out: &'a mut Diagnostics,
+    /// Fields that are none, so far.
+    unknown: usize,
     /// Whether what is checked is only part of a value, so that nothing is missing from it.
     part: bool,
 }
@@ -126,7 +135,7 @@ impl Checker<'_> {
         for (key, place, each) in value.fields() {
             match object.shape_of(key, chosen) {
                 Some(shape) => self.value(each, shape, at.key(key)),
-                None => self.unknown_field(each, place, key, object, at.key(key)),
+                None => self.unknown_field(value, (key, place, each), object, at.key(key)),
             }
         }
         self.missing(value, object, elsewhere, at);
@@ -183,11 +192,12 @@ impl Checker<'_> {
         });
     }
 
+    /// A field that the object does not have. The official schemas accept these nearly everywhere and Harness
+    /// does not read them: worth a warning, but a slip of a name that it does read is refused.
     fn unknown_field(
         &mut self,
-        field: Ref<'_>,
-        place: Place,
-        key: &str,
+        within: Ref<'_>,
+        (key, place, field): (&str, Place, Ref<'_>),
         object: &'static Object,
         at: At<'_>,
     ) {
@@ -205,12 +215,25 @@ impl Checker<'_> {
         if let Some(advice) = ignored(field, key, object) {
             return ignore(self.out, advice);
         }
-        let fault = || unknown(key, object, file, place, at);
-        let merges = key == "<<";
-        match object.advice(ANY_FIELD) {
-            Some(advice) if !merges && near(key, object).is_none() => ignore(self.out, advice),
-            _ if !merges && object.open => self.out.warn_with(fault),
-            _ => self.out.push_with(fault),
+        if key == "<<" {
+            let message = "YAML merge keys are not supported; write the fields out";
+            let fault = Diagnostic::error(Code::UnknownField, file, place, message);
+            return self.out.push(fault.path(at.to_string()));
+        }
+        self.unknown += 1;
+        if self.unknown > MOST_UNKNOWN {
+            let message = format!("more than {MOST_UNKNOWN} fields are none that Harness has");
+            let fault = || Diagnostic::error(Code::Limit, file, place, message);
+            return self.out.push_with(|| fault().path(at.to_string()));
+        }
+        // What is nearly a field is a slip, unless that field is there as well.
+        let slip = near(key, object).filter(|name| within.get(name).is_none());
+        let fault = || unknown(key, slip, object, file, place, at);
+        match (slip, object.advice(ANY_FIELD)) {
+            (None, Some(advice)) => ignore(self.out, advice),
+            (None, None) => self.out.warn_with(fault),
+            (Some(_), _) if object.open => self.out.warn_with(fault),
+            (Some(_), _) => self.out.push_with(fault),
         }
     }
 
@@ -283,19 +306,26 @@ impl Checker<'_> {
     }
 }
 
-/// That there is no such field, with the nearest that there is.
-fn unknown(key: &str, object: &'static Object, file: &str, place: Place, at: At<'_>) -> Diagnostic {
-    let message = if key == "<<" {
-        "YAML merge keys are not supported; write the fields out".to_owned()
-    } else {
-        format!("`{}` is no field of {}", shown(key), object.title)
+/// That there is no such field, with the one that was meant or all that there are.
+fn unknown(
+    key: &str,
+    slip: Option<&str>,
+    object: &'static Object,
+    file: &str,
+    place: Place,
+    at: At<'_>,
+) -> Diagnostic {
+    let message = match slip {
+        Some(_) => format!("`{}` is no field of {}", shown(key), object.title),
+        None => format!(
+            "`{}` is no field of {} and has no effect",
+            shown(key),
+            object.title
+        ),
     };
-    let suggestion = near(key, object);
-    let fault = Diagnostic::error(Code::UnknownField, file, place, message)
-        .path(at.to_string())
-        .suggest(suggestion);
-    if suggestion.is_some() {
-        return fault;
+    let fault = Diagnostic::error(Code::UnknownField, file, place, message).path(at.to_string());
+    if slip.is_some() {
+        return fault.suggest(slip);
     }
     let mut names: Vec<_> = field_names(object).collect();
     names.sort_unstable();
