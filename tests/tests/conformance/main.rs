@@ -1,6 +1,8 @@
 //! What `../shared` asks for: `cargo xtask conformance`.
 
 mod corpus;
+mod expression_world;
+mod expressions;
 mod language;
 mod manifests;
 mod rolling;
