@@ -154,10 +154,13 @@ fn json_functions() {
             r#"["One","Two","Three"]"#,
         ),
         (r#"<+json.select("..tags[0]", body)>"#, r#"["x","z"]"#),
-        (
-            r#"<+json.select("books[?(@.price<11)].title", body)>"#,
-            "! filters are not supported",
-        ),
+        (r#"<+json.select("books[?(@.price<11)].title", body)>"#, r#"["Two"]"#),
+        (r#"<+json.select("$..book[?(@.a)]", body)>"#, "[]"),
+        (r#"<+json.select("books[?(@.price>=20 && @.title!='One' || @.tags[1]=='y')].price", body)>"#, "[30,20]"),
+        (r#"<+json.select("books[?(@['title'] == 'One')].tags[*]", body)>"#, r#"["x","y"]"#),
+        (r#"<+json.select("books[?(@.title < 'x')]", body)>"#, "[]"),
+        (r#"<+json.select("books[?(@[?(@.a)])]", body)>"#, "! is no path"),
+        (r#"<+json.select("books[?(1)]", body)>"#, "! is no path"),
         (
             r#"<+json.select("books[9]", body)>"#,
             "! there is nothing at",

@@ -14,6 +14,9 @@ pub fn to_yaml(tree: &Tree) -> String {
     out
 }
 
+/// YAML reads no longer key before its colon (1,024 characters); a longer one is marked as a key.
+const LONGEST_KEY: usize = 1000;
+
 /// What stands before a value on its line.
 #[derive(Clone, Copy, PartialEq)]
 enum Lead {
@@ -67,10 +70,18 @@ fn write_map(out: &mut String, map: Ref<'_>, indent: usize, lead: Lead) {
         } else {
             pad(out, indent);
         }
+        let start = out.len();
         write_scalar(out, key, Style::Plain, indent);
+        let long = out.len() - start > LONGEST_KEY;
+        if long {
+            out.insert_str(start, "? ");
+            out.push('\n');
+            pad(out, indent);
+        }
         out.push(':');
         // A list under a key may stand at the indent of the key.
-        let deeper = if value.is_list() { indent } else { indent + 2 };
+        let beside = value.is_list() && !long;
+        let deeper = if beside { indent } else { indent + 2 };
         write_value(out, value, deeper, Lead::Key);
     }
 }
@@ -187,6 +198,19 @@ mod tests {
         "#);
         let again = yaml::parse("p", &written).unwrap();
         assert_eq!(again.root().to_json(), tree.root().to_json());
+    }
+
+    #[test]
+    fn long_keys_are_read_again() {
+        let text = "x".repeat(1200);
+        for key in [
+            format!("- ? \"{text}\\v\"\n  : [a]\n  b: 2"),
+            format!("? {text}\n: a: b"),
+        ] {
+            let tree = yaml::parse("p", &key).unwrap();
+            let again = yaml::parse("p", &super::to_yaml(&tree)).unwrap();
+            assert_eq!(again.root().to_json(), tree.root().to_json());
+        }
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

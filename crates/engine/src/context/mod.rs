@@ -53,6 +53,17 @@ impl Context for RunContext<'_> {
             Found::Value(_) => None,
         }
     }
+
+    /// When the node began, or else its stage or the run: a repeated invocation gets the same answer.
+    fn now_ms(&self) -> Option<i64> {
+        let node = self.node.and_then(|id| self.nodes.get(id));
+        let stage = self.stage.and_then(|stage| {
+            let mut stages = self.run.stages.iter();
+            stages.find(|known| known.id == stage.id)?.started_ms
+        });
+        let began = node.map(|node| node.started_ms).or(stage);
+        Some(began.unwrap_or(self.run.started_ms))
+    }
 }
 
 impl RunContext<'_> {

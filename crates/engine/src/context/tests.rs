@@ -100,6 +100,7 @@ fn names_lead_to_values() {
         ("<+pipeline.executionId>", "\"r1\""),
         ("<+pipeline.sequenceId>", "7"),
         ("<+pipeline.startTs>", "1000"),
+        ("<+currentDate()>", "\"1970-01-01\""),
         ("<+pipeline.triggeredBy.name>", "\"alex\""),
         ("<+pipeline.tags.tier>", "\"1\""),
         ("<+pipeline.variables.tag>", "\"v2\""),

@@ -1,8 +1,8 @@
 //! `json.*`: JSON in strings (docs: cd-steps/utilities/json-and-xml-functors). Paths are JsonPath's, as the
 //! Java library reads them: the `$` may be left out and names may hold anything but dots and brackets.
-//! Names, positions (from the end too), slices, unions, `*` and `..` are known; filters are refused.
+//! Names, positions (from the end too), slices, unions, `*`, `..` and filters of comparisons are known.
 
-use std::borrow::Cow;
+mod path;
 
 use serde_json::Value as Json;
 
@@ -10,20 +10,9 @@ use super::{Outcome, problem};
 use crate::error::Reason;
 use crate::limits::Meter;
 use crate::method::text_argument;
+use crate::operator;
 use crate::value::Value;
-
-/// A step of a path.
-#[derive(Clone, Debug, PartialEq)]
-enum Step<'p> {
-    Name(Cow<'p, str>),
-    Position(i64),
-    /// Several names or positions.
-    Union(Vec<Step<'p>>),
-    Slice(Option<i64>, Option<i64>),
-    Every,
-    /// Whatever follows, at any depth.
-    Anywhere,
-}
+use path::{Step, Test};
 
 pub(super) fn parsed(name: &str, text: &Value) -> Outcome {
     if matches!(text, Value::List(_) | Value::Map(_)) {
@@ -66,18 +55,35 @@ pub(super) fn select(name: &str, path: &Value, text: &Value, meter: &mut Meter<'
     let path = text_argument(name, path)?;
     let document = parsed(name, text)?;
     meter.value(&document)?;
-    let steps = steps(&path).ok_or_else(|| {
-        problem(
-            name,
-            format!("`{path:.80}` is no path such as a.b[0].c (filters are not supported)"),
-        )
-    })?;
+    let steps = path::steps(&path)
+        .ok_or_else(|| problem(name, format!("`{path:.80}` is no path such as a.b[0].c")))?;
     let definite = steps
         .iter()
         .all(|step| matches!(step, Step::Name(_) | Step::Position(_)));
-    let mut found = vec![&document];
+    let found = walk(&document, &steps, meter)?;
+    match found.as_slice() {
+        [] if definite => Err(problem(name, format!("there is nothing at `{path:.80}`"))),
+        [single] if definite => Ok((*single).clone()),
+        many => {
+            let mut list = Vec::new();
+            for value in many {
+                meter.value(value)?;
+                list.push((*value).clone());
+            }
+            Ok(Value::List(list))
+        }
+    }
+}
+
+/// Everything that a path leads to from a value.
+fn walk<'v>(
+    value: &'v Value,
+    steps: &[Step<'_>],
+    meter: &mut Meter<'_>,
+) -> Result<Vec<&'v Value>, Reason> {
+    let mut found = vec![value];
     let mut deep = false;
-    for step in &steps {
+    for step in steps {
         if *step == Step::Anywhere {
             deep = true;
             continue;
@@ -93,18 +99,7 @@ pub(super) fn select(name: &str, path: &Value, text: &Value, meter: &mut Meter<'
         found = next;
         deep = false;
     }
-    match found.as_slice() {
-        [] if definite => Err(problem(name, format!("there is nothing at `{path:.80}`"))),
-        [single] if definite => Ok((*single).clone()),
-        many => {
-            let mut list = Vec::new();
-            for value in many {
-                meter.value(value)?;
-                list.push((*value).clone());
-            }
-            Ok(Value::List(list))
-        }
-    }
+    Ok(found)
 }
 
 /// What a step leads to from a value.
@@ -141,6 +136,19 @@ fn apply<'v>(
             let part = items.get(cut(*start, 0)..cut(*end, items.len()));
             meter.spend(part.map_or(0, <[Value]>::len))?;
             out.extend(part.unwrap_or_default());
+        }
+        (_, Step::Filter(tests)) => {
+            let items: Vec<&Value> = match value {
+                Value::List(items) => items.iter().collect(),
+                Value::Map(map) => map.values().collect(),
+                _ => Vec::new(),
+            };
+            meter.spend(items.len())?;
+            for item in items {
+                if passes(item, tests, meter)? {
+                    out.push(item);
+                }
+            }
         }
         (_, Step::Union(steps)) => {
             for step in steps {
@@ -184,84 +192,29 @@ fn anywhere<'v>(
     Ok(())
 }
 
-fn steps(path: &str) -> Option<Vec<Step<'_>>> {
-    let mut steps = Vec::new();
-    let mut rest = path.trim();
-    rest = rest.strip_prefix('$').unwrap_or(rest);
-    while !rest.is_empty() {
-        if let Some(after) = rest.strip_prefix("..") {
-            steps.push(Step::Anywhere);
-            if after.is_empty() {
-                return None;
-            }
-            rest = after;
-            if rest.starts_with('[') {
-                continue;
-            }
-        } else if let Some(inner) = rest.strip_prefix('[') {
-            let (step, after) = bracket(inner)?;
-            steps.push(step);
-            rest = after;
-            continue;
+/// Whether an item passes a filter: one of the groups, all tests of it.
+fn passes(item: &Value, any: &[Vec<Test<'_>>], meter: &mut Meter<'_>) -> Result<bool, Reason> {
+    for all in any {
+        let mut holds = true;
+        for test in all {
+            let found = walk(item, &test.steps, meter)?;
+            holds = holds
+                && match (&test.against, found.first()) {
+                    (None, found) => found.is_some(),
+                    (Some(_), None) => false,
+                    (Some((operator, literal)), Some(found)) => {
+                        let outcome = operator::binary(*operator, found, literal, meter);
+                        // What cannot be compared does not pass; too much work is an error.
+                        match outcome {
+                            Err(limit @ Reason::Limit { .. }) => return Err(limit),
+                            outcome => outcome.ok() == Some(Value::Bool(true)),
+                        }
+                    }
+                };
         }
-        let inner = rest.strip_prefix('.').unwrap_or(rest);
-        let end = inner.find(['.', '[']).unwrap_or(inner.len());
-        let (name, after) = inner.split_at_checked(end)?;
-        match name {
-            "" => return None,
-            "*" => steps.push(Step::Every),
-            name => steps.push(Step::Name(name.into())),
+        if holds {
+            return Ok(true);
         }
-        rest = after;
     }
-    Some(steps)
-}
-
-/// What stands in brackets, and what follows them.
-fn bracket(text: &str) -> Option<(Step<'_>, &str)> {
-    let mut items = Vec::new();
-    let mut rest = text;
-    loop {
-        rest = rest.trim_start();
-        let quote = rest.chars().next().filter(|c| "\"'".contains(*c));
-        if let Some(quote) = quote {
-            let (name, after) = rest.strip_prefix(quote)?.split_once(quote)?;
-            items.push(Step::Name(name.into()));
-            rest = after.trim_start();
-        } else {
-            let end = rest.find([',', ']'])?;
-            items.push(bare(rest.get(..end)?.trim())?);
-            rest = rest.get(end..)?;
-        }
-        if let Some(after) = rest.strip_prefix(']') {
-            let single = items.len() == 1;
-            let step = if single {
-                items.pop()?
-            } else {
-                Step::Union(items)
-            };
-            return Some((step, after));
-        }
-        rest = rest.strip_prefix(',')?;
-    }
-}
-
-fn bare(text: &str) -> Option<Step<'_>> {
-    if text.is_empty() || text.starts_with(['?', '(', '@']) {
-        return None;
-    }
-    if text == "*" {
-        return Some(Step::Every);
-    }
-    if let Some((start, end)) = text.split_once(':') {
-        let bound = |text: &str| match text.trim() {
-            "" => Some(None),
-            text => text.parse().ok().map(Some),
-        };
-        return Some(Step::Slice(bound(start)?, bound(end)?));
-    }
-    Some(match text.parse() {
-        Ok(position) => Step::Position(position),
-        Err(_) => Step::Name(text.into()),
-    })
+    Ok(false)
 }
