@@ -89,7 +89,7 @@ fn conformance(rest: &[String]) -> Result<()> {
 
 fn bench(rest: &[String]) -> Result<()> {
     run(cargo().args(["build", "--release", "--package", "slipway-cli"]))?;
-    for bench in ["language", "local"] {
+    for bench in ["language", "expressions", "local"] {
         let arguments = ["bench", "--package", "slipway-tests", "--bench", bench];
         run(cargo().args(arguments).arg("--").args(rest))?;
     }
