@@ -33,6 +33,8 @@ pub enum Directive {
     Fork {
         /// The parallel block; handed back to `Advance`, so that it knows that the branches were walked.
         node: String,
+        /// How many run at once; 0 is no limit.
+        concurrency: u32,
         /// One entry per child lane.
         lanes: Vec<ChildLane>,
     },

@@ -6,7 +6,8 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 use slipway_model::id::{AccountId, EntityId, NodeId, OrgId, ProjectId, Scope, StageId};
 use slipway_plan::{
-    FailureStrategy, GroupPlan, Node, ParallelPlan, Plan, StagePlan, StepPlan, When, WhenStatus,
+    FailureStrategy, GroupPlan, Iteration, Node, ParallelPlan, Plan, StagePlan, StepPlan, When,
+    WhenStatus,
 };
 
 pub(crate) fn step(id: &str) -> Node {
@@ -19,6 +20,7 @@ pub(crate) fn step(id: &str) -> Node {
         when: None,
         failure_strategies: Vec::new(),
         timeout: Duration::from_secs(600),
+        iteration: None,
     })
 }
 
@@ -31,6 +33,7 @@ pub(crate) fn group(id: &str, nodes: Vec<Node>) -> Node {
         failure_strategies: Vec::new(),
         nodes,
         rollback_steps: Vec::new(),
+        iteration: None,
     })
 }
 
@@ -38,6 +41,7 @@ pub(crate) fn parallel(id: &str, branches: Vec<Node>) -> Node {
     Node::Parallel(ParallelPlan {
         id: NodeId::new(id),
         branches,
+        concurrency: 0,
     })
 }
 
@@ -112,6 +116,7 @@ pub(crate) fn stage(id: &str, steps: Vec<Node>) -> StagePlan {
         infrastructure: None,
         steps,
         rollback_steps: Vec::new(),
+        iteration: None,
     }
 }
 
@@ -127,6 +132,7 @@ pub(crate) fn plan(groups: Vec<Vec<StagePlan>>) -> Plan {
         name: "Release".to_owned(),
         tags: IndexMap::new(),
         variables: Vec::new(),
+        scope_variables: Vec::new(),
         timeout: Duration::from_secs(86_400),
         groups,
     }
@@ -137,6 +143,20 @@ pub(crate) fn variable(name: &str, kind: &str, value: Value) -> slipway_plan::Va
         name: name.to_owned(),
         kind: kind.to_owned(),
         value,
+    }
+}
+
+/// A turn of a loop over `matrix.axis` and `repeat.item`, both its index as a text.
+pub(crate) fn turn(of: &str, index: usize, total: usize, concurrency: u32) -> Iteration {
+    let text = Value::from(index.to_string());
+    Iteration {
+        of: EntityId::new(of),
+        index: u32::try_from(index).unwrap(),
+        total: u32::try_from(total).unwrap(),
+        concurrency,
+        matrix: IndexMap::from([("axis".to_owned(), text.clone())]),
+        item: Some(text),
+        partition: None,
     }
 }
 
@@ -156,6 +176,8 @@ pub(crate) fn deploys(mut stage: StagePlan) -> StagePlan {
             image: Some("acme/web:<+artifact.tag>".to_owned()),
             tag: Some("<+pipeline.variables.tag>".to_owned()),
         }),
+        sidecars: Vec::new(),
+        config_files: Vec::new(),
         spec: json!({}),
     });
     stage.environment = Some(slipway_plan::EnvironmentPlan {

@@ -72,12 +72,21 @@ pub fn groups(run: &RunId, plan: &Plan) -> Vec<Group> {
         match groups.last_mut() {
             Some(last) if last.concurrency == 1 && stages.len() == 1 => last.stages.extend(starts),
             _ => groups.push(Group {
-                concurrency: u32::from(stages.len() == 1),
+                concurrency: concurrency(stages),
                 stages: starts.collect(),
             }),
         }
     }
     groups
+}
+
+/// How many stages of a group run at once: all of them, unless a loop among them says less.
+fn concurrency(stages: &[StagePlan]) -> u32 {
+    let loops = stages.iter().filter_map(|stage| stage.iteration.as_ref());
+    let limits = loops
+        .map(|turn| turn.concurrency)
+        .filter(|limit| *limit > 0);
+    limits.min().unwrap_or(u32::from(stages.len() == 1))
 }
 
 fn start(run: &RunId, stage: &StagePlan) -> StageStart {
@@ -112,5 +121,11 @@ mod tests {
             })
             .collect();
         assert_eq!(told, ["1: r-a-0 r-b-0", "0: r-c-0 r-d-0", "1: r-e-0"]);
+        let mut turns = of(&["t_0", "t_1", "t_2"]);
+        for (turn, stage) in turns.iter_mut().enumerate() {
+            stage.iteration = Some(crate::fixture::turn("t", turn, 3, 2));
+        }
+        let limited = crate::fixture::plan(vec![turns]);
+        assert_eq!(groups(&RunId::new("r"), &limited)[0].concurrency, 2);
     }
 }

@@ -7,7 +7,7 @@ use slipway_model::entity;
 use slipway_model::id::{EntityId, PrincipalId, RunId, Scope};
 use slipway_model::status::Status;
 use slipway_model::{Diagnostic, Kind, Parsed, Tree, emit, inputs, yaml};
-use slipway_plan::{FILE, Found, Plan, Reference, Request, Snapshot, references, resolve};
+use slipway_plan::{EVERY, FILE, Found, Plan, Reference, Request, Snapshot, references, resolve};
 use slipway_store::Page;
 use slipway_store::record::RunRecord;
 
@@ -19,6 +19,9 @@ use crate::stage::each_step;
 
 /// Rounds of fetching what a plan refers to; each goes one reference deeper.
 const MOST_ROUNDS: u32 = 32;
+
+/// Most infrastructures of one environment that a stage may choose from.
+const MOST_LISTED: usize = 1_000;
 
 /// Newest runs of a scope that are looked at for one that was recorded and not started.
 const SWEPT: usize = 100;
@@ -204,6 +207,9 @@ async fn fetch(runs: &Runs, reference: &Reference) -> Result<Option<Found>, RunE
         let found = runs.store.find_entity(scope, kind, parent, id).await;
         found.doing(|| format!("read {kind} {id}"))
     };
+    if id.as_str() == EVERY {
+        return fetch_all(runs, reference).await.map(Some);
+    }
     let mut found = read(parent.as_ref(), id).await?;
     let mut name = format!("{kind} {id}");
     if *kind == Kind::Template.key() {
@@ -227,6 +233,38 @@ async fn fetch(runs: &Runs, reference: &Reference) -> Result<Option<Found>, RunE
     let parsed = entity::parse(&name, &record.yaml);
     let parsed = parsed.map_err(RunError::faulty)?;
     Ok(Some(Found::Entity(Arc::new(parsed))))
+}
+
+/// Every entity of a kind below a parent, in the order of their identifiers.
+async fn fetch_all(runs: &Runs, reference: &Reference) -> Result<Found, RunError> {
+    let Reference {
+        scope,
+        kind,
+        parent,
+        ..
+    } = reference;
+    let mut all = Vec::new();
+    let mut page = Page::first(MOST_LISTED);
+    loop {
+        let found = runs
+            .store
+            .list_entities(scope, kind, parent.as_ref(), page)
+            .await;
+        let found = found.doing(|| format!("list every {kind}"))?;
+        for record in found.items {
+            let parsed = entity::parse(&format!("{kind} {}", record.id), &record.yaml);
+            all.push(Arc::new(parsed.map_err(RunError::faulty)?));
+        }
+        match found.next {
+            Some(next) if all.len() < MOST_LISTED => {
+                page = Page {
+                    limit: MOST_LISTED,
+                    after: Some(next),
+                }
+            }
+            _ => return Ok(Found::Many(all)),
+        }
+    }
 }
 
 /// What only the engine and the steps can find fault with.

@@ -22,21 +22,28 @@
 //! # }
 //! ```
 
+mod diff;
 mod digest;
 pub mod fit;
+mod form;
+mod iteration;
 pub mod plan;
 mod reference;
 mod resolve;
 pub mod template;
 mod text;
+mod view;
 
+pub use diff::diff;
+pub use form::{Form, form};
+pub use iteration::{Iteration, in_turns};
 pub use plan::{
-    ArtifactPlan, ConnectorPlan, EnvironmentPlan, FailureStrategy, GroupPlan, InfrastructurePlan,
-    ManifestPlan, Node, ParallelPlan, Plan, ServicePlan, StagePlan, StepPlan, Variable, When,
-    WhenStatus,
+    ArtifactPlan, ConfigFilePlan, ConnectorPlan, EnvironmentPlan, FailureStrategy, GroupPlan,
+    InfrastructurePlan, ManifestPlan, Node, ParallelPlan, Plan, ServicePlan, StagePlan, StepPlan,
+    Variable, When, WhenStatus,
 };
-pub use reference::{Entities, FILE, Found, Reference, Snapshot};
-pub use resolve::{Request, references, resolve};
+pub use reference::{EVERY, Entities, FILE, Found, Reference, Snapshot, VARIABLE};
+pub use resolve::{Request, expanded, references, resolve};
 pub use text::text;
 
 /// Version of the plan's layout that this code writes.

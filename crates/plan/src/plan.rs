@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_model::id::{EntityId, NodeId, Scope, StageId};
 
+use crate::Iteration;
+
 /// An immutable plan of one run; stored once, by the digest of its canonical JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -25,6 +27,10 @@ pub struct Plan {
     pub tags: IndexMap<String, String>,
     /// Pipeline variables; values may hold expressions. Secret variables hold a secret reference.
     pub variables: Vec<Variable>,
+    /// Variables of the account, organization and project that anything in the plan reads, by how it calls
+    /// them: `variable.account.region`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scope_variables: Vec<Variable>,
     /// Time limit of the whole run.
     #[serde(with = "seconds")]
     pub timeout: Duration,
@@ -66,6 +72,9 @@ pub struct StagePlan {
     pub steps: Vec<Node>,
     /// `execution.rollbackSteps`.
     pub rollback_steps: Vec<Node>,
+    /// Which turn of its looping strategy it is, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<Iteration>,
 }
 
 /// A variable of a pipeline, stage or service.
@@ -99,6 +108,12 @@ pub struct ServicePlan {
     pub manifests: Vec<ManifestPlan>,
     /// Primary artifact, with its source.
     pub artifact: Option<ArtifactPlan>,
+    /// Further artifacts, `artifacts.sidecars`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sidecars: Vec<ArtifactPlan>,
+    /// Configuration files after overrides, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub config_files: Vec<ConfigFilePlan>,
     /// Everything else of `serviceDefinition.spec`, as written (for instance `ecsTaskDefinitionArn`).
     pub spec: Value,
 }
@@ -114,6 +129,17 @@ pub struct ManifestPlan {
     /// The store as written: `{type, spec}`; content of `Inline` stores is in `spec.content`.
     pub store: Value,
     /// Contents where the plan knows them already (Inline and Harness file store), path and text.
+    pub files: Vec<(String, String)>,
+}
+
+/// A configuration file of a service with its content or with where to get it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConfigFilePlan {
+    /// `identifier`.
+    pub identifier: EntityId,
+    /// The store as written: `{type, spec}`. Secret files stay references in it.
+    pub store: Value,
+    /// Contents where the plan knows them already, path and text.
     pub files: Vec<(String, String)>,
 }
 
@@ -212,6 +238,9 @@ pub struct StepPlan {
     /// Time limit of the step.
     #[serde(with = "seconds")]
     pub timeout: Duration,
+    /// Which turn of its looping strategy it is, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<Iteration>,
 }
 
 /// A step group of a plan.
@@ -231,6 +260,9 @@ pub struct GroupPlan {
     pub nodes: Vec<Node>,
     /// `rollbackSteps` of the group.
     pub rollback_steps: Vec<Node>,
+    /// Which turn of its looping strategy it is, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<Iteration>,
 }
 
 /// Branches that run side by side.
@@ -240,6 +272,13 @@ pub struct ParallelPlan {
     pub id: NodeId,
     /// The branches.
     pub branches: Vec<Node>,
+    /// How many of them run at once; 0 is no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub concurrency: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// `when` of a stage, group or step.

@@ -3,11 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use slipway_model::Parsed;
 use slipway_model::id::{EntityId, Scope};
+use slipway_model::{Kind, Parsed};
 
 /// [`Reference::kind`] of a file of the file store (or of a Git repository, see [`Reference::id`]).
 pub const FILE: &str = "file";
+
+/// [`Reference::id`] of all infrastructures of an environment.
+pub const EVERY: &str = "*";
+/// [`Reference::kind`] of a variable of an account, organization or project.
+pub const VARIABLE: &str = "variable";
 
 /// Something that is needed to plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -16,7 +21,8 @@ pub struct Reference {
     pub scope: Scope,
     /// Root key of its YAML, or [`FILE`].
     pub kind: &'static str,
-    /// The environment, for an infrastructure; the template, for a version of it.
+    /// The environment, for an infrastructure; the template, for a version of it; the `environmentRef`, for
+    /// overrides ([`Reference::of_overrides`]).
     pub parent: Option<EntityId>,
     /// Identifier; of a version of a template its `versionLabel`. A template without a version stands for its
     /// stable one. For a file its path in the file store, `/dir/name`; for one in another store
@@ -24,11 +30,75 @@ pub struct Reference {
     pub id: EntityId,
 }
 
+impl Reference {
+    /// Where the overrides of a type (`ENV_SERVICE_OVERRIDE`, …) live in a scope. Environment and service are
+    /// references as the overrides write them, `account.prod` for instance.
+    pub fn of_overrides(
+        scope: Scope,
+        kind: &str,
+        environment: &str,
+        service: Option<&str>,
+        infrastructure: Option<&str>,
+    ) -> Self {
+        let (service, infrastructure) = (
+            service.unwrap_or_default(),
+            infrastructure.unwrap_or_default(),
+        );
+        Self {
+            scope,
+            kind: Kind::Overrides.key(),
+            parent: Some(EntityId::new(environment)),
+            id: EntityId::new(format!("{kind}/{service}/{infrastructure}")),
+        }
+    }
+
+    /// Where an entity lives in a scope: the reference by which [`crate::resolve`] asks for it.
+    pub fn of(entity: &Parsed, scope: Scope) -> Self {
+        let (head, body) = (&entity.head, entity.body());
+        let parent = |parent: Option<&EntityId>| parent.cloned();
+        let (parent, id) = match head.kind {
+            Kind::Infrastructure => {
+                let own = head
+                    .env_ref
+                    .as_ref()
+                    .map(|own| scope.resolve(own.as_str()).1);
+                (own, head.identifier.clone())
+            }
+            Kind::Template => {
+                let version = head.version_label.clone().unwrap_or_default();
+                (Some(head.identifier.clone()), EntityId::new(version))
+            }
+            Kind::ServiceOverrides => {
+                let service = head.service_ref.clone();
+                let service = service.unwrap_or_else(|| head.identifier.clone());
+                (parent(head.env_ref.as_ref()), service)
+            }
+            Kind::Overrides => {
+                let kind = body.get_text("type").unwrap_or("ENV_GLOBAL_OVERRIDE");
+                let environment = head.env_ref.as_ref().map(EntityId::as_str);
+                let service = head.service_ref.as_ref().map(EntityId::as_str);
+                let infrastructure = body.get_text("infraIdentifier");
+                let environment = environment.unwrap_or_default();
+                return Self::of_overrides(scope, kind, environment, service, infrastructure);
+            }
+            _ => (None, head.identifier.clone()),
+        };
+        Self {
+            scope,
+            kind: head.kind.key(),
+            parent,
+            id,
+        }
+    }
+}
+
 /// What was found under a reference.
 #[derive(Clone, Debug)]
 pub enum Found {
     /// An entity.
     Entity(Arc<Parsed>),
+    /// Several entities, of a reference to [`EVERY`] one.
+    Many(Vec<Arc<Parsed>>),
     /// The content of a file.
     File(Arc<str>),
 }

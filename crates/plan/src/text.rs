@@ -1,17 +1,25 @@
-//! The plan as text for people.
+//! The plan as text for people: what will run, in which order, under which conditions and with which values.
+//!
+//! Values are shown as they will be, as far as that is known before the run; what is not stays an expression.
+//! Secrets are shown by name.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::view::View;
 use crate::{
-    FailureStrategy, Node, Plan, ServicePlan, StagePlan, StepPlan, Variable, When, WhenStatus,
+    FailureStrategy, Iteration, Node, Plan, ServicePlan, StagePlan, StepPlan, Variable, When,
+    WhenStatus,
 };
 
 /// The plan as readable text, one line per thing, in the order in which it happens.
 pub fn text(plan: &Plan) -> String {
-    let mut page = Page::default();
+    let mut page = Page {
+        view: View::of(plan),
+        out: String::new(),
+    };
     let timeout = duration(plan.timeout);
     page.line(
         0,
@@ -21,11 +29,16 @@ pub fn text(plan: &Plan) -> String {
         ),
     );
     page.variables(1, &plan.variables);
+    page.variables(1, &plan.scope_variables);
     for group in &plan.groups {
         match group.as_slice() {
             [stage] => page.stage(1, stage),
             stages => {
-                page.line(1, "side by side");
+                let turns = stages.iter().filter_map(|stage| stage.iteration.as_ref());
+                let limit = turns
+                    .map(|turn| turn.concurrency)
+                    .filter(|limit| *limit > 0);
+                page.line(1, &side_by_side(limit.min().unwrap_or(0)));
                 stages.iter().for_each(|stage| page.stage(2, stage));
             }
         }
@@ -33,12 +46,12 @@ pub fn text(plan: &Plan) -> String {
     page.out
 }
 
-#[derive(Default)]
-struct Page {
+struct Page<'p> {
+    view: View<'p>,
     out: String,
 }
 
-impl Page {
+impl<'p> Page<'p> {
     fn line(&mut self, depth: usize, text: &str) {
         // Writing to a String cannot fail.
         let _ = writeln!(self.out, "{:depth$}{text}", "", depth = depth * 2);
@@ -48,13 +61,20 @@ impl Page {
         for variable in variables {
             let value = match variable.kind.as_str() {
                 "Secret" => format!("secret {}", short(&variable.value)),
-                _ => short(&variable.value),
+                _ => self.shown(&variable.value),
             };
-            self.line(depth, &format!("variable {} = {value}", variable.name));
+            let name = variable.name.trim_start_matches("variable.");
+            self.line(depth, &format!("variable {name} = {value}"));
         }
     }
 
-    fn stage(&mut self, depth: usize, stage: &StagePlan) {
+    /// A value as it will be, as far as that is known, on one line.
+    fn shown(&self, value: &Value) -> String {
+        short(&self.view.resolved(value))
+    }
+
+    fn stage(&mut self, depth: usize, stage: &'p StagePlan) {
+        self.view.enter(stage);
         let kind = match &stage.deployment_type {
             Some(deployment) => format!("{} of {deployment}", stage.stage_type),
             None => stage.stage_type.clone(),
@@ -69,10 +89,40 @@ impl Page {
             ),
         );
         let inner = depth + 1;
+        self.turn(inner, stage.iteration.as_ref());
+        if !stage.delegate_selectors.is_empty() {
+            let selectors = stage.delegate_selectors.join(", ");
+            self.line(inner, &format!("delegates {selectors}"));
+        }
         self.variables(inner, &stage.variables);
         if let Some(service) = &stage.service {
             self.service(inner, service);
         }
+        self.place(inner, stage);
+        self.strategies(inner, &stage.failure_strategies);
+        self.nodes(inner, "steps", &stage.steps);
+        self.nodes(inner, "rollback", &stage.rollback_steps);
+    }
+
+    /// Which turn of a loop something is, with what the loop hands it.
+    fn turn(&mut self, depth: usize, turn: Option<&'p Iteration>) {
+        let Some(turn) = turn else {
+            return;
+        };
+        let mut line = format!("turn {} of {} of {}", turn.index + 1, turn.total, turn.of);
+        for (axis, value) in &turn.matrix {
+            let _ = write!(line, ", {axis} = {}", short(value));
+        }
+        let more = [("item", &turn.item), ("partition", &turn.partition)];
+        for (name, value) in more {
+            if let Some(value) = value {
+                let _ = write!(line, ", {name} = {}", short(value));
+            }
+        }
+        self.line(depth, &line);
+    }
+
+    fn place(&mut self, inner: usize, stage: &StagePlan) {
         if let Some(environment) = &stage.environment {
             self.line(
                 inner,
@@ -84,7 +134,7 @@ impl Page {
             self.variables(inner + 1, &environment.variables);
         }
         if let Some(infrastructure) = &stage.infrastructure {
-            let spec = short(&infrastructure.spec);
+            let spec = self.shown(&infrastructure.spec);
             self.line(
                 inner,
                 &format!(
@@ -99,9 +149,6 @@ impl Page {
                 );
             }
         }
-        self.strategies(inner, &stage.failure_strategies);
-        self.nodes(inner, "steps", &stage.steps);
-        self.nodes(inner, "rollback", &stage.rollback_steps);
     }
 
     fn service(&mut self, depth: usize, service: &ServicePlan) {
@@ -113,38 +160,44 @@ impl Page {
             ),
         );
         self.variables(depth + 1, &service.variables);
-        if let Some(artifact) = &service.artifact {
-            let image = artifact
-                .image
-                .as_deref()
-                .or(artifact.tag.as_deref())
-                .unwrap_or("?");
-            self.line(
-                depth + 1,
-                &format!(
-                    "artifact {} ({}) {image}",
-                    artifact.identifier, artifact.kind
-                ),
+        let artifacts = service
+            .artifact
+            .iter()
+            .map(|artifact| ("artifact", artifact));
+        let sidecars = service.sidecars.iter().map(|sidecar| ("sidecar", sidecar));
+        for (what, artifact) in artifacts.chain(sidecars) {
+            let version = artifact.image.as_deref().or(artifact.tag.as_deref());
+            let version = Value::from(version.unwrap_or("?"));
+            let version = match self.view.resolved(&version) {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            let line = format!(
+                "{what} {} ({}) {version}",
+                artifact.identifier, artifact.kind
             );
+            self.line(depth + 1, &line);
         }
         for manifest in &service.manifests {
-            let store = manifest.store["type"].as_str().unwrap_or("?");
-            let bytes: usize = manifest.files.iter().map(|(_, text)| text.len()).sum();
-            let size = match manifest.files.is_empty() {
-                true => "fetched by the step".to_owned(),
-                false => format!("{bytes} bytes"),
-            };
+            let source = source(&manifest.store, &manifest.files);
             self.line(
                 depth + 1,
                 &format!(
-                    "manifest {} ({}) from {store}, {size}",
+                    "manifest {} ({}) {source}",
                     manifest.identifier, manifest.kind
                 ),
             );
         }
+        for file in &service.config_files {
+            let source = source(&file.store, &file.files);
+            self.line(
+                depth + 1,
+                &format!("config file {} {source}", file.identifier),
+            );
+        }
     }
 
-    fn nodes(&mut self, depth: usize, title: &str, nodes: &[Node]) {
+    fn nodes(&mut self, depth: usize, title: &str, nodes: &'p [Node]) {
         if nodes.is_empty() {
             return;
         }
@@ -152,7 +205,7 @@ impl Page {
         nodes.iter().for_each(|node| self.node(depth + 1, node));
     }
 
-    fn node(&mut self, depth: usize, node: &Node) {
+    fn node(&mut self, depth: usize, node: &'p Node) {
         match node {
             Node::Step(step) => self.step(depth, step),
             Node::Group(group) => {
@@ -161,15 +214,20 @@ impl Page {
                     depth,
                     &format!("group {} \"{}\"{when}", group.identifier, group.name),
                 );
+                self.turn(depth + 1, group.iteration.as_ref());
                 self.strategies(depth + 1, &group.failure_strategies);
+                self.view.turns.extend(&group.iteration);
                 group
                     .nodes
                     .iter()
                     .for_each(|node| self.node(depth + 1, node));
                 self.nodes(depth + 1, "rollback", &group.rollback_steps);
+                if group.iteration.is_some() {
+                    self.view.turns.pop();
+                }
             }
             Node::Parallel(parallel) => {
-                self.line(depth, "side by side");
+                self.line(depth, &side_by_side(parallel.concurrency));
                 parallel
                     .branches
                     .iter()
@@ -178,15 +236,21 @@ impl Page {
         }
     }
 
-    fn step(&mut self, depth: usize, step: &StepPlan) {
+    fn step(&mut self, depth: usize, step: &'p StepPlan) {
         let (timeout, when) = (duration(step.timeout), when(step.when.as_ref()));
         let title = format!(
             "step {} \"{}\": {} (at most {timeout}){when}",
             step.identifier, step.name, step.step_type
         );
         self.line(depth, &title);
+        self.turn(depth + 1, step.iteration.as_ref());
+        self.view.turns.extend(&step.iteration);
         for (name, value) in step.spec.as_object().into_iter().flatten() {
-            self.line(depth + 1, &format!("{name} = {}", short(value)));
+            let value = self.shown(value);
+            self.line(depth + 1, &format!("{name} = {value}"));
+        }
+        if step.iteration.is_some() {
+            self.view.turns.pop();
         }
         self.strategies(depth + 1, &step.failure_strategies);
     }
@@ -206,6 +270,24 @@ impl Page {
                 ),
             );
         }
+    }
+}
+
+fn side_by_side(limit: u32) -> String {
+    match limit {
+        0 => "side by side".to_owned(),
+        1 => "one after the other".to_owned(),
+        limit => format!("side by side, at most {limit} at once"),
+    }
+}
+
+/// Where the content of a store comes from, and how much of it is known.
+fn source(store: &Value, files: &[(String, String)]) -> String {
+    let kind = store["type"].as_str().unwrap_or("?");
+    let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
+    match files.is_empty() {
+        true => format!("from {kind}, fetched by the step"),
+        false => format!("from {kind}, {bytes} bytes"),
     }
 }
 

@@ -11,6 +11,7 @@
 //! | entities of a kind in a scope | entities | the same partition, in order of id | strong, per page |
 //! | version of a template | entities | `entity#<scope>#template#<template>`, `<versionLabel>` | as an entity |
 //! | stable version of a template, templates of a scope | entities | `entity#<scope>#template#`, `<template>`; its `yaml` is the label of the stable version | as an entity; written after the version that it names |
+//! | overrides | entities | `entity#<scope>#overrides#<environmentRef>`, `<type>/<serviceRef>/<infraIdentifier>`, the last two empty where they do not apply | as an entity |
 //! | token by hash | entities | `token#<sha256>`, `token` | strong |
 //! | blob by digest | runs | `blob#<sha256>`, `blob`; S3 `blobs/<sha256>` above 100 KB | immutable |
 //! | next number of a pipeline's runs | runs | `sequence#<scope>#<pipeline>`, `sequence` | atomic; a number may be lost, none is given twice |

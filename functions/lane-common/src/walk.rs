@@ -275,6 +275,7 @@ impl<'d> Walk<'d> {
         });
         Directive::Fork {
             node: parallel.id.to_string(),
+            concurrency: parallel.concurrency,
             lanes: lanes.collect(),
         }
     }

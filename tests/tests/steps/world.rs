@@ -455,6 +455,7 @@ impl World {
             when: None,
             failure_strategies: Vec::new(),
             timeout: Duration::from_secs(600),
+            iteration: None,
         };
         let stage = StagePlan {
             id: StageId::new("deploy"),
@@ -478,6 +479,7 @@ impl World {
             infrastructure: Some(self.infrastructure()),
             steps: vec![slipway_plan::Node::Step(step)],
             rollback_steps: Vec::new(),
+            iteration: None,
         };
         Plan {
             format: 1,
@@ -486,6 +488,7 @@ impl World {
             name: "Release".to_owned(),
             tags: IndexMap::new(),
             variables: Vec::new(),
+            scope_variables: Vec::new(),
             timeout: Duration::from_secs(86_400),
             groups: vec![vec![stage]],
         }
@@ -501,6 +504,8 @@ impl World {
             variables: Vec::new(),
             manifests: self.manifests.clone(),
             artifact: None,
+            sidecars: Vec::new(),
+            config_files: Vec::new(),
             spec: self.service_spec.clone(),
         }
     }

@@ -18,13 +18,19 @@ impl RunContext<'_> {
     pub(super) fn entity(&self, stage: &StagePlan, first: &str, rest: &[&str]) -> Option<Found> {
         match first {
             "service" => service(stage.service.as_ref()?, rest),
-            "serviceVariables" => variable(&stage.service.as_ref()?.variables, rest),
+            "serviceVariables" | "serviceVariableOverrides" => {
+                variable(&stage.service.as_ref()?.variables, rest)
+            }
             "env" | "environment" => environment(stage.environment.as_ref()?, rest),
             "infra" | "infrastructure" => infrastructure(stage.infrastructure.as_ref()?, rest),
             "artifact" => artifact(stage.service.as_ref()?.artifact.as_ref()?, rest),
             "artifacts" => match rest {
                 ["primary", rest @ ..] => {
                     artifact(stage.service.as_ref()?.artifact.as_ref()?, rest)
+                }
+                ["sidecars", id, rest @ ..] => {
+                    let mut sidecars = stage.service.as_ref()?.sidecars.iter();
+                    artifact(sidecars.find(|sidecar| sidecar.identifier == *id)?, rest)
                 }
                 _ => None,
             },

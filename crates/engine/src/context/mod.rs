@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use slipway_expr::{Context, SecretRef, Segment, Value};
 use slipway_model::id::NodeId;
 use slipway_model::status::Status;
-use slipway_plan::{Plan, StagePlan, Variable};
+use slipway_plan::{Plan, StagePlan, Variable, in_turns};
 use slipway_store::record::{NodeRecord, RunRecord};
 
 /// The names that an expression can use at one place of a run.
@@ -77,6 +77,8 @@ impl RunContext<'_> {
             "project" => identifier(rest, self.plan.scope.project.as_ref().map(|id| id.as_str())),
             "pipeline" => self.pipeline(rest),
             "stages" => self.stage_by_id(rest),
+            "matrix" | "repeat" | "strategy" => self.in_loop(&keys),
+            "variable" => self.scope_variable(&keys),
             "stage" => self.in_stage(self.stage?, rest),
             "execution" => self.execution(self.stage?, rest),
             "steps" | "step" | "stepGroup" => self.nearby(first, rest),
@@ -125,8 +127,19 @@ impl RunContext<'_> {
             }
             ["execution" | "spec", "execution", rest @ ..] => self.execution(stage, rest),
             ["spec", first, rest @ ..] => self.entity(stage, first, rest),
+            ["matrix" | "repeat" | "strategy", ..] => {
+                let found = in_turns(stage.iteration.iter(), path)?;
+                value(Value::from_json(&found))
+            }
             _ => None,
         }
+    }
+
+    fn scope_variable(&self, path: &[&str]) -> Option<Found> {
+        let name = path.join(".");
+        let found = self.plan.scope_variables.iter();
+        let found = found.into_iter().find(|variable| variable.name == name)?;
+        json(&found.value, &[])
     }
 }
 

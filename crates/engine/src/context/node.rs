@@ -2,8 +2,9 @@
 
 use serde_json::Value as Json;
 use slipway_expr::Value;
-use slipway_model::id::NodeId;
-use slipway_plan::{Node, StagePlan};
+use slipway_model::id::{EntityId, NodeId};
+use slipway_model::status::Status;
+use slipway_plan::{Iteration, Node, StagePlan, in_turns};
 
 use super::{Found, RunContext, json, status_name, text, value};
 use crate::lane::{children, node_id};
@@ -43,6 +44,62 @@ impl RunContext<'_> {
                 around.last().filter(|node| matches!(node, Node::Step(_)))?,
                 rest,
             ),
+        }
+    }
+
+    /// Names of the loops around where the expression stands, the innermost first.
+    pub(super) fn in_loop(&self, path: &[&str]) -> Option<Found> {
+        let stage = self.stage?;
+        let around = self.around(stage);
+        let below = around.iter().filter_map(|node| match node {
+            Node::Step(step) => step.iteration.as_ref(),
+            Node::Group(group) => group.iteration.as_ref(),
+            Node::Parallel(_) => None,
+        });
+        let turns: Vec<&Iteration> = stage.iteration.iter().chain(below).collect();
+        let status = match path {
+            ["strategy", "currentStatus"] => self.loop_status(stage, &turns.last()?.of),
+            ["strategy", "node", id, "currentStatus"] => {
+                self.loop_status(stage, &EntityId::new(*id))
+            }
+            _ => None,
+        };
+        status.or_else(|| value(Value::from_json(&in_turns(turns.into_iter(), path)?)))
+    }
+
+    /// How a loop stands: `RUNNING` until its turns have ended, then `SUCCESS` or `FAILED`.
+    fn loop_status(&self, stage: &StagePlan, of: &EntityId) -> Option<Found> {
+        let is_turn = |turn: Option<&Iteration>| turn.is_some_and(|turn| turn.of == *of);
+        let stages = self.plan.groups.iter().flatten();
+        let mut statuses: Vec<Option<Status>> = stages
+            .filter(|stage| is_turn(stage.iteration.as_ref()))
+            .map(|turn| {
+                self.run
+                    .stages
+                    .iter()
+                    .find(|known| known.id == turn.id)
+                    .map(|s| s.status)
+            })
+            .collect();
+        let mut work: Vec<&Node> = stage.steps.iter().chain(&stage.rollback_steps).collect();
+        while let Some(node) = work.pop() {
+            let turn = match node {
+                Node::Step(step) => step.iteration.as_ref(),
+                Node::Group(group) => group.iteration.as_ref(),
+                Node::Parallel(_) => None,
+            };
+            if is_turn(turn) {
+                statuses.push(self.nodes.get(node_id(node)).map(|record| record.status));
+            }
+            work.extend(children(node));
+        }
+        let ended = |status: &Option<Status>| status.is_some_and(Status::is_final);
+        let good = |status: &Option<Status>| status.is_some_and(Status::is_good);
+        match statuses.as_slice() {
+            [] => None,
+            all if !all.iter().all(ended) => text("RUNNING"),
+            all if all.iter().all(good) => text("SUCCESS"),
+            _ => text("FAILED"),
         }
     }
 

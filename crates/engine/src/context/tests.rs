@@ -169,3 +169,56 @@ fn names_lead_to_values() {
     ];
     assert_eq!(keys, [42, 8]);
 }
+
+#[test]
+fn turns_of_loops_are_read_from_the_inside_out() {
+    let turn = crate::fixture::turn;
+    let mut check = step("check_1");
+    let mut shift = group("shift_0", Vec::new());
+    if let slipway_plan::Node::Step(step) = &mut check {
+        let mut own = turn("check", 1, 2, 0);
+        own.matrix.clear();
+        own.item = Some(json!({"host": "h1"}));
+        step.iteration = Some(own);
+    }
+    if let slipway_plan::Node::Group(group) = &mut shift {
+        group.iteration = Some(turn("shift", 0, 3, 0));
+        group.nodes = vec![parallel("p", vec![check])];
+    }
+    let mut deploy = deploys(stage("deploy_2", vec![shift]));
+    deploy.iteration = Some(turn("deploy", 2, 4, 0));
+    let mut plan = plan(vec![vec![deploy]]);
+    plan.scope_variables = vec![variable(
+        "variable.org.zone",
+        "String",
+        json!("<+env.name>-1"),
+    )];
+    let (mut run, node) = (run(&plan), NodeId::new("check_1"));
+    run.stages.clear();
+    let nodes = BTreeMap::from([(node.clone(), record("check_1", json!({})))]);
+    let context = RunContext {
+        plan: &plan,
+        run: &run,
+        nodes: &nodes,
+        stage: plan.groups[0].first(),
+        node: Some(&node),
+    };
+    let table = [
+        ("<+matrix.axis>", "\"0\""),
+        ("<+stage.matrix.axis>", "\"2\""),
+        ("<+repeat.item.host>", "\"h1\""),
+        ("<+strategy.iteration> <+strategy.iterations>", "\"1 2\""),
+        ("a<+strategy.identifierPostFix>", "\"a_1\""),
+        ("<+stage.strategy.iteration>", "2"),
+        ("<+strategy.node.deploy.currentStatus>", "\"RUNNING\""),
+        ("<+variable.org.zone>", "\"Prod-1\""),
+    ];
+    for (text, value) in table {
+        let found = parse(text).unwrap().evaluate(&context, &Limits::default());
+        assert_eq!(found.unwrap().to_shown_json().to_string(), value, "{text}");
+    }
+    let unknown = parse("<+matrix.other>")
+        .unwrap()
+        .evaluate(&context, &Limits::default());
+    assert!(unknown.is_err());
+}

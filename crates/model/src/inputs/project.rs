@@ -7,7 +7,12 @@ use crate::tree::{Data, Entry, Place, Ref, Style, Tree};
 /// The runtime-input template of an entity: its YAML with only the fields that ask for an input; `None`
 /// when there is none.
 pub fn template(tree: &Tree) -> Option<Tree> {
-    project(tree.root(), &|value| {
+    template_of(tree.root())
+}
+
+/// As [`template`], of one value.
+pub fn template_of(value: Ref<'_>) -> Option<Tree> {
+    project(value, &|value| {
         RuntimeInput::of(value).and_then(|_| value.scalar().map(str::to_owned))
     })
 }

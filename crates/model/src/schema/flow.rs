@@ -71,6 +71,7 @@ object!(STRATEGY, "a looping strategy", [
     may "repeat": Shape::Object(&REPEAT),
     may "parallelism": Shape::Int(0, i64::MAX),
     may "when": TEXT,
+    may "maxConcurrency": Shape::Int(0, i64::MAX),
     may "onFailure": ANY,
 ], one_of: &["matrix", "repeat", "parallelism"], also: &[&MARKS]);
 object!(REPEAT, "`repeat`", [

@@ -1,4 +1,4 @@
-//! The primary artifact of a service.
+//! The artifacts of a service.
 
 use slipway_model::id::Scope;
 use slipway_model::{Code, Kind, Ref};
@@ -20,6 +20,31 @@ impl Resolver<'_> {
         } else {
             self.source(primary, known)?
         };
+        self.artifact_source(source, "primary", scope, known)
+    }
+
+    /// `artifacts.sidecars`, in order.
+    pub(super) fn sidecars(
+        &mut self,
+        artifacts: Option<Ref<'_>>,
+        scope: &Scope,
+        known: &Known<'_>,
+    ) -> Vec<ArtifactPlan> {
+        let list = artifacts.and_then(|artifacts| artifacts.get("sidecars"));
+        let items = list.into_iter().flat_map(Ref::items);
+        let sidecars = items.filter_map(|item| item.get("sidecar"));
+        sidecars
+            .filter_map(|source| self.artifact_source(source, "sidecar", scope, known))
+            .collect()
+    }
+
+    fn artifact_source(
+        &mut self,
+        source: Ref<'_>,
+        identifier: &str,
+        scope: &Scope,
+        known: &Known<'_>,
+    ) -> Option<ArtifactPlan> {
         let kind = source.get_text("type")?.to_owned();
         let spec = source.get("spec")?;
         let text = |name: &str| {
@@ -41,7 +66,7 @@ impl Resolver<'_> {
         Some(ArtifactPlan {
             identifier: source
                 .get_text("identifier")
-                .unwrap_or("primary")
+                .unwrap_or(identifier)
                 .to_owned(),
             kind,
             spec: spec.to_json(),

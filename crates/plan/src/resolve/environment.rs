@@ -1,84 +1,72 @@
 //! The environment and infrastructure of a stage.
 
-use slipway_model::id::EntityId;
+use serde_json::{Map, Value};
+use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Code, Kind, Parsed, Ref};
 
 use super::known::Known;
+use super::spread::{Choice, Site};
 use super::variable::overridden;
-use super::{Referred, Resolver, tags};
-use crate::{ConnectorPlan, EnvironmentPlan, InfrastructurePlan, StagePlan, fit};
+use super::{Referred, Resolver, is_empty, tags};
+use crate::{ConnectorPlan, EnvironmentPlan, InfrastructurePlan, StagePlan, fit, template};
 
 impl Resolver<'_> {
-    pub(super) fn environment(
+    /// The environment and infrastructure of a stage, with what they change of its service.
+    pub(super) fn site<'r>(
         &mut self,
-        spec: Ref<'_>,
+        site: &Site<'r>,
         plan: &mut StagePlan,
-        known: &mut Known<'_>,
+        known: &mut Known<'r>,
         before: &[Vec<StagePlan>],
     ) {
-        let Some(environment) = spec.get("environment") else {
-            let other = ["environments", "environmentGroup", "infrastructure"];
-            if other.iter().all(|field| spec.get(field).is_none()) {
-                self.fault(
-                    Code::MissingField,
-                    spec,
-                    "`environment` is missing from a deployment stage",
-                );
+        if let Some(item) = site.item {
+            self.refuse_unsupported(item);
+            if let Some(from) = item.get("useFromStage") {
+                return self.use_environment(from, plan, before);
             }
-            return;
-        };
-        self.refuse_unsupported(environment);
-        if let Some(from) = environment.get("useFromStage") {
-            let Some(used) = self.used_stage(from, plan, before) else {
-                return;
-            };
-            plan.environment.clone_from(&used.environment);
-            plan.infrastructure.clone_from(&used.infrastructure);
-            if plan.environment.is_none() && used.stage_type != "Deployment" {
-                let message = format!("stage `{}` has no environment to use", used.identifier);
-                self.fault(Code::NotFound, from, message);
-            }
-            return;
         }
-        let Some(reference) = environment.get("environmentRef") else {
-            self.fault(
-                Code::MissingField,
-                environment,
-                "`environmentRef` is missing from a stage's environment",
-            );
+        let Some(referred) = self.environment_of(site) else {
             return;
         };
-        let scope = self.request.scope;
-        let Some(referred) = self.entity(Kind::Environment, reference, scope, None, known) else {
+        let inputs = site.item.and_then(|item| item.get("environmentInputs"));
+        let Some(filled) = self.filled(&referred, inputs, site.at, known) else {
             return;
         };
-        let inputs = environment.get("environmentInputs");
-        let Some(filled) = self.filled(&referred, inputs, reference) else {
-            return;
-        };
-        let resolved = self.environment_plan(&filled);
-        self.override_service(&filled, &resolved, &referred, plan, known);
+        let mut resolved = self.environment_plan(&filled);
+        if let Some(service) = &mut plan.service {
+            let own = std::mem::take(&mut service.variables);
+            service.variables = overridden(own, &resolved.variables);
+        }
+        if let Some(own) = filled.body().get("overrides") {
+            self.lay_over(own, &referred.scope, &mut plan.service, known);
+        }
+        self.overrides(site, (&referred, &mut resolved), &mut plan.service, known);
+        known.service.clone_from(&plan.service);
         known.environment = Some(resolved.clone());
         plan.environment = Some(resolved);
-        plan.infrastructure = self.infrastructure(environment, &referred, plan, known);
+        if let Some(choice) = &site.infrastructure {
+            plan.infrastructure = self.infrastructure(choice, &referred, plan, known);
+            known.infrastructure.clone_from(&plan.infrastructure);
+        }
+    }
+
+    fn use_environment(&mut self, from: Ref<'_>, plan: &mut StagePlan, before: &[Vec<StagePlan>]) {
+        let Some(used) = self.used_stage(from, plan, before) else {
+            return;
+        };
+        plan.environment.clone_from(&used.environment);
+        plan.infrastructure.clone_from(&used.infrastructure);
+        if plan.environment.is_none() && used.stage_type != "Deployment" {
+            let message = format!("stage `{}` has no environment to use", used.identifier);
+            self.fault(Code::NotFound, from, message);
+        }
     }
 
     fn refuse_unsupported(&mut self, environment: Ref<'_>) {
-        for (field, advice) in [
-            (
-                "filters",
-                "; name one infrastructure in `infrastructureDefinitions`",
-            ),
-            ("gitOpsClusters", ""),
-            ("provisioner", ""),
-            ("servicesOverrides", ""),
-            ("serviceOverrideInputs", ""),
-        ] {
+        for field in ["gitOpsClusters", "provisioner", "servicesOverrides"] {
             let value = environment.get(field);
-            if let Some(value) =
-                value.filter(|value| value.scalar() != Some("") && !is_empty(*value))
-            {
-                self.unsupported(value, &format!("`{field}` of an environment"), advice);
+            if let Some(value) = value.filter(|value| !is_empty(*value)) {
+                self.unsupported(value, &format!("`{field}` of an environment"), "");
             }
         }
     }
@@ -94,56 +82,28 @@ impl Resolver<'_> {
         }
     }
 
-    /// What an environment says about every service in it: its variables and manifests win.
-    fn override_service(
+    fn infrastructure<'r>(
         &mut self,
-        environment: &Parsed,
-        resolved: &EnvironmentPlan,
-        referred: &Referred,
-        plan: &mut StagePlan,
-        known: &mut Known<'_>,
-    ) {
-        let overrides = environment.body().get("overrides");
-        let manifests = overrides.and_then(|overrides| overrides.get("manifests"));
-        let manifests = self.manifests(manifests, &referred.scope, known);
-        let Some(service) = &mut plan.service else {
-            return;
-        };
-        service.variables = overridden(std::mem::take(&mut service.variables), &resolved.variables);
-        for manifest in manifests {
-            match service
-                .manifests
-                .iter_mut()
-                .find(|known| known.identifier == manifest.identifier)
-            {
-                Some(known) => *known = manifest,
-                None => service.manifests.push(manifest),
-            }
-        }
-        known.service = Some(service.clone());
-    }
-
-    fn infrastructure(
-        &mut self,
-        environment: Ref<'_>,
+        choice: &Choice<'r>,
         referred: &Referred,
         plan: &StagePlan,
-        known: &Known<'_>,
+        known: &mut Known<'r>,
     ) -> Option<InfrastructurePlan> {
-        let item = self.infrastructure_item(environment)?;
-        let identifier = item.get("identifier")?;
         let parent = &referred.entity.head.identifier;
-        let found = self.entity(
+        let found = self.named(
             Kind::Infrastructure,
-            identifier,
+            choice.identifier.clone(),
+            choice.at,
             &referred.scope,
             Some(parent),
-            known,
         )?;
-        let filled = self.filled(&found, item.get("inputs"), identifier)?;
-        self.check_infrastructure(&filled, identifier, parent, plan);
+        let filled = self.filled(&found, choice.inputs, choice.at, known)?;
+        self.check_infrastructure(&filled, choice.at, parent, plan);
         let body = filled.body();
-        let spec = filled.to_json()["spec"].clone();
+        let mut spec = filled.to_json()["spec"].clone();
+        if let Some(link) = body.at(&["spec", "customDeploymentRef"]) {
+            self.custom_deployment(link, &found.scope, &mut spec);
+        }
         let connector = body.at(&["spec", "connectorRef"]);
         let connector = connector.and_then(|value| self.connector(value, &found, known));
         Some(InfrastructurePlan {
@@ -157,32 +117,33 @@ impl Resolver<'_> {
         })
     }
 
-    /// The one item of `infrastructureDefinitions`.
-    fn infrastructure_item<'r>(&mut self, environment: Ref<'r>) -> Option<Ref<'r>> {
-        if let Some(single) = environment.get("infrastructureDefinition") {
-            return Some(single);
+    /// What a deployment template says about the infrastructure: its script, and its variables where the
+    /// infrastructure does not set them. Variables are called by name, `<+infra.variables.cluster>`.
+    fn custom_deployment(&mut self, link: Ref<'_>, scope: &Scope, spec: &mut Value) {
+        let source = super::source(self.request, self.asked);
+        let template = match template::deployment(&source, link, scope) {
+            Ok(template) => template,
+            Err(faults) => return self.faults.extend(faults),
+        };
+        let own = template.to_json()["spec"]["infrastructure"].clone();
+        let mut variables = Map::new();
+        for list in [&own["variables"], &spec["variables"]] {
+            for variable in list.as_array().into_iter().flatten() {
+                let name = variable["name"].as_str().unwrap_or_default();
+                variables.insert(name.to_owned(), variable["value"].clone());
+            }
         }
-        let list = environment.get("infrastructureDefinitions");
-        let mut items = list.into_iter().flat_map(Ref::items);
-        let (first, second) = (items.next(), items.next());
-        if let Some(second) = second {
-            self.unsupported(
-                second,
-                "deploying to several infrastructures in one stage",
-                "; name one",
-            );
-            return None;
+        let Some(fields) = spec.as_object_mut() else {
+            return;
+        };
+        for name in [
+            "fetchInstancesScript",
+            "instancesListPath",
+            "instanceAttributes",
+        ] {
+            fields.insert(name.to_owned(), own[name].clone());
         }
-        if first.is_none() {
-            let message = match environment.get_text("deployToAll") {
-                Some("true") => {
-                    "`deployToAll` is not supported by this version yet; name one infrastructure"
-                }
-                _ => "no infrastructure is named in `infrastructureDefinitions`",
-            };
-            self.fault(Code::MissingField, list.unwrap_or(environment), message);
-        }
-        first
+        fields.insert("variables".to_owned(), Value::Object(variables));
     }
 
     fn check_infrastructure(
@@ -244,8 +205,4 @@ impl Resolver<'_> {
             spec: found.entity.to_json()["spec"].clone(),
         })
     }
-}
-
-fn is_empty(value: Ref<'_>) -> bool {
-    value.scalar().is_none() && value.items().len() == 0 && value.entries().len() == 0
 }

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 use slipway_model::id::{EntityId, NodeId};
+use slipway_model::names::MOST_STEPS;
 use slipway_model::{Code, Diagnostic, Ref, schema};
 
 use super::known::Known;
+use super::looping::{Loop, Turn};
 use super::{Resolver, texts};
 use crate::{
-    FailureStrategy, GroupPlan, Node, ParallelPlan, StagePlan, StepPlan, When, WhenStatus, fit,
+    FailureStrategy, GroupPlan, Iteration, Node, ParallelPlan, StagePlan, StepPlan, When,
+    WhenStatus, fit,
 };
 
 /// Time limit of a step that names none (docs: platform/pipelines/failure-handling/timeout-settings).
@@ -23,15 +26,23 @@ struct Place<'a> {
     deployment: Option<&'a str>,
 }
 
+/// What an element is called, in its turn of a loop.
+struct Called {
+    id: String,
+    identifier: String,
+    name: String,
+    iteration: Option<Iteration>,
+}
+
 impl Resolver<'_> {
     /// `execution` of a stage's spec.
-    pub(super) fn execution(&mut self, spec: Ref<'_>, plan: &mut StagePlan, known: &Known<'_>) {
+    pub(super) fn execution(&mut self, spec: Ref<'_>, plan: &mut StagePlan, known: &mut Known<'_>) {
         let Some(execution) = spec.get("execution") else {
             return;
         };
         let deployment = plan.deployment_type.clone();
         let mut nodes = |name: &str| {
-            let list = format!("stages.{}.spec.execution.{name}", plan.identifier);
+            let list = format!("stages.{}.spec.execution.{name}", plan.id);
             let place = Place {
                 list,
                 deployment: deployment.as_deref(),
@@ -42,92 +53,207 @@ impl Resolver<'_> {
         plan.rollback_steps = nodes("rollbackSteps");
     }
 
-    fn nodes(&mut self, list: Option<Ref<'_>>, place: &Place<'_>, known: &Known<'_>) -> Vec<Node> {
-        let items = list.into_iter().flat_map(Ref::items).enumerate();
-        items
-            .filter_map(|(index, item)| self.node(item, index, place, known))
-            .collect()
+    fn nodes(
+        &mut self,
+        list: Option<Ref<'_>>,
+        place: &Place<'_>,
+        known: &mut Known<'_>,
+    ) -> Vec<Node> {
+        let mut out = Vec::new();
+        for (index, item) in list.into_iter().flat_map(Ref::items).enumerate() {
+            self.node(item, index, place, known, &mut out);
+        }
+        out
     }
 
+    /// Plans an item of a list: one node, or those of a loop.
     fn node(
         &mut self,
         item: Ref<'_>,
         index: usize,
         place: &Place<'_>,
-        known: &Known<'_>,
-    ) -> Option<Node> {
-        if let Some(step) = item.get("step") {
-            return self.step(step, place, known).map(Node::Step);
+        known: &mut Known<'_>,
+        out: &mut Vec<Node>,
+    ) {
+        let kinds = [("step", "step"), ("stepGroup", "step group")];
+        let element = kinds
+            .iter()
+            .find_map(|(key, what)| Some((item.get(key)?, *key, *what)));
+        if let Some((element, key, what)) = element {
+            let identifier = element.get_text("identifier").unwrap_or_default();
+            let what = format!("{what} `{identifier}`");
+            match self.looping(element, &what, known) {
+                None => out.extend(self.element(element, key, place, known, None)),
+                Some(found) => self.turns(element, key, found, place, known, out),
+            }
+            return;
         }
-        if let Some(group) = item.get("stepGroup") {
-            return self.group(group, place, known).map(Node::Group);
-        }
-        let branches = item.get("parallel")?;
+        let Some(branches) = item.get("parallel") else {
+            return;
+        };
         // Elements of a parallel block are called as if they stood in the list around it.
         let id = NodeId::new(format!("{}[{index}]", place.list));
-        let branches = branches.items().enumerate().filter_map(|(inner, item)| {
+        let mut planned = Vec::new();
+        for (inner, item) in branches.items().enumerate() {
             let list = format!("{}[{index}].parallel", place.list);
             let nested = Place { list, ..*place };
-            let place = if item.get("parallel").is_some() {
-                &nested
-            } else {
-                place
+            let place = match item.get("parallel") {
+                Some(_) => &nested,
+                None => place,
             };
-            self.node(item, inner, place, known)
-        });
-        let branches = branches.collect();
-        Some(Node::Parallel(ParallelPlan { id, branches }))
+            self.node(item, inner, place, known, &mut planned);
+        }
+        out.push(Node::Parallel(ParallelPlan {
+            id,
+            branches: planned,
+            concurrency: 0,
+        }));
     }
 
-    fn group(&mut self, group: Ref<'_>, place: &Place<'_>, known: &Known<'_>) -> Option<GroupPlan> {
-        let identifier = group.get_text("identifier")?;
-        for (field, what) in [
-            ("strategy", "the looping `strategy`"),
-            ("stepGroupInfra", "the container infrastructure"),
-        ] {
-            if let Some(value) = group.get(field) {
-                self.unsupported(value, &format!("{what} of step group `{identifier}`"), "");
-                return None;
+    /// The turns of a loop: a block of them side by side, called as the element is. Where those that wait
+    /// are given up when one fails, a block for as many as may run at once, one after the other.
+    fn turns(
+        &mut self,
+        element: Ref<'_>,
+        key: &str,
+        found: Loop,
+        place: &Place<'_>,
+        known: &mut Known<'_>,
+        out: &mut Vec<Node>,
+    ) {
+        let identifier = element.get_text("identifier").unwrap_or_default();
+        let concurrency = found
+            .turns
+            .first()
+            .map_or(0, |turn| turn.iteration.concurrency);
+        let mut nodes = Vec::new();
+        for turn in found.turns {
+            if self.faults.is_full() {
+                return;
             }
+            known.turns.push(turn.iteration.clone());
+            nodes.extend(self.element(element, key, place, known, Some(&turn)));
+            known.turns.pop();
         }
         let id = format!("{}.{identifier}", place.list);
+        let batch = usize::try_from(concurrency).unwrap_or(usize::MAX);
+        if !found.skips_queued || batch == 0 || nodes.len() <= batch {
+            if !nodes.is_empty() {
+                out.push(Node::Parallel(ParallelPlan {
+                    id: NodeId::new(id),
+                    branches: nodes,
+                    concurrency,
+                }));
+            }
+            return;
+        }
+        if batch == 1 {
+            out.extend(nodes);
+            return;
+        }
+        let mut nodes = nodes.into_iter().peekable();
+        let mut number = 0;
+        while nodes.peek().is_some() {
+            out.push(Node::Parallel(ParallelPlan {
+                id: NodeId::new(format!("{id}[{number}]")),
+                branches: nodes.by_ref().take(batch).collect(),
+                concurrency: 0,
+            }));
+            number += 1;
+        }
+    }
+
+    fn element(
+        &mut self,
+        element: Ref<'_>,
+        key: &str,
+        place: &Place<'_>,
+        known: &mut Known<'_>,
+        turn: Option<&Turn>,
+    ) -> Option<Node> {
+        let own = element.get_text("identifier")?;
+        let name = element.get_text("name").unwrap_or(own);
+        let (identifier, name) = match turn {
+            Some(turn) => (
+                format!("{own}{}", turn.iteration.postfix()),
+                turn.name(name),
+            ),
+            None => (own.to_owned(), name.to_owned()),
+        };
+        let called = Called {
+            id: format!("{}.{identifier}", place.list),
+            identifier,
+            name,
+            iteration: turn.map(|turn| turn.iteration.clone()),
+        };
+        match key {
+            "step" => self.step(element, called, place, known).map(Node::Step),
+            _ => self.group(element, called, place, known).map(Node::Group),
+        }
+    }
+
+    fn group(
+        &mut self,
+        group: Ref<'_>,
+        called: Called,
+        place: &Place<'_>,
+        known: &mut Known<'_>,
+    ) -> Option<GroupPlan> {
+        let Called { id, identifier, .. } = &called;
+        if let Some(value) = group.get("stepGroupInfra") {
+            let what = format!("the container infrastructure of step group `{identifier}`");
+            self.unsupported(value, &what, "");
+            return None;
+        }
         let list = |name: &str| Place {
             list: format!("{id}.{name}"),
             deployment: place.deployment,
         };
         Some(GroupPlan {
-            identifier: EntityId::new(identifier),
-            name: group.get_text("name").unwrap_or(identifier).to_owned(),
             when: self.when(group, "stageStatus"),
             failure_strategies: self.failure_strategies(group),
             nodes: self.nodes(group.get("steps"), &list("steps"), known),
             rollback_steps: self.nodes(group.get("rollbackSteps"), &list("rollbackSteps"), known),
-            id: NodeId::new(id),
+            id: NodeId::new(called.id),
+            identifier: EntityId::new(called.identifier),
+            name: called.name,
+            iteration: called.iteration,
         })
     }
 
-    fn step(&mut self, step: Ref<'_>, place: &Place<'_>, known: &Known<'_>) -> Option<StepPlan> {
-        let identifier = step.get_text("identifier")?;
-        for (field, what) in [
-            ("strategy", "the looping `strategy`"),
-            ("enforce", "the policy set"),
-        ] {
-            if let Some(value) = step.get(field) {
-                self.unsupported(value, &format!("{what} of step `{identifier}`"), "");
+    fn step(
+        &mut self,
+        step: Ref<'_>,
+        called: Called,
+        place: &Place<'_>,
+        known: &Known<'_>,
+    ) -> Option<StepPlan> {
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            if self.steps == MOST_STEPS + 1 {
+                let message =
+                    format!("with its loops the pipeline has more than {MOST_STEPS} steps");
+                self.fault(Code::Limit, step, message);
             }
+            return None;
+        }
+        if let Some(value) = step.get("enforce") {
+            let what = format!("the policy set of step `{}`", called.identifier);
+            self.unsupported(value, &what, "");
         }
         let type_field = step.get("type")?;
         let step_type = type_field.text()?;
-        self.fits(type_field, step_type, identifier, place);
+        self.fits(type_field, step_type, &called.identifier, place);
         Some(StepPlan {
-            id: NodeId::new(format!("{}.{identifier}", place.list)),
-            identifier: EntityId::new(identifier),
-            name: step.get_text("name").unwrap_or(identifier).to_owned(),
             step_type: step_type.to_owned(),
             spec: schema::step_spec(step),
             when: self.when(step, "stageStatus"),
             failure_strategies: self.failure_strategies(step),
             timeout: self.timeout(step, known).unwrap_or(STEP_TIMEOUT),
+            id: NodeId::new(called.id),
+            identifier: EntityId::new(called.identifier),
+            name: called.name,
+            iteration: called.iteration,
         })
     }
 

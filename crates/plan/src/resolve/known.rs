@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use slipway_expr::{Context, Limits, Segment, Value};
-use slipway_model::Parsed;
 use slipway_model::id::Scope;
+use slipway_model::{Parsed, Ref};
 
-use crate::{EnvironmentPlan, ServicePlan, Variable};
+use crate::{EnvironmentPlan, InfrastructurePlan, Iteration, ServicePlan, Variable, in_turns};
 
 /// Names that are settled while a stage is planned.
 pub(super) struct Known<'a> {
@@ -18,6 +18,12 @@ pub(super) struct Known<'a> {
     pub(super) stage_variables: Vec<Variable>,
     pub(super) service: Option<ServicePlan>,
     pub(super) environment: Option<EnvironmentPlan>,
+    pub(super) infrastructure: Option<InfrastructurePlan>,
+    /// Turns of the loops around, the outermost first; that of the stage is the first where the stage loops.
+    pub(super) turns: Vec<Iteration>,
+    pub(super) stage_turn: Option<Iteration>,
+    /// Variables of the scopes, by how they are called.
+    pub(super) scope_variables: Vec<Variable>,
 }
 
 impl<'a> Known<'a> {
@@ -30,29 +36,57 @@ impl<'a> Known<'a> {
             stage_variables: Vec::new(),
             service: None,
             environment: None,
+            infrastructure: None,
+            turns: Vec::new(),
+            stage_turn: None,
+            scope_variables: Vec::new(),
         }
     }
 
     /// Forgets what belongs to a stage.
-    pub(super) fn enter_stage(&mut self, variables: Vec<Variable>) {
-        self.stage_variables = variables;
+    pub(super) fn enter_stage(&mut self, turn: Option<&Iteration>) {
+        self.stage_variables = Vec::new();
         self.service = None;
         self.environment = None;
+        self.infrastructure = None;
+        self.turns = turn.cloned().into_iter().collect();
+        self.stage_turn = turn.cloned();
+    }
+
+    /// A stage of the pipeline as it is written.
+    pub(super) fn stage(&self, name: &str) -> Option<Ref<'a>> {
+        let items = self
+            .pipeline
+            .body()
+            .get("stages")
+            .into_iter()
+            .flat_map(Ref::items);
+        let mut flat = items.flat_map(|item| match item.get("parallel") {
+            Some(list) => list.items().filter_map(|item| item.get("stage")).collect(),
+            None => item.get("stage").into_iter().collect::<Vec<_>>(),
+        });
+        flat.find(|stage| stage.get_text("identifier") == Some(name))
+    }
+
+    /// [`Known::evaluate`] as seen inside of one more turn of a loop.
+    pub(super) fn evaluate_inside(&self, turn: &Iteration, text: &str) -> Result<String, String> {
+        text_of(evaluate(text, &Inside { known: self, turn })?)
     }
 
     /// The text with its expressions replaced, or why they cannot be yet.
     pub(super) fn evaluate(&self, text: &str) -> Result<String, String> {
-        let template = slipway_expr::parse(text).map_err(|error| error.to_string())?;
-        let value = template
-            .evaluate(self, &Limits::default())
-            .map_err(|error| error.full_text())?;
-        match value {
-            Value::String(text) => Ok(text),
-            Value::Bool(_) | Value::Int(_) | Value::Float(_) => {
-                Ok(value.to_shown_json().to_string())
-            }
-            other => Err(format!("it is {}, not a text", other.kind())),
-        }
+        text_of(self.value(text)?)
+    }
+
+    /// What a text stands for, or why that cannot be told yet.
+    pub(super) fn value(&self, text: &str) -> Result<Value, String> {
+        evaluate(text, self)
+    }
+
+    /// Whether a condition holds, or why that cannot be told yet.
+    pub(super) fn holds(&self, condition: &str) -> Result<bool, String> {
+        slipway_expr::condition(condition, self, &Limits::default())
+            .map_err(|error| error.full_text())
     }
 
     fn find(&self, path: &[&str]) -> Option<Json> {
@@ -64,6 +98,26 @@ impl<'a> Known<'a> {
             ["pipeline", "tags", name] => {
                 let found = head.tags.iter().find(|(key, _)| key == name);
                 found.map(|(_, value)| value.as_str().into())
+            }
+            ["pipeline", "tags"] => Some(object(head.tags.iter().map(|(k, v)| (k, v)))),
+            ["matrix" | "repeat" | "strategy", ..] => in_turns(self.turns.iter(), path),
+            ["stage", rest @ ..] if matches!(rest, ["matrix" | "repeat" | "strategy", ..]) => {
+                in_turns(self.stage_turn.iter(), rest)
+            }
+            ["variable", ..] => {
+                let name = path.join(".");
+                let mut all = self.scope_variables.iter();
+                let found = all.find(|known| known.name == name && known.kind != "Secret");
+                found.map(|known| known.value.clone())
+            }
+            ["service", "tags"] => Some(object(self.service.as_ref()?.tags.iter())),
+            ["service", "tags", name] => {
+                Some(self.service.as_ref()?.tags.get(*name)?.as_str().into())
+            }
+            ["env" | "environment", "tags"] => Some(object(self.environment.as_ref()?.tags.iter())),
+            ["infra", "name"] => Some(self.infrastructure.as_ref()?.name.as_str().into()),
+            ["infra", "identifier" | "infraIdentifier"] => {
+                Some(self.infrastructure.as_ref()?.identifier.as_str().into())
             }
             ["stage", "variables", name @ ..] => variable(&self.stage_variables, name),
             ["service", "identifier"] => Some(self.service.as_ref()?.identifier.as_str().into()),
@@ -100,6 +154,11 @@ fn names(path: &[Segment]) -> Option<Vec<&str>> {
         .collect()
 }
 
+fn object<'t>(fields: impl Iterator<Item = (&'t String, &'t String)>) -> Json {
+    let fields = fields.map(|(key, value)| (key.clone(), Json::from(value.as_str())));
+    Json::Object(fields.collect())
+}
+
 /// A variable by its name, which may hold dots. Secrets are never known.
 fn variable(variables: &[Variable], name: &[&str]) -> Option<Json> {
     let name = name.join(".");
@@ -109,18 +168,62 @@ fn variable(variables: &[Variable], name: &[&str]) -> Option<Json> {
         .map(|variable| variable.value.clone())
 }
 
+fn is_data(path: &[&str]) -> bool {
+    let path = path.strip_prefix(&["stage"]).unwrap_or(path);
+    matches!(path.first(), Some(&("matrix" | "repeat" | "strategy")))
+}
+
 impl Context for Known<'_> {
     fn lookup(&self, path: &[Segment]) -> Option<Value> {
-        match self.find(&names(path)?)? {
+        let path = names(path)?;
+        match self.find(&path)? {
+            // What a loop hands out was evaluated when the loop was taken apart.
+            Json::String(text) if is_data(&path) => Some(text.into()),
             Json::String(_) => None,
             other => Some(Value::from_json(&other)),
         }
     }
 
     fn definition(&self, path: &[Segment]) -> Option<String> {
-        match self.find(&names(path)?)? {
-            Json::String(text) => Some(text),
+        let path = names(path)?;
+        match self.find(&path)? {
+            Json::String(text) if !is_data(&path) => Some(text),
             _ => None,
         }
+    }
+}
+
+fn evaluate(text: &str, context: &dyn Context) -> Result<Value, String> {
+    let template = slipway_expr::parse(text).map_err(|error| error.to_string())?;
+    template
+        .evaluate(context, &Limits::default())
+        .map_err(|error| error.full_text())
+}
+
+fn text_of(value: Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text),
+        value @ (Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
+            Ok(value.to_shown_json().to_string())
+        }
+        other => Err(format!("it is {}, not a text", other.kind())),
+    }
+}
+
+/// What is known inside of one more turn of a loop.
+struct Inside<'k, 'a> {
+    known: &'k Known<'a>,
+    turn: &'k Iteration,
+}
+
+impl Context for Inside<'_, '_> {
+    fn lookup(&self, path: &[Segment]) -> Option<Value> {
+        let own = names(path).and_then(|path| in_turns([self.turn].into_iter(), &path));
+        own.map(|value| Value::from_json(&value))
+            .or_else(|| self.known.lookup(path))
+    }
+
+    fn definition(&self, path: &[Segment]) -> Option<String> {
+        self.known.definition(path)
     }
 }

@@ -4,15 +4,15 @@ use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Code, Ref};
 
 use super::known::Known;
-use super::{Resolver, texts};
-use crate::ManifestPlan;
+use super::{Resolver, is_empty, texts};
+use crate::{ConfigFilePlan, ManifestPlan};
 
 impl Resolver<'_> {
     pub(super) fn manifests(
         &mut self,
         list: Option<Ref<'_>>,
         scope: &Scope,
-        known: &Known<'_>,
+        known: &mut Known<'_>,
     ) -> Vec<ManifestPlan> {
         let mut out: Vec<ManifestPlan> = Vec::new();
         for item in list.into_iter().flat_map(Ref::items) {
@@ -37,21 +37,79 @@ impl Resolver<'_> {
                 self.fault(Code::MissingField, manifest, message);
                 continue;
             };
+            let files = self.files(store, &format!("manifest `{identifier}`"), scope, known);
             out.push(ManifestPlan {
                 identifier: EntityId::new(identifier),
                 kind: kind.to_owned(),
                 store: store.to_json(),
-                files: self.files(store, identifier, scope, known),
+                files,
             });
         }
         out
     }
 
-    /// Contents of a manifest, as far as they are known before the run.
+    /// Configuration files; their secret files stay references.
+    pub(super) fn config_files(
+        &mut self,
+        list: Option<Ref<'_>>,
+        scope: &Scope,
+        known: &mut Known<'_>,
+    ) -> Vec<ConfigFilePlan> {
+        let mut out: Vec<ConfigFilePlan> = Vec::new();
+        for item in list.into_iter().flat_map(Ref::items) {
+            let Some(file) = item.get("configFile") else {
+                continue;
+            };
+            let identifier = file.get_text("identifier").unwrap_or_default();
+            if out
+                .iter()
+                .any(|known| known.identifier.as_str() == identifier)
+            {
+                let message = format!("a second config file has the identifier `{identifier}`");
+                self.fault(Code::Duplicate, file, message);
+                continue;
+            }
+            let Some(store) = file.at(&["spec", "store"]) else {
+                let message = format!("the config file `{identifier}` has no `store`");
+                self.fault(Code::MissingField, file, message);
+                continue;
+            };
+            let secret = store
+                .at(&["spec", "secretFiles"])
+                .filter(|list| !is_empty(*list));
+            let only_secret = secret.is_some() && store.at(&["spec", "files"]).is_none_or(is_empty);
+            let files = match only_secret {
+                true => Vec::new(),
+                false => self.files(store, &format!("config file `{identifier}`"), scope, known),
+            };
+            out.push(ConfigFilePlan {
+                identifier: EntityId::new(identifier),
+                store: store.to_json(),
+                files,
+            });
+        }
+        out
+    }
+
+    /// Contents of a store, as far as they are known before the run.
     fn files(
         &mut self,
         store: Ref<'_>,
-        manifest: &str,
+        owner: &str,
+        scope: &Scope,
+        known: &mut Known<'_>,
+    ) -> Vec<(String, String)> {
+        let files = self.contents(store, owner, scope, known);
+        for (_, text) in &files {
+            self.scope_variables_of(text, known);
+        }
+        files
+    }
+
+    fn contents(
+        &mut self,
+        store: Ref<'_>,
+        owner: &str,
         scope: &Scope,
         known: &Known<'_>,
     ) -> Vec<(String, String)> {
@@ -60,18 +118,18 @@ impl Resolver<'_> {
             self.fault(
                 Code::MissingField,
                 store,
-                format!("the store of manifest `{manifest}` has no `spec`"),
+                format!("the store of {owner} has no `spec`"),
             );
             return Vec::new();
         };
         match kind {
             "Inline" => match spec.get_text("content") {
-                Some(content) => vec![(manifest.to_owned(), content.to_owned())],
+                Some(content) => vec![(owner_name(owner), content.to_owned())],
                 None => {
                     self.fault(
                         Code::MissingField,
                         spec,
-                        format!("the manifest `{manifest}` has no content"),
+                        format!("the {owner} has no content"),
                     );
                     Vec::new()
                 }
@@ -164,4 +222,9 @@ impl Resolver<'_> {
         }
         out
     }
+}
+
+/// The identifier in what an owner is called.
+fn owner_name(owner: &str) -> String {
+    owner.split('`').nth(1).unwrap_or(owner).to_owned()
 }

@@ -1,16 +1,23 @@
 //! From a pipeline, its inputs and the entities it refers to, to the plan of a run.
 
 mod artifact;
+mod deployment;
 mod environment;
 mod execution;
+mod filter;
 mod known;
+mod looping;
 mod loops;
 mod manifest;
+mod overrides;
+mod scope;
 mod service;
+mod spread;
 mod stage;
 mod variable;
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,12 +63,27 @@ pub fn resolve(request: &Request<'_>) -> Result<Plan, Vec<Diagnostic>> {
     let mut resolver = Resolver::new(request, &asked);
     let plan = resolver.pipeline(&pipeline);
     let faults = resolver.faults;
-    let (plan, _) = faults.finish(plan)?;
+    let (plan, _) = faults.finish(plan).map_err(once_each)?;
     // Without a fault there is a plan; this keeps the types honest.
     plan.ok_or_else(|| {
         let message = "the pipeline could not be planned";
         vec![Diagnostic::at(Code::NotSupported, pipeline.body(), message)]
     })
+}
+
+/// A fault of an element that loops is found in each turn.
+fn once_each(mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut seen = HashSet::new();
+    faults.retain(|fault| {
+        let place = (
+            fault.file.clone(),
+            fault.line,
+            fault.column,
+            fault.path.clone(),
+        );
+        seen.insert((place, fault.message.clone()))
+    });
+    faults
 }
 
 /// What planning looked up: to be asked again with what was found, until nothing new appears. Empty when the
@@ -72,6 +94,21 @@ pub fn references(request: &Request<'_>) -> Vec<Reference> {
         Resolver::new(request, &asked).pipeline(&pipeline);
     }
     asked.into_inner().into_list()
+}
+
+/// The pipeline with every template put in; runtime inputs stay open.
+///
+/// # Errors
+/// Links to nothing or in a circle, `templateInputs` that do not fit, and everything that the result is not
+/// well-formed for.
+pub fn expanded(request: &Request<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+    let asked = RefCell::default();
+    let source = template::Source {
+        unfilled: inputs::Unfilled::Keep,
+        ..source(request, &asked)
+    };
+    let expanded = template::expand(&source, request.pipeline, request.scope)?;
+    Ok(expanded.unwrap_or_else(|| request.pipeline.clone()))
 }
 
 /// The pipeline with its inputs filled in and its templates put in.
@@ -96,6 +133,9 @@ struct Resolver<'a> {
     asked: &'a RefCell<Asked>,
     /// Of manifests so far.
     bytes: usize,
+    /// Steps and stages so far, those of loops counted as often as they run.
+    steps: usize,
+    stages: usize,
 }
 
 impl<'a> Resolver<'a> {
@@ -105,6 +145,8 @@ impl<'a> Resolver<'a> {
             faults: Diagnostics::default(),
             asked,
             bytes: 0,
+            steps: 0,
+            stages: 0,
         }
     }
 
@@ -119,11 +161,15 @@ impl<'a> Resolver<'a> {
         self.fault(Code::NotSupported, value, message);
     }
 
-    fn pipeline(&mut self, pipeline: &Parsed) -> Option<Plan> {
+    fn pipeline<'p>(&mut self, pipeline: &'p Parsed) -> Option<Plan>
+    where
+        'a: 'p,
+    {
         let body = pipeline.body();
         self.refuse_execution_inputs(body);
         let variables = self.variables(body.get("variables"), "pipeline.variables");
         let mut known = Known::new(self.request.scope, pipeline, variables);
+        self.scope_variables(body, &mut known);
         let timeout = self.timeout(body, &known).unwrap_or(PIPELINE_TIMEOUT);
         known.pipeline_timeout = timeout;
         let selectors = texts(body.get("delegateSelectors"));
@@ -135,6 +181,7 @@ impl<'a> Resolver<'a> {
             name: pipeline.head.name.clone(),
             tags: pipeline.head.tags.iter().cloned().collect(),
             variables: known.pipeline_variables,
+            scope_variables: known.scope_variables,
             timeout,
             groups,
         })
@@ -205,7 +252,20 @@ impl<'a> Resolver<'a> {
         parent: Option<&EntityId>,
         known: &Known<'_>,
     ) -> Option<Referred> {
-        let written = self.text(value, known)?.trim().to_owned();
+        let written = self.text(value, known)?;
+        self.named(kind, written, value, scope, parent)
+    }
+
+    /// As [`Resolver::entity`], with the reference as it is after expressions.
+    fn named(
+        &mut self,
+        kind: Kind,
+        written: String,
+        value: Ref<'_>,
+        scope: &Scope,
+        parent: Option<&EntityId>,
+    ) -> Option<Referred> {
+        let written = written.trim().to_owned();
         if written.is_empty() {
             let message = format!("no {} is named here", name_of(kind));
             self.fault(Code::MissingField, value, message);
@@ -248,13 +308,19 @@ impl<'a> Resolver<'a> {
         };
         match self.find(&reference)? {
             Found::File(content) => Some(content),
-            Found::Entity(_) => None,
+            Found::Entity(_) | Found::Many(_) => None,
         }
     }
 
     /// An entity with the inputs that its reference gives filled in, and its templates put in; the faults
     /// are noted.
-    fn filled(&mut self, found: &Referred, given: Option<Ref<'_>>, at: Ref<'_>) -> Option<Parsed> {
+    fn filled(
+        &mut self,
+        found: &Referred,
+        given: Option<Ref<'_>>,
+        at: Ref<'_>,
+        known: &mut Known<'_>,
+    ) -> Option<Parsed> {
         let entity = &found.entity;
         let given: Vec<_> = given.into_iter().filter(|given| given.is_map()).collect();
         let whole = inputs::merge_entity(entity, &given).and_then(|filled| {
@@ -265,6 +331,7 @@ impl<'a> Resolver<'a> {
         match whole {
             Ok(filled) => {
                 self.refuse_execution_inputs(filled.body());
+                self.scope_variables(filled.body(), known);
                 Some(filled)
             }
             Err(faults) => {
@@ -315,9 +382,20 @@ fn texts(value: Option<Ref<'_>>) -> Vec<String> {
         .collect()
 }
 
+fn is_empty(value: Ref<'_>) -> bool {
+    match value.scalar() {
+        Some(text) => text.is_empty(),
+        None => value.items().len() == 0 && value.entries().len() == 0,
+    }
+}
+
 fn tags(value: Ref<'_>) -> indexmap::IndexMap<String, String> {
     entity::tags(value).into_iter().collect()
 }
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_loops;
+#[cfg(test)]
+mod tests_targets;

@@ -8,26 +8,16 @@ use super::{Resolver, tags};
 use crate::{ServicePlan, StagePlan};
 
 /// Parts of `serviceDefinition.spec` that have a place of their own in the plan.
-const PLACED: &[&str] = &["variables", "manifests", "artifacts"];
+const PLACED: &[&str] = &["variables", "manifests", "artifacts", "configFiles"];
 
 impl Resolver<'_> {
-    pub(super) fn service(
+    pub(super) fn service<'r>(
         &mut self,
-        spec: Ref<'_>,
+        service: Ref<'r>,
         plan: &StagePlan,
-        known: &mut Known<'_>,
+        known: &mut Known<'r>,
         before: &[Vec<StagePlan>],
     ) -> Option<ServicePlan> {
-        let Some(service) = spec.get("service") else {
-            if spec.get("services").is_none() && spec.get("serviceConfig").is_none() {
-                self.fault(
-                    Code::MissingField,
-                    spec,
-                    "`service` is missing from a deployment stage",
-                );
-            }
-            return None;
-        };
         if let Some(from) = service.get("useFromStage") {
             let used = self.used_stage(from, plan, before)?;
             let found = used.service.clone();
@@ -48,7 +38,7 @@ impl Resolver<'_> {
         };
         let scope = self.request.scope;
         let referred = self.entity(Kind::Service, reference, scope, None, known)?;
-        let filled = self.filled(&referred, service.get("serviceInputs"), reference)?;
+        let filled = self.filled(&referred, service.get("serviceInputs"), reference, known)?;
         self.service_plan(&filled, &referred, reference, plan, known)
     }
 
@@ -91,12 +81,16 @@ impl Resolver<'_> {
             variables: self.variables(part("variables"), "serviceVariables"),
             manifests: Vec::new(),
             artifact: None,
+            sidecars: Vec::new(),
+            config_files: Vec::new(),
             spec: rest(&service.to_json()["serviceDefinition"]["spec"]),
         };
         // Manifests and artifacts may name the service's own variables.
         known.service = Some(out.clone());
         out.manifests = self.manifests(part("manifests"), &referred.scope, known);
+        out.config_files = self.config_files(part("configFiles"), &referred.scope, known);
         out.artifact = self.artifact(part("artifacts"), &referred.scope, known);
+        out.sidecars = self.sidecars(part("artifacts"), &referred.scope, known);
         Some(out)
     }
 }

@@ -1,24 +1,24 @@
 //! Stages.
 
 use slipway_model::id::{EntityId, StageId};
+use slipway_model::names::MOST_STAGES;
 use slipway_model::{Code, Ref};
 
 use super::known::Known;
+use super::looping::Turn;
+use super::spread::{Spread, Target};
 use super::{Resolver, texts};
-use crate::StagePlan;
+use crate::{Iteration, StagePlan};
 
 /// Stage types that this version runs.
 const RUNNABLE: &[&str] = &["Custom", "Deployment"];
 
-/// Most bytes of manifests in one plan.
-const MOST_MANIFEST_BYTES: usize = 16 * 1024 * 1024;
-
 impl Resolver<'_> {
     /// The groups of stages: stages of one `parallel` run side by side, everything else alone.
-    pub(super) fn groups(
+    pub(super) fn groups<'r>(
         &mut self,
-        pipeline: Ref<'_>,
-        known: &mut Known<'_>,
+        pipeline: Ref<'r>,
+        known: &mut Known<'r>,
         selectors: &[String],
     ) -> Vec<Vec<StagePlan>> {
         let mut groups: Vec<Vec<StagePlan>> = Vec::new();
@@ -28,13 +28,18 @@ impl Resolver<'_> {
                 Some(list) => self.parallel_stages(list, &mut stages),
                 None => stages.extend(item.get("stage")),
             }
-            let planned: Vec<_> = stages
-                .into_iter()
-                .filter_map(|stage| self.stage(stage, known, &groups, selectors))
-                .collect();
-            if !planned.is_empty() {
-                groups.push(planned);
+            // What waits for its turn runs beside what waits in its neighbours.
+            let mut waves: Vec<Vec<StagePlan>> = Vec::new();
+            for stage in stages {
+                let planned = self.stage(stage, known, &groups, selectors);
+                for (index, wave) in planned.unwrap_or_default().into_iter().enumerate() {
+                    match waves.get_mut(index) {
+                        Some(known) => known.extend(wave),
+                        None => waves.push(wave),
+                    }
+                }
             }
+            groups.extend(waves.into_iter().filter(|wave| !wave.is_empty()));
         }
         if groups.is_empty() && !self.faults.has_errors() {
             self.fault(Code::MissingField, pipeline, "the pipeline has no stages");
@@ -51,30 +56,165 @@ impl Resolver<'_> {
         }
     }
 
-    fn stage(
+    /// The plans of a stage, in waves that run one after the other: more than one where it loops, or deploys
+    /// several services or to several infrastructures.
+    fn stage<'r>(
         &mut self,
-        stage: Ref<'_>,
-        known: &mut Known<'_>,
+        stage: Ref<'r>,
+        known: &mut Known<'r>,
         before: &[Vec<StagePlan>],
         selectors: &[String],
-    ) -> Option<StagePlan> {
+    ) -> Option<Vec<Vec<StagePlan>>> {
         let identifier = stage.get_text("identifier")?;
         let stage_type = self.stage_type(stage, identifier)?;
-        if let Some(strategy) = stage.get("strategy") {
-            self.unsupported(
-                strategy,
-                &format!("the looping `strategy` of stage `{identifier}`"),
-                "",
-            );
-        }
-        let variables = self.variables(stage.get("variables"), "stage.variables");
-        known.enter_stage(variables);
         let spec = stage.get("spec")?;
+        if stage_type == "Deployment" {
+            self.check_deployment(spec);
+        }
+        known.enter_stage(None);
+        known.stage_variables = self.variables(stage.get("variables"), "stage.variables");
+        let around = Around {
+            stage,
+            spec,
+            stage_type,
+            before,
+            selectors,
+        };
+        let Some(found) = self.looping(stage, &format!("stage `{identifier}`"), known) else {
+            return Some(self.turn(&around, None, known));
+        };
+        let concurrency = found
+            .turns
+            .first()
+            .map_or(0, |turn| turn.iteration.concurrency);
+        let mut planned = Vec::new();
+        for turn in &found.turns {
+            if self.faults.is_full() || self.stages > MOST_STAGES {
+                break;
+            }
+            planned.extend(self.turn(&around, Some(turn), known).into_iter().flatten());
+        }
+        let wave = match usize::try_from(concurrency) {
+            Ok(wave) if wave > 0 && found.skips_queued => wave,
+            _ => usize::MAX,
+        };
+        Some(waves(planned, wave))
+    }
+
+    fn turn<'r>(
+        &mut self,
+        around: &Around<'r, '_>,
+        turn: Option<&Turn>,
+        known: &mut Known<'r>,
+    ) -> Vec<Vec<StagePlan>> {
+        let own = around.stage.get_text("identifier").unwrap_or_default();
+        let name = around.stage.get_text("name").unwrap_or(own);
+        known.enter_stage(turn.map(|turn| &turn.iteration));
+        known.stage_variables = self.variables(around.stage.get("variables"), "stage.variables");
+        let spread = match around.stage_type {
+            "Deployment" => self.spread(around.spec, known),
+            _ => Spread::alone(),
+        };
+        let called = |iteration: Option<&Iteration>, name: String| match iteration {
+            Some(iteration) => (format!("{own}{}", iteration.postfix()), name),
+            None => (own.to_owned(), name),
+        };
+        if !spread.many {
+            let iteration = turn.map(|turn| turn.iteration.clone());
+            let name = turn.map_or_else(|| name.to_owned(), |turn| turn.name(name));
+            let target = spread.targets.into_iter().next().unwrap_or_default();
+            let called = called(iteration.as_ref(), name);
+            let plan = self.one(around, &target, (called, iteration), known);
+            return vec![vec![plan]];
+        }
+        if let Some(strategy) = around.stage.get("strategy") {
+            let what = format!(
+                "a looping `strategy` on stage `{own}`, which deploys several services or to several infrastructures,"
+            );
+            self.unsupported(strategy, &what, "; put them into the loop");
+            return Vec::new();
+        }
+        let total = spread.targets.len();
+        let mut planned = Vec::new();
+        for (index, target) in spread.targets.iter().enumerate() {
+            if self.faults.is_full() || self.stages > MOST_STAGES {
+                break;
+            }
+            let iteration = self.iteration(own, (index, total), target, known);
+            known.enter_stage(Some(&iteration));
+            known.stage_variables =
+                self.variables(around.stage.get("variables"), "stage.variables");
+            let called = called(Some(&iteration), format!("{name}{}", iteration.postfix()));
+            planned.push(self.one(around, target, (called, Some(iteration)), known));
+        }
+        if spread.runs_all {
+            for plan in &mut planned {
+                if let Some(iteration) = &mut plan.iteration {
+                    iteration.concurrency = u32::try_from(spread.width).unwrap_or(u32::MAX);
+                }
+            }
+            return vec![planned];
+        }
+        waves(planned, spread.width)
+    }
+
+    /// The turn that a target is: its names are those of a matrix over services and infrastructures.
+    fn iteration(
+        &mut self,
+        of: &str,
+        (index, total): (usize, usize),
+        target: &Target<'_>,
+        known: &Known<'_>,
+    ) -> Iteration {
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let mut matrix = indexmap::IndexMap::new();
+        let service = target.service.and_then(|service| service.get("serviceRef"));
+        if let Some(text) = service.and_then(|service| self.text(service, known)) {
+            matrix.insert("serviceRef".to_owned(), text.into());
+        }
+        if let Some(site) = &target.site {
+            let places = [
+                ("environmentRef", site.environment.as_ref()),
+                (
+                    "identifier",
+                    site.infrastructure
+                        .as_ref()
+                        .map(|choice| &choice.identifier),
+                ),
+            ];
+            for (name, value) in places {
+                matrix.extend(value.map(|value| (name.to_owned(), value.as_str().into())));
+            }
+        }
+        Iteration {
+            of: EntityId::new(of),
+            index: number(index),
+            total: number(total),
+            concurrency: 0,
+            matrix,
+            item: None,
+            partition: None,
+        }
+    }
+
+    fn one<'r>(
+        &mut self,
+        around: &Around<'r, '_>,
+        target: &Target<'r>,
+        ((identifier, name), iteration): ((String, String), Option<Iteration>),
+        known: &mut Known<'r>,
+    ) -> StagePlan {
+        let stage = around.stage;
+        self.stages += 1;
+        if self.stages == MOST_STAGES + 1 {
+            let message = format!("with its loops the pipeline has more than {MOST_STAGES} stages");
+            self.fault(Code::Limit, stage, message);
+        }
         let mut plan = StagePlan {
-            id: StageId::new(identifier),
+            id: StageId::new(identifier.as_str()),
             identifier: EntityId::new(identifier),
-            name: stage.get_text("name").unwrap_or(identifier).to_owned(),
-            stage_type: stage_type.to_owned(),
+            name,
+            stage_type: around.stage_type.to_owned(),
             deployment_type: None,
             variables: known.stage_variables.clone(),
             when: self.when(stage, "pipelineStatus"),
@@ -86,15 +226,16 @@ impl Resolver<'_> {
             infrastructure: None,
             steps: Vec::new(),
             rollback_steps: Vec::new(),
+            iteration,
         };
         if plan.delegate_selectors.is_empty() {
-            plan.delegate_selectors = selectors.to_vec();
+            plan.delegate_selectors = around.selectors.to_vec();
         }
-        if stage_type == "Deployment" {
-            self.deployment(spec, &mut plan, known, before);
+        if around.stage_type == "Deployment" {
+            self.deployment(around.spec, target, &mut plan, known, around.before);
         }
-        self.execution(spec, &mut plan, known);
-        Some(plan)
+        self.execution(around.spec, &mut plan, known);
+        plan
     }
 
     /// `type` of a stage that this version runs.
@@ -112,90 +253,23 @@ impl Resolver<'_> {
         }
         Some(stage_type)
     }
+}
 
-    /// What a deployment stage deploys, and where.
-    fn deployment(
-        &mut self,
-        spec: Ref<'_>,
-        plan: &mut StagePlan,
-        known: &mut Known<'_>,
-        before: &[Vec<StagePlan>],
-    ) {
-        for field in [
-            "services",
-            "environments",
-            "environmentGroup",
-            "serviceConfig",
-            "infrastructure",
-            "customDeploymentRef",
-        ] {
-            if let Some(value) = spec.get(field) {
-                let advice = match field {
-                    "services" => "; use `service`",
-                    "environments" | "environmentGroup" | "infrastructure" => "; use `environment`",
-                    "serviceConfig" => "; use `service` with a reference",
-                    _ => "",
-                };
-                self.unsupported(value, &format!("`{field}`"), advice);
-            }
-        }
-        if spec.get_text("gitOpsEnabled") == Some("true")
-            && let Some(value) = spec.get("gitOpsEnabled")
-        {
-            self.unsupported(value, "GitOps", "");
-        }
-        plan.deployment_type = spec.get_text("deploymentType").map(str::to_owned);
-        if plan.deployment_type.is_none() {
-            self.fault(
-                Code::MissingField,
-                spec,
-                "`deploymentType` is missing from a deployment stage",
-            );
-        }
-        plan.service = self.service(spec, plan, known, before);
-        self.bound(spec, plan);
-        known.service.clone_from(&plan.service);
-        self.environment(spec, plan, known, before);
-    }
+/// A stage as it is written, and what is around it.
+struct Around<'r, 's> {
+    stage: Ref<'r>,
+    spec: Ref<'r>,
+    stage_type: &'r str,
+    before: &'s [Vec<StagePlan>],
+    selectors: &'s [String],
+}
 
-    /// Refuses a plan that repeats large manifests for many stages before it fills the memory.
-    fn bound(&mut self, spec: Ref<'_>, plan: &mut StagePlan) {
-        let manifests = plan.service.iter().flat_map(|service| &service.manifests);
-        self.bytes += manifests
-            .flat_map(|manifest| &manifest.files)
-            .map(|(_, text)| text.len())
-            .sum::<usize>();
-        if self.bytes > MOST_MANIFEST_BYTES {
-            let message = format!(
-                "the manifests of all stages together have more than {MOST_MANIFEST_BYTES} bytes"
-            );
-            self.fault(Code::Limit, spec, message);
-            plan.service = None;
-        }
+/// Stages in waves of at most so many.
+fn waves(planned: Vec<StagePlan>, width: usize) -> Vec<Vec<StagePlan>> {
+    let mut out = Vec::new();
+    let mut planned = planned.into_iter().peekable();
+    while planned.peek().is_some() {
+        out.push(planned.by_ref().take(width).collect());
     }
-
-    /// The earlier stage that `useFromStage` names.
-    pub(super) fn used_stage<'p>(
-        &mut self,
-        from: Ref<'_>,
-        plan: &StagePlan,
-        before: &'p [Vec<StagePlan>],
-    ) -> Option<&'p StagePlan> {
-        let field = from.get("stage")?;
-        let name = field.text()?;
-        if name == plan.identifier.as_str() {
-            let message = format!("stage `{name}` uses itself: {name} → {name}");
-            self.fault(Code::Loop, field, message);
-            return None;
-        }
-        let found = before
-            .iter()
-            .flatten()
-            .find(|stage| stage.identifier.as_str() == name);
-        if found.is_none() {
-            let message = format!("there is no stage `{name}` before this one that can be used");
-            self.fault(Code::NotFound, field, message);
-        }
-        found
-    }
+    out
 }

@@ -66,7 +66,7 @@ pipeline:
           - onFailure: {errors: [AllErrors], action: {type: StageRollback}}
 ";
 
-const ENTITIES: &[&str] = &[
+pub(super) const ENTITIES: &[&str] = &[
     "service:
   identifier: web
   name: Web
@@ -98,7 +98,7 @@ const ENTITIES: &[&str] = &[
     "connector: {identifier: hub, name: Hub, type: DockerRegistry, spec: {dockerRegistryUrl: https://index.docker.io/v2/, providerType: DockerHub, auth: {type: Anonymous}}}",
 ];
 
-fn project() -> Scope {
+pub(super) fn project() -> Scope {
     Scope::project(
         AccountId::new("acc"),
         OrgId::new("default"),
@@ -139,7 +139,11 @@ fn entities() -> Vec<String> {
     ENTITIES.iter().map(|yaml| (*yaml).to_owned()).collect()
 }
 
-fn plan_with(pipeline: &str, entities: &[String], inputs: &str) -> Result<Plan, Vec<Diagnostic>> {
+pub(super) fn plan_with(
+    pipeline: &str,
+    entities: &[String],
+    inputs: &str,
+) -> Result<Plan, Vec<Diagnostic>> {
     let pipeline = entity::parse("pipeline.yaml", pipeline)?;
     let inputs = yaml::parse("inputs.yaml", inputs).map_err(|fault| vec![*fault])?;
     resolve(&Request {
@@ -156,7 +160,7 @@ fn plan(pipeline: &str) -> Result<Plan, Vec<Diagnostic>> {
     plan_with(pipeline, &entities(), "pipeline: {identifier: web}")
 }
 
-fn faults(result: Result<Plan, Vec<Diagnostic>>) -> String {
+pub(super) fn faults(result: Result<Plan, Vec<Diagnostic>>) -> String {
     let faults = result.expect_err("a fault");
     faults.iter().map(|fault| format!("{fault}\n")).collect()
 }
@@ -175,7 +179,7 @@ fn a_plan_reads_like_the_run() {
           side by side
             step lint "Lint": ShellScript (at most 10m)
               shell = "Bash"
-              source = {"type":"Inline","spec":{"script":"echo <+pipeline.variables.tag>"}}
+              source = {"type":"Inline","spec":{"script":"echo v1"}}
               onDelegate = true
             group probes "Probes"
               step ping "Ping": Http (at most 10m)
@@ -186,7 +190,7 @@ fn a_plan_reads_like_the_run() {
         service web (ECS)
           variable port = 80
           variable level = "warn"
-          artifact img (DockerRegistry) index.docker.io/acme/web:<+pipeline.variables.tag>
+          artifact img (DockerRegistry) index.docker.io/acme/web:v1
           manifest task (EcsTaskDefinition) from Inline, 2 bytes
           manifest svc (EcsServiceDefinition) from Harness, 16 bytes
         environment prod (Production)
@@ -280,7 +284,7 @@ fn what_is_needed_is_found_by_asking_again() {
     }
     insta::assert_snapshot!(rounds.join("\n"), @r"
     service web, environment prod
-    file /svc.yaml, connector hub, infrastructureDefinition ecs
+    file /svc.yaml, connector hub, overrides ENV_GLOBAL_OVERRIDE//, overrides ENV_GLOBAL_OVERRIDE//, overrides ENV_GLOBAL_OVERRIDE//, serviceOverrides web, overrides ENV_SERVICE_OVERRIDE/web/, overrides INFRA_GLOBAL_OVERRIDE//ecs, overrides INFRA_GLOBAL_OVERRIDE//ecs, overrides INFRA_GLOBAL_OVERRIDE//ecs, overrides INFRA_SERVICE_OVERRIDE/web/ecs, infrastructureDefinition ecs
     connector aws
     ");
 }
@@ -335,8 +339,8 @@ fn faults_name_what_and_where() {
         ),
         (
             "timeout: 1m}",
-            "timeout: 1m, strategy: {repeat: {times: 2}}}",
-            "the looping `strategy` of step `wait` is not supported",
+            "timeout: 1m, strategy: {repeat: {items: <+stage.output.hosts>}}}",
+            "the looping `strategy` of step `wait`: what it goes over must be known before the run begins",
         ),
         (
             "value: prod}",

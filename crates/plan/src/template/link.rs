@@ -115,7 +115,7 @@ impl Expander<'_> {
     }
 
     /// The template that a link names, and the chain that ends in it.
-    fn follow(
+    pub(super) fn follow(
         &mut self,
         link: Ref<'_>,
         wanted: &str,

@@ -12,6 +12,7 @@ mod insert;
 mod link;
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use slipway_model::graft::{Graft, Part};
 use slipway_model::id::Scope;
@@ -22,6 +23,7 @@ use crate::Entities;
 use crate::reference::Asked;
 
 use link::Chain;
+pub(crate) use link::reference;
 
 /// Most templates inside of one another.
 pub const MOST_DEPTH: usize = 20;
@@ -70,17 +72,26 @@ pub(crate) fn expand_tree(
     tree: &Tree,
     scope: &Scope,
 ) -> Result<Tree, Vec<Diagnostic>> {
-    let mut expander = Expander {
-        source,
-        faults: Diagnostics::default(),
-        graft: Graft::default(),
-        uses: 0,
-        over: false,
-    };
+    let mut expander = Expander::new(source);
     let chain = Chain::new(scope.clone());
     let root = expander.value(tree.root(), Role::Root, &chain, 0);
     let Expander { faults, graft, .. } = expander;
     faults.finish(graft.finish(root)).map(|(tree, _)| tree)
+}
+
+/// The deployment template that `customDeploymentRef` names.
+///
+/// # Errors
+/// When there is none, or it is of another type.
+pub(crate) fn deployment(
+    source: &Source<'_>,
+    link: Ref<'_>,
+    scope: &Scope,
+) -> Result<Arc<Parsed>, Vec<Diagnostic>> {
+    let mut expander = Expander::new(source);
+    let found = expander.follow(link, "CustomDeployment", &Chain::new(scope.clone()));
+    let (found, _) = expander.faults.finish(found)?;
+    found.map(|(template, _)| template).ok_or_else(Vec::new)
 }
 
 /// What a value is, as far as it decides which type of template may stand in its place.
@@ -141,6 +152,18 @@ struct Expander<'a> {
     uses: usize,
     /// Whether a bound was passed: nothing is added any more.
     over: bool,
+}
+
+impl<'a> Expander<'a> {
+    fn new(source: &'a Source<'a>) -> Self {
+        Self {
+            source,
+            faults: Diagnostics::default(),
+            graft: Graft::default(),
+            uses: 0,
+            over: false,
+        }
+    }
 }
 
 impl Expander<'_> {

@@ -1,0 +1,72 @@
+//! Turns of looping strategies, and what expressions inside of them read.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use slipway_model::id::EntityId;
+
+/// Which turn of a looping strategy (`matrix`, `repeat`, `parallelism`, several services or environments) an
+/// expanded stage, step group or step is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Iteration {
+    /// `identifier` of the element that loops; that of the turn has [`Iteration::postfix`] behind it.
+    pub of: EntityId,
+    /// `<+strategy.iteration>`, from 0.
+    pub index: u32,
+    /// `<+strategy.iterations>`.
+    pub total: u32,
+    /// How many turns run at once; 0 is no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub concurrency: u32,
+    /// `<+matrix.AXIS>`.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub matrix: IndexMap<String, Value>,
+    /// `<+repeat.item>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<Value>,
+    /// `<+repeat.partition>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<Value>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl Iteration {
+    /// `<+strategy.identifierPostFix>`: what the identifier of the turn ends in, `_0` for the first.
+    pub fn postfix(&self) -> String {
+        format!("_{}", self.index)
+    }
+
+    fn find(&self, path: &[&str]) -> Option<Value> {
+        match path {
+            ["matrix"] if !self.matrix.is_empty() => {
+                let axes = self.matrix.iter();
+                let axes: Map<_, _> = axes.map(|(k, v)| (k.clone(), v.clone())).collect();
+                Some(Value::Object(axes))
+            }
+            ["matrix", axis, rest @ ..] => below(self.matrix.get(*axis)?, rest),
+            ["repeat", "item", rest @ ..] => below(self.item.as_ref()?, rest),
+            ["repeat", "partition", rest @ ..] => below(self.partition.as_ref()?, rest),
+            ["strategy", "iteration"] => Some(self.index.into()),
+            ["strategy", "iterations"] => Some(self.total.into()),
+            ["strategy", "identifierPostFix"] => Some(self.postfix().into()),
+            _ => None,
+        }
+    }
+}
+
+/// What `matrix…`, `repeat…` and `strategy…` stand for inside of these turns, the outermost first: the
+/// innermost that knows the name answers.
+pub fn in_turns<'a>(
+    turns: impl DoubleEndedIterator<Item = &'a Iteration>,
+    path: &[&str],
+) -> Option<Value> {
+    turns.rev().find_map(|turn| turn.find(path))
+}
+
+fn below(value: &Value, path: &[&str]) -> Option<Value> {
+    let found = path.iter().try_fold(value, |value, key| value.get(key))?;
+    Some(found.clone())
+}

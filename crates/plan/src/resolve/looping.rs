@@ -1,0 +1,435 @@
+//! Looping strategies, taken apart into turns before the run.
+//!
+//! What a loop goes over must be known when the run starts; a loop over what the run brings forth
+//! (`<+stage.output.hosts>`, outputs of steps) is refused and named.
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use slipway_model::id::EntityId;
+use slipway_model::names::MOST_BRANCHES;
+use slipway_model::{Code, Ref};
+
+use super::Resolver;
+use super::known::Known;
+use crate::Iteration;
+
+/// Most turns of one loop: as many as may run side by side.
+pub(super) const MOST_TURNS: usize = MOST_BRANCHES;
+
+/// Most combinations of a matrix before those that `exclude` leaves out.
+const MOST_COMBINATIONS: u64 = 16 * MOST_TURNS as u64;
+
+/// A looping strategy, taken apart.
+pub(super) struct Loop {
+    pub(super) turns: Vec<Turn>,
+    /// Whether turns that wait for their time are given up when one fails (`onFailure: SkipQueued`).
+    pub(super) skips_queued: bool,
+}
+
+/// One turn of a loop.
+pub(super) struct Turn {
+    pub(super) iteration: Iteration,
+    /// What stands behind the name of the element; `None` when `label` is the whole name.
+    pub(super) postfix: String,
+    /// `nodeName`, evaluated.
+    pub(super) label: Option<String>,
+}
+
+impl Turn {
+    /// The name of the element in this turn.
+    pub(super) fn name(&self, name: &str) -> String {
+        match &self.label {
+            Some(label) => label.clone(),
+            None => format!("{name}{}", self.postfix),
+        }
+    }
+}
+
+/// Why a loop cannot be taken apart.
+struct Refused<'r> {
+    at: Ref<'r>,
+    code: Code,
+    message: String,
+}
+
+type Outcome<'r, T> = Result<T, Refused<'r>>;
+
+fn refuse<'r, T>(code: Code, at: Ref<'r>, message: impl Into<String>) -> Outcome<'r, T> {
+    let message = message.into();
+    Err(Refused { at, code, message })
+}
+
+impl Resolver<'_> {
+    /// The loop of an element; `None` where it has none. A fault, and a loop of no turns, where it cannot be
+    /// taken apart. `what` names the element in messages.
+    pub(super) fn looping(
+        &mut self,
+        element: Ref<'_>,
+        what: &str,
+        known: &Known<'_>,
+    ) -> Option<Loop> {
+        let strategy = element
+            .get("strategy")
+            .filter(|strategy| strategy.is_map())?;
+        let of = EntityId::new(element.get_text("identifier").unwrap_or_default());
+        let found = Reader { known, of }.strategy(strategy);
+        Some(found.unwrap_or_else(|refused| {
+            let message = format!("the looping `strategy` of {what}: {}", refused.message);
+            self.fault(refused.code, refused.at, message);
+            Loop {
+                turns: Vec::new(),
+                skips_queued: false,
+            }
+        }))
+    }
+}
+
+struct Reader<'k, 'a> {
+    known: &'k Known<'a>,
+    of: EntityId,
+}
+
+impl Reader<'_, '_> {
+    fn strategy<'r>(&self, strategy: Ref<'r>) -> Outcome<'r, Loop> {
+        let skips_queued = strategy.get_text("onFailure") == Some("SkipQueued");
+        let mut turns = Vec::new();
+        if self.begins(strategy)? {
+            turns = if let Some(matrix) = strategy.get("matrix") {
+                self.matrix(matrix)?
+            } else if let Some(repeat) = strategy.get("repeat") {
+                self.repeat(repeat)?
+            } else if let Some(parallelism) = strategy.get("parallelism") {
+                self.times(parallelism)?
+            } else {
+                return refuse(
+                    Code::MissingField,
+                    strategy,
+                    "it has no `matrix`, `repeat` or `parallelism`",
+                );
+            };
+        }
+        // `parallelism` has its limit beside it, the others inside.
+        let inner = ["matrix", "repeat"]
+            .iter()
+            .find_map(|key| strategy.at(&[key, "maxConcurrency"]));
+        let limit = strategy.get("maxConcurrency").or(inner);
+        let limit = limit
+            .map(|limit| self.number(limit))
+            .transpose()?
+            .unwrap_or(0);
+        for turn in &mut turns {
+            turn.iteration.concurrency = u32::try_from(limit).unwrap_or(u32::MAX);
+        }
+        Ok(Loop {
+            turns,
+            skips_queued,
+        })
+    }
+
+    /// Whether the guard `when` lets the loop begin.
+    fn begins<'r>(&self, strategy: Ref<'r>) -> Outcome<'r, bool> {
+        let when = strategy.get("when").filter(|when| when.text() != Some(""));
+        let Some((when, text)) = when.and_then(|when| Some((when, when.text()?))) else {
+            return Ok(true);
+        };
+        self.known
+            .holds(text)
+            .or_else(|reason| later(when, &reason))
+    }
+
+    fn times<'r>(&self, count: Ref<'r>) -> Outcome<'r, Vec<Turn>> {
+        let count = self.number(count).and_then(|total| within(total, count))?;
+        Ok((0..count).map(|index| self.turn(index, count)).collect())
+    }
+
+    fn turn(&self, index: usize, total: usize) -> Turn {
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let iteration = Iteration {
+            of: self.of.clone(),
+            index: number(index),
+            total: number(total),
+            concurrency: 0,
+            matrix: IndexMap::new(),
+            item: None,
+            partition: None,
+        };
+        Turn {
+            postfix: iteration.postfix(),
+            iteration,
+            label: None,
+        }
+    }
+
+    fn repeat<'r>(&self, repeat: Ref<'r>) -> Outcome<'r, Vec<Turn>> {
+        let mut turns = match (repeat.get("times"), repeat.get("items")) {
+            (Some(times), _) => self.times(times)?,
+            (None, Some(items)) => self.items(repeat, items)?,
+            (None, None) => self.range(repeat)?,
+        };
+        self.label(&mut turns, repeat)?;
+        Ok(turns)
+    }
+
+    /// `start` to `end` without items: the numbers from the one to before the other.
+    fn range<'r>(&self, repeat: Ref<'r>) -> Outcome<'r, Vec<Turn>> {
+        let Some(end) = repeat.get("end") else {
+            return refuse(
+                Code::MissingField,
+                repeat,
+                "it needs `times`, `items`, or `start` and `end`",
+            );
+        };
+        let start = repeat.get("start").map(|start| self.number(start));
+        let start = start.transpose()?.unwrap_or(0);
+        let count = within(self.number(end)?.saturating_sub(start), end)?;
+        let turns = (0..count).map(|index| {
+            let mut turn = self.turn(index, count);
+            turn.iteration.item = Some(start.saturating_add(index as u64).into());
+            turn
+        });
+        Ok(turns.collect())
+    }
+
+    /// `items`, the part of them from `start` to `end`, in partitions where `partitionSize` says so.
+    fn items<'r>(&self, repeat: Ref<'r>, items: Ref<'r>) -> Outcome<'r, Vec<Turn>> {
+        let all = self.list(items)?;
+        let percent = repeat.get_text("unit") == Some("Percentage");
+        // Parts that follow one another neither overlap nor leave anything out.
+        let count = |number: u64| -> usize {
+            let part = match percent {
+                true => (all.len() as u64).saturating_mul(number).div_ceil(100),
+                false => number,
+            };
+            usize::try_from(part).unwrap_or(usize::MAX).min(all.len())
+        };
+        let bound = |key: &str| repeat.get(key).map(|value| self.number(value)).transpose();
+        let start = bound("start")?.map_or(0, count);
+        let end = bound("end")?.map_or(all.len(), count);
+        let chosen = all.get(start..end).unwrap_or_default();
+        let size = bound("partitionSize")?.map(count);
+        let Some(size) = size.filter(|size| *size > 0) else {
+            let total = within(chosen.len() as u64, items)?;
+            let turns = chosen.iter().enumerate().map(|(index, item)| {
+                let mut turn = self.turn(index, total);
+                turn.iteration.item = Some(item.clone());
+                turn
+            });
+            return Ok(turns.collect());
+        };
+        let total = within(chosen.len().div_ceil(size) as u64, items)?;
+        let turns = chosen.chunks(size).enumerate().map(|(index, part)| {
+            let mut turn = self.turn(index, total);
+            turn.iteration.partition = Some(Value::Array(part.to_vec()));
+            turn
+        });
+        Ok(turns.collect())
+    }
+
+    fn matrix<'r>(&self, matrix: Ref<'r>) -> Outcome<'r, Vec<Turn>> {
+        let mut axes: Vec<(&str, Vec<Value>)> = Vec::new();
+        let mut product = 1u64;
+        let settings = [
+            "exclude",
+            "maxConcurrency",
+            "nodeName",
+            "metadata",
+            "__uuid",
+        ];
+        for (name, axis) in matrix.entries() {
+            if settings.contains(&name) || axis.is_null() {
+                continue;
+            }
+            let values = self.list(axis)?;
+            product = product.saturating_mul(values.len() as u64);
+            axes.push((name, values));
+        }
+        if axes.is_empty() {
+            return refuse(Code::MissingField, matrix, "`matrix` has no axes");
+        }
+        if product > MOST_COMBINATIONS {
+            return refuse(Code::Limit, matrix, too_many(product));
+        }
+        let excluded = self.excluded(matrix)?;
+        let mut turns = Vec::new();
+        for number in 0..product {
+            let (values, postfix) = combination(&axes, number);
+            if !excluded.iter().any(|pattern| matches(pattern, &values)) {
+                let mut turn = self.turn(turns.len(), 0);
+                turn.postfix = postfix;
+                turn.iteration.matrix = values;
+                turns.push(turn);
+                within(turns.len() as u64, matrix).map_err(|refused| Refused {
+                    message: too_many(product),
+                    ..refused
+                })?;
+            }
+        }
+        let total = u32::try_from(turns.len()).unwrap_or(u32::MAX);
+        turns
+            .iter_mut()
+            .for_each(|turn| turn.iteration.total = total);
+        self.label(&mut turns, matrix)?;
+        Ok(turns)
+    }
+
+    /// Combinations that are left out: those that agree with one of these in all that it says.
+    fn excluded<'r>(&self, matrix: Ref<'r>) -> Outcome<'r, Vec<Vec<(String, Value)>>> {
+        let list = matrix.get("exclude").into_iter().flat_map(Ref::items);
+        let mut out = Vec::new();
+        for item in list.take(MOST_TURNS) {
+            let mut pattern = Vec::new();
+            for (axis, value) in item.entries().filter(|(_, value)| !value.is_null()) {
+                pattern.push((axis.to_owned(), self.item(value)?));
+            }
+            if !pattern.is_empty() {
+                out.push(pattern);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Evaluates `nodeName` for each turn.
+    fn label<'r>(&self, turns: &mut [Turn], settings: Ref<'r>) -> Outcome<'r, ()> {
+        let name = settings
+            .get("nodeName")
+            .filter(|name| name.text() != Some(""));
+        let Some((at, text)) = name.and_then(|name| Some((name, name.text()?))) else {
+            return Ok(());
+        };
+        for turn in turns {
+            let label = self.known.evaluate_inside(&turn.iteration, text);
+            turn.label = Some(label.or_else(|reason| later(at, &reason))?);
+        }
+        Ok(())
+    }
+
+    fn number<'r>(&self, value: Ref<'r>) -> Outcome<'r, u64> {
+        let Some(text) = value.text() else {
+            let message = format!("{} stands where a number is expected", value.form());
+            return refuse(Code::BadValue, value, message);
+        };
+        let text = match text.contains("<+") {
+            true => self
+                .known
+                .evaluate(text)
+                .or_else(|reason| later(value, &reason))?,
+            false => text.to_owned(),
+        };
+        text.trim().parse().or_else(|_| {
+            let message = format!("`{text}` is no whole number of at least 0");
+            refuse(Code::BadValue, value, message)
+        })
+    }
+
+    /// A list, or an expression for one.
+    fn list<'r>(&self, value: Ref<'r>) -> Outcome<'r, Vec<Value>> {
+        if value.is_list() {
+            return value.items().map(|item| self.item(item)).collect();
+        }
+        match self.item(value)? {
+            Value::Array(items) => Ok(items),
+            Value::String(text) => match serde_json::from_str::<Value>(text.trim()) {
+                Ok(Value::Array(items)) => Ok(items),
+                _ => refuse(Code::BadValue, value, no_list("a text")),
+            },
+            Value::Object(_) => refuse(Code::BadValue, value, no_list("a mapping")),
+            _ => refuse(Code::BadValue, value, no_list("a single value")),
+        }
+    }
+
+    fn item<'r>(&self, value: Ref<'r>) -> Outcome<'r, Value> {
+        if let Some(text) = value.text() {
+            if !text.contains("<+") {
+                return Ok(Value::String(text.to_owned()));
+            }
+            // `<+a.b>.split(",")`, as Harness's own examples have it, is a call on the value.
+            let call = format!("<+{text}>");
+            let text = match text.trim_end().ends_with('>') || slipway_expr::parse(&call).is_err() {
+                true => text,
+                false => &call,
+            };
+            let found = self
+                .known
+                .value(text)
+                .or_else(|reason| later(value, &reason))?;
+            return Ok(found.to_shown_json());
+        }
+        // Items of a document are texts, as they are everywhere in it.
+        let mut found = value.to_json();
+        let mut fault = None;
+        texts(&mut found, &mut |text| match self.known.value(text) {
+            Ok(value) => value.to_shown_json(),
+            Err(reason) => {
+                fault.get_or_insert(reason);
+                Value::Null
+            }
+        });
+        match fault {
+            Some(reason) => later(value, &reason),
+            None => Ok(found),
+        }
+    }
+}
+
+/// Replaces the texts with expressions of a document.
+fn texts(value: &mut Value, replace: &mut dyn FnMut(&str) -> Value) {
+    match value {
+        Value::String(text) if text.contains("<+") => *value = replace(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| texts(item, replace)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| texts(field, replace)),
+        _ => {}
+    }
+}
+
+fn later<'r, T>(at: Ref<'r>, reason: &str) -> Outcome<'r, T> {
+    let message = format!(
+        "what it goes over must be known before the run begins, a loop over what the run brings forth is not \
+         supported by this version yet: {reason}"
+    );
+    refuse(Code::NotSupported, at, message)
+}
+
+fn no_list(found: &str) -> String {
+    format!("{found} stands where a list is expected; `.split(\",\")` makes one of a text")
+}
+
+fn too_many(turns: u64) -> String {
+    format!("{turns} turns; a loop has at most {MOST_TURNS}")
+}
+
+fn within(total: u64, at: Ref<'_>) -> Outcome<'_, usize> {
+    match usize::try_from(total) {
+        Ok(total) if total <= MOST_TURNS => Ok(total),
+        _ => refuse(Code::Limit, at, too_many(total)),
+    }
+}
+
+/// The values of one combination, the last axis changing fastest, and the positions of them as a postfix.
+fn combination(axes: &[(&str, Vec<Value>)], number: u64) -> (IndexMap<String, Value>, String) {
+    let mut left = number;
+    let mut positions = Vec::with_capacity(axes.len());
+    for (_, values) in axes.iter().rev() {
+        let length = values.len() as u64;
+        positions.push(left % length);
+        left /= length;
+    }
+    positions.reverse();
+    let values = axes
+        .iter()
+        .zip(&positions)
+        .filter_map(|((name, values), position)| {
+            let value = values.get(usize::try_from(*position).ok()?)?;
+            Some(((*name).to_owned(), value.clone()))
+        });
+    let postfix = positions
+        .iter()
+        .map(|position| format!("_{position}"))
+        .collect();
+    (values.collect(), postfix)
+}
+
+fn matches(pattern: &[(String, Value)], values: &IndexMap<String, Value>) -> bool {
+    pattern
+        .iter()
+        .all(|(axis, value)| values.get(axis) == Some(value))
+}

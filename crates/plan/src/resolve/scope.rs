@@ -1,0 +1,82 @@
+//! Variables of the account, the organization and the project: `<+variable.account.region>`.
+
+use serde_json::Value;
+use slipway_expr::Segment;
+use slipway_model::Ref;
+use slipway_model::id::{EntityId, Scope};
+
+use super::Resolver;
+use super::known::Known;
+use crate::{Found, Reference, VARIABLE, Variable};
+
+impl Resolver<'_> {
+    /// Looks up the variables of scopes that the texts of a document read, for this plan and for the run.
+    pub(super) fn scope_variables(&mut self, document: Ref<'_>, known: &mut Known<'_>) {
+        for text in document.scalars().filter_map(Ref::text) {
+            self.scope_variables_of(text, known);
+        }
+    }
+
+    /// As [`Resolver::scope_variables`], of one text.
+    pub(super) fn scope_variables_of(&mut self, text: &str, known: &mut Known<'_>) {
+        if !(text.contains("<+") && text.contains("variable.")) {
+            return;
+        }
+        let Ok(template) = slipway_expr::parse(text) else {
+            return;
+        };
+        for path in template.references() {
+            let names: Option<Vec<&str>> = path.segments.iter().map(Segment::key).collect();
+            let Some((scope, called)) = self.called(names.as_deref().unwrap_or_default()) else {
+                continue;
+            };
+            let name = called.rsplit('.').next().unwrap_or_default();
+            if !known
+                .scope_variables
+                .iter()
+                .any(|known| known.name == called)
+            {
+                let found = self.scope_variable(scope, name, &called);
+                known.scope_variables.extend(found);
+            }
+        }
+    }
+
+    /// Where the variable that a path names lives, and how it is called.
+    fn called(&self, path: &[&str]) -> Option<(Scope, String)> {
+        let own = self.request.scope;
+        let account = own.account.clone();
+        match path {
+            ["variable", "account", name, ..] => {
+                Some((Scope::account(account), format!("variable.account.{name}")))
+            }
+            ["variable", "org", name, ..] => Some((
+                Scope::org(account, own.org.clone()?),
+                format!("variable.org.{name}"),
+            )),
+            ["variable", name, ..] => Some((own.clone(), format!("variable.{name}"))),
+            _ => None,
+        }
+    }
+
+    fn scope_variable(&mut self, scope: Scope, name: &str, called: &str) -> Option<Variable> {
+        let reference = Reference {
+            scope,
+            kind: VARIABLE,
+            parent: None,
+            id: EntityId::new(name),
+        };
+        let Found::Entity(entity) = self.find(&reference)? else {
+            return None;
+        };
+        let body = entity.body();
+        let value = body
+            .at(&["spec", "fixedValue"])
+            .or_else(|| body.get("value"));
+        Some(Variable {
+            name: called.to_owned(),
+            kind: body.get_text("type").unwrap_or("String").to_owned(),
+            value: Value::String(value.and_then(Ref::text).unwrap_or_default().to_owned()),
+        })
+    }
+}
