@@ -1,0 +1,252 @@
+//! The golden pipelines and templates that users start from: each is planned, as it is in `templates/`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "what the tests share runs in tests only, and says what it found"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use slipway_model::id::{AccountId, OrgId, ProjectId, Scope};
+use slipway_model::{Diagnostic, Kind, Parsed, entity, yaml};
+use slipway_plan::{Found, Reference, Request, Snapshot, resolve, text};
+
+/// Steps that run by now.
+const RUNNABLE: &[&str] = &[
+    "EcsRollingDeploy",
+    "EcsRollingRollback",
+    "Http",
+    "ShellScript",
+    "Wait",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates")
+}
+
+fn scope() -> Scope {
+    let (account, org) = (AccountId::new("acc"), OrgId::new("default"));
+    Scope::project(account, org, ProjectId::new("default"))
+}
+
+fn told(faults: Vec<Diagnostic>) -> String {
+    faults.iter().map(|fault| format!("{fault}\n")).collect()
+}
+
+/// Every entity below `templates/`, by its file.
+fn all() -> Vec<(String, Parsed)> {
+    let mut files = Vec::new();
+    for folder in std::fs::read_dir(root()).unwrap() {
+        let folder = folder.unwrap().path();
+        if folder.is_dir() {
+            files.extend(
+                std::fs::read_dir(folder)
+                    .unwrap()
+                    .map(|file| file.unwrap().path()),
+            );
+        }
+    }
+    files.retain(|file| file.extension().is_some_and(|end| end == "yaml"));
+    files.sort();
+    let mut out = Vec::new();
+    for file in files {
+        let name = file.strip_prefix(root()).unwrap().display().to_string();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let found = entity::parse_documents(&name, &text).unwrap_or_else(|f| panic!("{}", told(f)));
+        out.extend(found.into_iter().map(|entity| (name.clone(), entity)));
+    }
+    out
+}
+
+fn planned(name: &str, inputs: &str) -> String {
+    let all = all();
+    let mut snapshot = Snapshot::default();
+    for (_, entity) in &all {
+        let reference = Reference::of(entity, scope());
+        snapshot.put(reference, Some(Found::Entity(Arc::new(entity.clone()))));
+    }
+    let (_, pipeline) = all.iter().find(|(file, _)| file == name).unwrap();
+    let inputs = yaml::parse("inputs", inputs).unwrap();
+    let request = Request {
+        pipeline,
+        inputs: &[&inputs],
+        scope: &scope(),
+        entities: &snapshot,
+        runnable: &|step| RUNNABLE.contains(&step),
+        fetchable: &|_| false,
+    };
+    match resolve(&request) {
+        Ok(plan) => text(&plan),
+        Err(faults) => panic!("{name}\n{}", told(faults)),
+    }
+}
+
+#[test]
+fn every_pipeline_is_planned() {
+    let of = |kind: Kind| {
+        let all = all()
+            .into_iter()
+            .filter(move |(_, entity)| entity.head.kind == kind);
+        all.map(|(name, entity)| (name, entity.head.entity_type))
+            .collect::<Vec<_>>()
+    };
+    let pipelines: Vec<_> = of(Kind::Pipeline)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(
+        pipelines,
+        [
+            "custom-stage/pipeline.yaml",
+            "deployment/pipeline.yaml",
+            "ecs-rolling/pipeline.yaml",
+            "stage/pipeline.yaml"
+        ]
+    );
+    let types: Vec<_> = of(Kind::Template)
+        .into_iter()
+        .filter_map(|(_, kind)| kind)
+        .collect();
+    assert_eq!(types, ["CustomDeployment", "Stage", "StepGroup"]);
+}
+
+#[test]
+fn ecs_rolling() {
+    insta::assert_snapshot!(planned("ecs-rolling/pipeline.yaml", "pipeline: {variables: [{name: tag, value: v1}]}"), @r#"
+    pipeline deploy_shop "deploy shop" (at most 30d)
+      variable tag = "v1"
+      stage deploy "deploy": Deployment of ECS (at most 30d)
+        service shop (ECS)
+          artifact image (DockerRegistry) index.docker.io/library/shop:v1
+          manifest task (EcsTaskDefinition) from Inline, 222 bytes
+          manifest service (EcsServiceDefinition) from Inline, 333 bytes
+        environment production (Production)
+        infrastructure shop_cluster (ECS) {"connectorRef":"aws","region":"us-east-1","cluster":"shop"}
+          connector aws (Aws)
+        on AllErrors: StageRollback
+        steps
+          step announce "announce": ShellScript (at most 1m)
+            shell = "Bash"
+            onDelegate = true
+            source = {"type":"Inline","spec":{"script":"echo \"deploying $IMAGE to $CLUSTER\"\n"}}
+            environmentVariables = [{"name":"IMAGE","type":"String","value":"index.docker.io/library/shop:v1"},{"name":"CLUSTER","type"…
+            outputVariables = []
+          step rollout "roll out": EcsRollingDeploy (at most 10m)
+        rollback
+          step rollback "roll back": EcsRollingRollback (at most 10m)
+    "#);
+}
+
+#[test]
+fn custom_stage() {
+    insta::assert_snapshot!(planned("custom-stage/pipeline.yaml", "pipeline: {}"), @r#"
+    pipeline check_regions "check regions" (at most 30d)
+      variable regions = "us-east-1,eu-west-1,ap-southeast-2"
+      side by side, at most 2 at once
+        stage check_0 "check us-east-1": Custom (at most 30d)
+          turn 1 of 3 of check, region = "us-east-1"
+          steps
+            step prepare "prepare": ShellScript (at most 1m)
+              shell = "Bash"
+              onDelegate = true
+              source = {"type":"Inline","spec":{"script":"echo \"checking $REGION\"\nURL=\"https://$REGION.shop.example.com…
+              environmentVariables = [{"name":"REGION","type":"String","value":"us-east-1"}]
+              outputVariables = [{"name":"URL","type":"String","value":"URL"}]
+            step let_it_settle "let it settle": Wait (at most 10m)
+              duration = "30s"
+            step ask "ask": Http (at most 1m)
+              url = "<+execution.steps.prepare.output.outputVariables.URL>"
+              method = "GET"
+              headers = []
+              assertion = "<+httpResponseCode> == 200"
+              outputVariables = []
+        stage check_1 "check eu-west-1": Custom (at most 30d)
+          turn 2 of 3 of check, region = "eu-west-1"
+          steps
+            step prepare "prepare": ShellScript (at most 1m)
+              shell = "Bash"
+              onDelegate = true
+              source = {"type":"Inline","spec":{"script":"echo \"checking $REGION\"\nURL=\"https://$REGION.shop.example.com…
+              environmentVariables = [{"name":"REGION","type":"String","value":"eu-west-1"}]
+              outputVariables = [{"name":"URL","type":"String","value":"URL"}]
+            step let_it_settle "let it settle": Wait (at most 10m)
+              duration = "30s"
+            step ask "ask": Http (at most 1m)
+              url = "<+execution.steps.prepare.output.outputVariables.URL>"
+              method = "GET"
+              headers = []
+              assertion = "<+httpResponseCode> == 200"
+              outputVariables = []
+        stage check_2 "check ap-southeast-2": Custom (at most 30d)
+          turn 3 of 3 of check, region = "ap-southeast-2"
+          steps
+            step prepare "prepare": ShellScript (at most 1m)
+              shell = "Bash"
+              onDelegate = true
+              source = {"type":"Inline","spec":{"script":"echo \"checking $REGION\"\nURL=\"https://$REGION.shop.example.com…
+              environmentVariables = [{"name":"REGION","type":"String","value":"ap-southeast-2"}]
+              outputVariables = [{"name":"URL","type":"String","value":"URL"}]
+            step let_it_settle "let it settle": Wait (at most 10m)
+              duration = "30s"
+            step ask "ask": Http (at most 1m)
+              url = "<+execution.steps.prepare.output.outputVariables.URL>"
+              method = "GET"
+              headers = []
+              assertion = "<+httpResponseCode> == 200"
+              outputVariables = []
+    "#);
+}
+
+#[test]
+fn stage_and_step_group_templates() {
+    insta::assert_snapshot!(planned("stage/pipeline.yaml", "pipeline: {variables: [{name: tag, value: v1}]}"), @r#"
+    pipeline release_shop "release shop" (at most 30d)
+      variable tag = "v1"
+      stage deploy "deploy": Deployment of ECS (at most 30d)
+        service shop (ECS)
+          artifact image (DockerRegistry) index.docker.io/library/shop:v1
+          manifest task (EcsTaskDefinition) from Inline, 222 bytes
+          manifest service (EcsServiceDefinition) from Inline, 333 bytes
+        environment production (Production)
+        infrastructure shop_cluster (ECS) {"connectorRef":"aws","region":"us-east-1","cluster":"shop"}
+          connector aws (Aws)
+        on AllErrors: StageRollback
+        steps
+          step rollout "roll out": EcsRollingDeploy (at most 10m)
+          group after "after"
+            group smoke_test "smoke test"
+              step let_it_start "let it start": Wait (at most 10m)
+                duration = "30s"
+              step ask "ask": Http (at most 1m)
+                url = "https://production.shop.example.com/health"
+                method = "GET"
+                headers = []
+                assertion = "<+httpResponseCode> == 200"
+                outputVariables = []
+                on AllErrors: Retry {"retryCount":5,"retryIntervals":["10s"],"onRetryFailure":{"action":{"type":"StageRollback"}}}
+        rollback
+          step rollback "roll back": EcsRollingRollback (at most 10m)
+    "#);
+}
+
+#[test]
+fn deployment_template() {
+    insta::assert_snapshot!(planned("deployment/pipeline.yaml", "pipeline: {variables: [{name: version, value: '7'}]}"), @r#"
+    pipeline deploy_site "deploy site" (at most 30d)
+      variable version = "7"
+      stage deploy "deploy": Deployment of CustomDeployment (at most 30d)
+        service site (CustomDeployment)
+          variable version = "7"
+        environment web (Production)
+        infrastructure site_bucket (CustomDeployment) {"customDeploymentRef":{"templateRef":"static_site","versionLabel":"1.0"},"variables":{"bucket":"sho…
+        on AllErrors: MarkAsFailure
+        steps
+          step upload "upload": ShellScript (at most 10m)
+            shell = "Bash"
+            onDelegate = true
+            source = {"type":"Inline","spec":{"script":"aws s3 sync \"s3://site-builds/$VERSION/\" \"s3://$BUCKET/\" --re…
+            environmentVariables = [{"name":"VERSION","type":"String","value":"7"},{"name":"BUCKET","type":"String","value":"shop-site"…
+            outputVariables = []
+    "#);
+}
