@@ -5,6 +5,7 @@ mod expression_world;
 mod expressions;
 mod language;
 mod manifests;
+mod planning;
 mod rolling;
 mod schema;
 mod steps;

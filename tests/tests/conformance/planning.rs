@@ -1,0 +1,188 @@
+//! Templates and input sets of the corpus: what can be put together from one file alone is.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use slipway_model::id::{AccountId, EntityId, OrgId, ProjectId, Scope};
+use slipway_model::inputs::{self, Unfilled};
+use slipway_model::{Diagnostic, Kind, Parsed, entity, yaml};
+use slipway_plan::{Found, Reference, Request, Snapshot, expanded};
+
+use crate::corpus::{Row, rows};
+
+fn scope() -> Scope {
+    let (account, org) = (AccountId::new("acc"), OrgId::new("default"));
+    Scope::project(account, org, ProjectId::new("project"))
+}
+
+fn told(faults: &[Diagnostic]) -> String {
+    faults.first().map_or_else(String::new, ToString::to_string)
+}
+
+/// A pipeline that links to a template of this type and says nothing more; `None` for types that no pipeline
+/// links to.
+fn linking(kind: &str) -> Option<String> {
+    let link = "template: {templateRef: linked, versionLabel: v}";
+    let stage = |steps: &str| {
+        format!(
+            "pipeline: {{identifier: p, name: P, stages: [{{stage: {{identifier: s, name: S, type: Custom, spec: {{execution: {{steps: [{steps}]}}}}}}}}]}}"
+        )
+    };
+    Some(match kind {
+        "Pipeline" => format!("pipeline: {{identifier: p, name: P, {link}}}"),
+        "Stage" => format!(
+            "pipeline: {{identifier: p, name: P, stages: [{{stage: {{identifier: s, name: S, {link}}}}}]}}"
+        ),
+        "StepGroup" => stage(&format!(
+            "{{stepGroup: {{identifier: g, name: G, {link}}}}}"
+        )),
+        "Step" => stage(&format!("{{step: {{identifier: w, name: W, {link}}}}}")),
+        _ => return None,
+    })
+}
+
+/// The pipeline that links to a template, with the template put in.
+fn put_in(template: Parsed) -> Option<Result<Parsed, Vec<Diagnostic>>> {
+    let kind = template.head.entity_type.clone().unwrap_or_default();
+    let pipeline = linking(&kind)?;
+    let pipeline = entity::parse("linking", &pipeline).expect("a pipeline of our own");
+    let mut snapshot = Snapshot::default();
+    let reference = Reference {
+        scope: scope(),
+        kind: Kind::Template.key(),
+        parent: Some(EntityId::new("linked")),
+        id: EntityId::new("v"),
+    };
+    snapshot.put(reference, Some(Found::Entity(Arc::new(template))));
+    Some(expanded(&Request {
+        pipeline: &pipeline,
+        inputs: &[],
+        scope: &scope(),
+        entities: &snapshot,
+        runnable: &|_| true,
+        fetchable: &|_| true,
+    }))
+}
+
+fn trusted(kind: &str) -> Vec<Row> {
+    let mut rows = rows();
+    rows.retain(|row| row.kind == kind && ["A", "B"].contains(&row.trust.as_str()));
+    rows
+}
+
+#[test]
+fn every_template_that_stands_alone_resolves() {
+    let (mut alone, mut resolved, mut others, mut page) = (0, 0, 0, String::new());
+    for row in trusted("template") {
+        let Ok(template) = entity::parse(&row.path, &row.text()) else {
+            continue;
+        };
+        if template.tree.mentions(&["templateRef"]) {
+            others += 1;
+            continue;
+        }
+        let Some(found) = put_in(template) else {
+            continue;
+        };
+        alone += 1;
+        match found {
+            Ok(whole) => {
+                resolved += 1;
+                assert!(!whole.tree.mentions(&["templateRef"]), "{}", row.path);
+            }
+            Err(faults) => {
+                let _ = writeln!(page, "  {}", told(&faults));
+            }
+        }
+    }
+    println!("templates: {resolved} of {alone} resolve; {others} link to others\n{page}");
+    assert!(alone > 50, "the corpus has more templates than {alone}");
+    assert_eq!(resolved, alone, "{page}");
+}
+
+/// Links that the corpus cannot follow end in a message, never in a panic or without a word.
+#[test]
+fn every_template_that_links_to_others_says_to_what() {
+    for row in trusted("template").into_iter().chain(trusted("pipeline")) {
+        let Ok(found) = entity::parse(&row.path, &row.text()) else {
+            continue;
+        };
+        if !found.tree.mentions(&["templateRef"]) || found.head.kind != Kind::Template {
+            continue;
+        }
+        if let Some(Err(faults)) = put_in(found) {
+            let text = told(&faults);
+            assert!(!text.is_empty(), "{}", row.path);
+        }
+    }
+}
+
+/// The pipeline that an input set was made for, as far as the set tells: each value it gives is asked for.
+fn made_for(set: &Parsed) -> Option<yaml::Fault> {
+    let given = inputs::of_set(set, &set.head.pipeline.clone()?).ok()?;
+    let text = slipway_model::emit::to_yaml(&given);
+    let asked: String = text
+        .lines()
+        .map(|line| {
+            let key = line.trim_start().trim_start_matches("- ");
+            let kept = ["identifier:", "name:", "type:", "key:"];
+            let value = key.split_once(": ").map(|(_, value)| value);
+            match value {
+                Some(value)
+                    if !kept.iter().any(|kept| key.starts_with(kept))
+                        && !value.starts_with(['|', '>', '[', '{']) =>
+                {
+                    let at = line.len() - value.len();
+                    format!("{}<+input>\n", &line[..at])
+                }
+                _ => format!("{line}\n"),
+            }
+        })
+        .collect();
+    let base = yaml::parse("made for it", &asked).ok()?;
+    let body = |tree: &'_ slipway_model::Tree| tree.root().get("pipeline").is_some();
+    assert!(body(&base) && body(&given));
+    let (base, given) = (base.root().get("pipeline")?, given.root().get("pipeline")?);
+    let filled = inputs::fill(base, &[given], "pipeline", Unfilled::Keep);
+    filled
+        .err()
+        .and_then(|faults| faults.into_iter().next())
+        .map(Box::new)
+}
+
+#[test]
+fn every_input_set_merges_over_the_pipeline_made_for_it_or_says_why_not() {
+    let (mut all, mut merged, mut page) = (0, 0, String::new());
+    let pipelines: Vec<Parsed> = rows()
+        .iter()
+        .filter(|row| row.kind == "pipeline")
+        .filter_map(|row| entity::parse(&row.path, &row.text()).ok())
+        .collect();
+    for row in rows().iter().filter(|row| row.kind == "inputSet") {
+        let set = match entity::parse(&row.path, &row.text()) {
+            Ok(set) => set,
+            Err(faults) => {
+                let _ = writeln!(page, "  not read: {}", told(&faults));
+                continue;
+            }
+        };
+        all += 1;
+        match made_for(&set) {
+            None => merged += 1,
+            Some(fault) => {
+                let _ = writeln!(page, "  {fault}");
+            }
+        }
+        // A pipeline of the same name may be another one; what does not fit must be said.
+        let own = pipelines
+            .iter()
+            .filter(|p| Some(&p.head.identifier) == set.head.pipeline.as_ref());
+        for pipeline in own {
+            if let Err(faults) = inputs::check_set(&set, pipeline) {
+                assert!(!told(&faults).is_empty(), "{}", row.path);
+            }
+        }
+    }
+    println!("input sets: {merged} of {all} merge\n{page}");
+    assert_eq!(merged, all, "{page}");
+}
