@@ -35,6 +35,12 @@ fn place_text(place: &Option<String>) -> String {
         .unwrap_or_default()
 }
 
+fn nearest_text(nearest: &Option<&'static str>) -> String {
+    nearest
+        .map(|name| format!("; did you mean `{name}()`?"))
+        .unwrap_or_default()
+}
+
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Reason {
@@ -57,12 +63,14 @@ pub enum Reason {
         got: String,
     },
     /// A method or function that does not exist, or not for this kind of value.
-    #[error("{subject} has no {name}")]
+    #[error("{subject} has no {name}{}", nearest_text(.nearest))]
     NoMethod {
         /// Kind of the value, or the namespace.
         subject: String,
         /// The method.
         name: String,
+        /// What was probably meant.
+        nearest: Option<&'static str>,
     },
     /// Something else is wrong with an operation.
     #[error("{operation}: {problem}")]

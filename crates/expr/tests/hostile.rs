@@ -316,9 +316,15 @@ fn x8_x10_x11_texts_for_other_places_stay_as_they_are() {
 /// A document of many costly texts costs no more than a few of them.
 #[test]
 fn a_document_shares_its_steps() {
-    let costly = format!("<+1{}>", "+x.y".repeat(30_000));
-    let document = json!(vec![costly; 100]);
-    let error = evaluate_json(&document, &World, &Limits::default()).expect_err("too much");
+    let costly = format!("<+1{}>", "+x.y".repeat(1_500));
+    let limits = Limits {
+        steps: 5_000,
+        ..Limits::default()
+    };
+    let few = json!(vec![costly.clone(); 10]);
+    assert!(evaluate_json(&few, &World, &limits).is_ok());
+    let many = json!(vec![costly; 100]);
+    let error = evaluate_json(&many, &World, &limits).expect_err("too much");
     assert!(error.full_text().contains("steps of evaluation"));
 }
 
@@ -356,6 +362,15 @@ proptest! {
     #[test]
     fn whole_expressions_never_panic(inner in "[xbig.y\\[\\]()'\"?:0-9,=!~<>&|+*/% -]{0,40}") {
         let _ = evaluate(&format!("<+{inner}>"));
+    }
+
+    #[test]
+    fn paths_into_documents_never_panic(path in "[a.b/@\\[\\]()'\"*?:0-9,=!<>&|+ $-]{0,30}", by in "[a-zA-Z' :]{0,12}") {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "\""));
+        let path = quoted(&path);
+        let _ = evaluate(&format!("<+json.select({path}, '{{\"a\":[1,{{\"b\":2}}]}}')>"));
+        let _ = evaluate(&format!("<+xml.select({path}, '<a b=\"1\"><b>2</b></a>')>"));
+        let _ = evaluate(&format!("<+currentTime().format({})>", quoted(&by)));
     }
 
     #[test]

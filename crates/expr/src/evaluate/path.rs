@@ -97,7 +97,12 @@ impl Evaluator<'_> {
                     "" => "the language".to_owned(),
                     other => other.to_owned(),
                 },
-                name: format!("{name}({})", vec!["_"; arguments.len()].join(", ")),
+                name: format!(
+                    "{}({})",
+                    shorten(name),
+                    vec!["_"; arguments.len()].join(", ")
+                ),
+                nearest: method::nearest_function(&full).filter(|known| *known != full),
             })
         })
     }

@@ -4,16 +4,19 @@
 //! Positions count characters.
 
 mod list;
+mod names;
 mod pattern;
 mod string;
 
 use crate::ast::Binary;
-use crate::error::Reason;
+use crate::error::{Reason, shorten};
 use crate::limits::Meter;
 use crate::operator;
 use crate::secret::SecretText;
 use crate::time;
 use crate::value::{Segment, Value};
+
+pub(crate) use names::nearest_function;
 
 type Outcome = Result<Value, Reason>;
 
@@ -41,10 +44,11 @@ pub(crate) fn call(
 /// The error for a method that is not there, or not for these arguments.
 pub(crate) fn missing(value: &Value, name: &str, arguments: &[Value]) -> Reason {
     let kinds: Vec<_> = arguments.iter().map(Value::kind).collect();
-    if kinds.is_empty() {
+    if kinds.is_empty() || !names::is_method(value, name) {
         Reason::NoMethod {
             subject: value.kind().to_owned(),
-            name: format!("{name}()"),
+            name: format!("{}()", shorten(name)),
+            nearest: names::nearest_method(value, name).filter(|known| *known != name),
         }
     } else {
         problem(
