@@ -174,7 +174,7 @@ impl Checker<'_> {
         chosen: Option<(&'static str, Shape)>,
         at: At<'_>,
     ) {
-        let absent = |field: &str| value.get(field).is_none_or(Ref::is_null);
+        let absent = |field: &str| value.get(field).is_none();
         let Some((field, _)) = chosen
             .filter(|(field, shape)| !self.part && shape.asks_for_something() && absent(field))
         else {

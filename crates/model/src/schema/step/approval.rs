@@ -42,9 +42,7 @@ step!(SERVICE_NOW_APPROVAL, "`ServiceNowApproval`", [
     may "retryInterval": DURATION,
 ]);
 
-part!(CRITERIA, "`approvalCriteria`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(CRITERIA, "criteria", [must "type": TYPE], typed: typed(&[
     ("Jexl", Shape::Object(&JEXL_CRITERIA)),
     ("KeyValues", Shape::Object(&KEY_VALUES_CRITERIA)),
 ], &[]));

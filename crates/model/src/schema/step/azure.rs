@@ -41,9 +41,7 @@ part!(ARM_CONFIGURATION, "`configuration`", [
     must "template": Shape::Object(&STORED),
     may "parameters": Shape::Object(&STORED),
 ]);
-part!(ARM_SCOPE, "`scope`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(ARM_SCOPE, "`scope`", [must "type": TYPE], typed: typed(&[
     ("ManagementGroup", Shape::Object(&AZURE_MANAGEMENT)),
     ("ResourceGroup", Shape::Object(&AZURE_RESOURCE_GROUP)),
     ("Subscription", Shape::Object(&AZURE_SUBSCRIPTION)),

@@ -216,9 +216,7 @@ bare!(TEST, "`Test`" + CONTAINER, [
     may "outputAlias": Shape::Object(&OUTPUT_ALIAS),
 ]);
 
-part!(BUILD, "`build`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(BUILD, "`build`", [must "type": TYPE], typed: typed(&[
     ("PR", Shape::Object(&PR_BUILD)),
     ("branch", Shape::Object(&BRANCH_BUILD)),
     ("commitSha", Shape::Object(&COMMIT_SHA_BUILD)),

@@ -52,7 +52,7 @@ bare!(LOAD_TEST, "`LoadTest`", [
     may "inputs": Shape::List(&Shape::Object(&LOAD_TEST_INPUT)),
 ]);
 
-part!(EXPERIMENT_VALUE, "an item of `experimentValues`", [
+part!(EXPERIMENT_VALUE, "a value", [
     must "name": FILLED,
     must "value": TEXT,
     may "referenceKind": Shape::OneOf(&["Connector", "Secret"]),

@@ -25,16 +25,12 @@ part!(CREATE_STACK_STEP_CONFIGURATION, "`configuration`", [
     may "tags": Shape::Object(&CLOUDFORMATION_TAGS),
 ]);
 part!(PARAMETERS_FILE, "an item of `parameters`", [must "identifier": TEXT, must "store": Shape::Object(&STORE)]);
-part!(CLOUDFORMATION_TAGS, "`tags`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(CLOUDFORMATION_TAGS, "`tags`", [must "type": TYPE], typed: typed(&[
     ("Inline", Shape::Object(&INLINE_CLOUDFORMATION_TAGS_FILE)),
     ("Remote", Shape::Object(&REMOTE_FILE)),
 ], &[]));
 part!(INLINE_CLOUDFORMATION_TAGS_FILE, "the `spec` of type `Inline`", [must "content": TEXT, may "type": TEXT]);
-part!(TEMPLATE_FILE, "`templateFile`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(TEMPLATE_FILE, "`templateFile`", [must "type": TYPE], typed: typed(&[
     ("Inline", Shape::Object(&INLINE_CLOUDFORMATION_TEMPLATE_FILE)),
     ("Remote", Shape::Object(&REMOTE_FILE)),
     ("S3URL", Shape::Object(&S3_URL_CLOUDFORMATION_TEMPLATE_FILE)),
@@ -47,9 +43,7 @@ part!(S3_URL_CLOUDFORMATION_TEMPLATE_FILE, "the `spec` of type `S3URL`", [
     must "templateUrl": TEXT,
     may "type": TEXT,
 ]);
-part!(DELETE_STACK_STEP_CONFIGURATION, "`configuration`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(DELETE_STACK_STEP_CONFIGURATION, "`configuration`", [must "type": TYPE], typed: typed(&[
     ("Inherited", Shape::Object(&INHERITED_CLOUDFORMATION_DELETE_STACK_STEP_CONFIGURATION)),
     ("Inline", Shape::Object(&INLINE_CLOUDFORMATION_DELETE_STACK_STEP_CONFIGURATION)),
 ], &[]));

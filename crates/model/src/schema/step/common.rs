@@ -56,10 +56,8 @@ part!(OUTPUT_VARIABLE, "an output variable", [
 ]);
 pub(super) const OUTPUT_VARIABLES: Shape = Shape::List(&Shape::Object(&OUTPUT_VARIABLE));
 
-part!(FILE, "`ingestion`", [may "file": TEXT]);
-part!(INSTANCES, "`instances`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(FILE, "a file", [may "file": TEXT]);
+part!(INSTANCES, "a number of instances", [must "type": TYPE], typed: typed(&[
     ("CurrentRunning", Shape::Object(&RUNNING_INSTANCES)),
     ("Fixed", Shape::Object(&FIXED_INSTANCES)),
 ], &[]));
@@ -72,34 +70,28 @@ part!(FIXED_INSTANCES, "the `spec` of type `Fixed`", [
     must "min": INT,
     may "type": Shape::OneOf(&["Fixed", "CurrentRunning"]),
 ]);
-part!(CAPACITY, "`instanceSelection`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(CAPACITY, "a number of instances", [must "type": TYPE], typed: typed(&[
     ("Count", Shape::Object(&COUNT_CAPACITY)),
     ("Percentage", Shape::Object(&PERCENTAGE_CAPACITY)),
 ], &[]));
 part!(COUNT_CAPACITY, "the `spec` of type `Count`", [must "count": COUNT, may "type": TEXT]);
 part!(PERCENTAGE_CAPACITY, "the `spec` of type `Percentage`", [must "percentage": PERCENT, may "type": TEXT]);
-part!(STORED, "`parameters`", [must "store": Shape::Object(&STORE)]);
-part!(REMOTE_FILE, "the `spec` of type `Remote`", [must "store": Shape::Object(&STORE), may "type": TEXT]);
-part!(TARGET_GROUP_WEIGHT, "an item of `forwardConfig`", [
+part!(STORED, "a stored file", [must "store": Shape::Object(&STORE)]);
+part!(REMOTE_FILE, "a remote file", [must "store": Shape::Object(&STORE), may "type": TEXT]);
+part!(TARGET_GROUP_WEIGHT, "a weighted target group", [
     must "targetGroupArn": FILLED,
     must "weight": COUNT,
     may "description": TEXT,
 ]);
 part!(INHERITED_SHIFT, "the `spec` of type `Inherit`", [must "weightPercentage": PERCENT]);
-part!(INSTANCE_SELECTION, "`instanceSelection`", [
-    may "type": TYPE,
-], typed: typed(&[
+part!(INSTANCE_SELECTION, "`instanceSelection`", [may "type": TYPE], typed: typed(&[
     ("Count", Shape::Object(&COUNT_INSTANCE_SELECTION)),
     ("Percentage", Shape::Object(&PERCENTAGE_INSTANCE_SELECTION)),
 ], &[]));
 part!(COUNT_INSTANCE_SELECTION, "the `spec` of type `Count`", [may "count": INT]);
 part!(PERCENTAGE_INSTANCE_SELECTION, "the `spec` of type `Percentage`", [may "percentage": NUMBER]);
-part!(NAMED_VALUE, "an item of `fields`", [must "name": TEXT, must "value": TEXT]);
-part!(BACKEND, "`backendConfig`", [
-    may "type": TYPE,
-], typed: typed(&[
+part!(NAMED_VALUE, "a name with its value", [must "name": TEXT, must "value": TEXT]);
+part!(BACKEND, "`backendConfig`", [may "type": TYPE], typed: typed(&[
     ("Inline", Shape::Object(&INLINE_BACKEND)),
     ("Remote", Shape::Object(&STORED)),
 ], &[]));

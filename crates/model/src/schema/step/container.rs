@@ -30,10 +30,7 @@ part!(RESOURCES, "`resources`", [may "limits": Shape::Object(&LIMITS), may "requ
 // Kubernetes quantities: `0.5`, `500m`, `1Gi`.
 part!(LIMITS, "resource limits", [may "cpu": TEXT, may "memory": TEXT]);
 
-part!(PLATFORM, "`platform`", [
-    may "os": OS,
-    may "arch": Shape::OneOf(&["Amd64", "Arm64"]),
-]);
+part!(PLATFORM, "`platform`", [may "os": OS, may "arch": Shape::OneOf(&["Amd64", "Arm64"])]);
 const OS: Shape = Shape::OneOf(&["Linux", "MacOS", "Windows"]);
 
 // Of a step group and of steps that bring their own.

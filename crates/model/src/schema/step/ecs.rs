@@ -50,9 +50,7 @@ step!(UPGRADE_CONTAINER, "`EcsUpgradeContainer`", [
     may "downsizeOldServiceInstanceUnit": TEXT,
 ]);
 
-part!(SHIFT, "`ecsTrafficShiftWrapper`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(SHIFT, "`ecsTrafficShiftWrapper`", [must "type": TYPE], typed: typed(&[
     ("Standalone", Shape::Object(&STANDALONE_SHIFT)),
     ("Inherit", Shape::Object(&INHERITED_SHIFT)),
 ], &[]));

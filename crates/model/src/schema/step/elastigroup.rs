@@ -20,9 +20,7 @@ step!(DEPLOY, "`ElastigroupDeploy`", [
 step!(SETUP, "`ElastigroupSetup`", [must "instances": Shape::Object(&INSTANCES), may "name": TEXT]);
 step!(SWAP_ROUTE, "`ElastigroupSwapRoute`", [must "downsizeOldElastigroup": BOOL]);
 
-part!(CLOUD_PROVIDER, "`connectedCloudProvider`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(CLOUD_PROVIDER, "`connectedCloudProvider`", [must "type": TYPE], typed: typed(&[
     ("AWS", Shape::Object(&AWS_CLOUD_PROVIDER_BASIC)),
 ], &[]));
 part!(AWS_CLOUD_PROVIDER_BASIC, "the `spec` of type `AWS`", [
@@ -30,9 +28,7 @@ part!(AWS_CLOUD_PROVIDER_BASIC, "the `spec` of type `AWS`", [
     must "region": TEXT,
     may "type": Shape::OneOf(&["AWS"]),
 ]);
-part!(LOAD_BALANCER, "an item of `loadBalancers`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(LOAD_BALANCER, "an item of `loadBalancers`", [must "type": TYPE], typed: typed(&[
     ("AWSLoadBalancerConfig", Shape::Object(&AWS_LOAD_BALANCER)),
 ], &[]));
 part!(AWS_LOAD_BALANCER, "the `spec` of type `AWSLoadBalancerConfig`", [
@@ -45,9 +41,7 @@ part!(AWS_LOAD_BALANCER, "the `spec` of type `AWSLoadBalancerConfig`", [
     may "stageTargetGroupArn": TEXT,
     may "isTrafficShift": BOOL,
 ]);
-part!(SHIFT, "`elastigroupTrafficShiftWrapper`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(SHIFT, "`elastigroupTrafficShiftWrapper`", [must "type": TYPE], typed: typed(&[
     ("Standalone", Shape::Object(&STANDALONE_SHIFT)),
     ("Inherit", Shape::Object(&INHERITED_SHIFT)),
 ], &[]));

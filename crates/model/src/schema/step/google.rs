@@ -60,19 +60,15 @@ part!(REVISION, "an item of `revisionTrafficDetails`", [
     may "trafficValue": INT,
     may "tag": TEXT,
 ]);
-part!(MIG_ENVIRONMENT, "`blueEnvironment`", [must "backendService": TEXT, must "mig": TEXT]);
-part!(TRAFFIC, "`trafficConfig`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(MIG_ENVIRONMENT, "an environment of instances", [must "backendService": TEXT, must "mig": TEXT]);
+part!(TRAFFIC, "`trafficConfig`", [must "type": TYPE], typed: typed(&[
     ("CSM", Shape::Object(&MESH_ROUTE)),
 ], &[]));
 part!(MESH_ROUTE, "the `spec` of type `CSM`", [
     must "type": Shape::OneOf(&["GRPCRoute", "HTTPRoute"]),
     must "route": TEXT,
 ]);
-part!(SHIFTED_TRAFFIC, "`trafficConfig`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(SHIFTED_TRAFFIC, "`trafficConfig`", [must "type": TYPE], typed: typed(&[
     ("CSM", Shape::Object(&SHIFTED_ROUTE)),
 ], &[]));
 part!(SHIFTED_ROUTE, "the `spec` of type `CSM`", [

@@ -102,9 +102,7 @@ part!(ROUTE, "`route`", [
 part!(DESTINATION_ITEM, "an item of `destinations`", [must "destination": Shape::Object(&DESTINATION)]);
 part!(DESTINATION, "`destination`", [must "host": FILLED, may "weight": NUMBER, may "port": NUMBER]);
 part!(RULE_ITEM, "an item of `rules`", [must "rule": Shape::Object(&RULE)]);
-part!(RULE, "`rule`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(RULE, "`rule`", [must "type": TYPE], typed: typed(&[
     ("uri", Shape::Object(&RULE_URI)),
     ("method", Shape::Object(&RULE_METHOD)),
     ("headers", Shape::Object(&RULE_HEADERS)),
@@ -112,7 +110,7 @@ part!(RULE, "`rule`", [
     ("scheme", Shape::Object(&RULE_URI)),
     ("authority", Shape::Object(&RULE_URI)),
 ], &[]));
-part!(RULE_URI, "the `spec` of type `uri`", [
+part!(RULE_URI, "the `spec` of a rule", [
     must "value": TEXT,
     may "matchType": Shape::OneOf(&["exact", "prefix", "regex"]),
     may "name": TEXT,
@@ -141,9 +139,7 @@ part!(ISTIO_PROVIDER, "the `spec` of type `istio`", [
     may "hosts": TEXTS,
     may "delegateService": BOOL,
 ]);
-part!(DELETE_RESOURCES, "`deleteResources`", [
-    may "type": TYPE,
-], typed: typed(&[
+part!(DELETE_RESOURCES, "`deleteResources`", [may "type": TYPE], typed: typed(&[
     ("ManifestPath", Shape::Object(&MANIFEST_PATHS)),
     ("ReleaseName", Shape::Object(&RELEASE)),
     ("ResourceName", Shape::Object(&RESOURCE_NAMES)),
@@ -160,9 +156,7 @@ part!(DELETE_FLAG, "an item of `commandFlags`", [must "commandType": Shape::OneO
 part!(PATCH_FLAG, "an item of `commandFlags`", [must "commandType": Shape::OneOf(&[
     "Patch"]), may "flag": TEXT,
 ]);
-part!(ROLLOUT_RESOURCES, "`resources`", [
-    may "type": TYPE,
-], typed: typed(&[
+part!(ROLLOUT_RESOURCES, "`resources`", [may "type": TYPE], typed: typed(&[
     ("ManifestPath", Shape::Object(&MANIFEST_PATHS)),
     ("ResourceName", Shape::Object(&RESOURCE_NAMES)),
 ], &["ReleaseName"]));

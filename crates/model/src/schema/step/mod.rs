@@ -64,6 +64,7 @@ mod place;
 mod portal;
 pub(crate) mod rules;
 mod salesforce;
+mod scan_parts;
 mod scanner;
 mod script;
 mod supply_chain;

@@ -203,7 +203,7 @@ impl Rules<'_, '_> {
         let Some(need) = NEEDS.iter().find(|need| need.steps.contains(&name)) else {
             return;
         };
-        let value = spec.get(need.field).filter(|value| !value.is_null());
+        let value = spec.get(need.field);
         if !spec.is_map() || value.is_some_and(Ref::is_expression) {
             return;
         }

@@ -92,14 +92,10 @@ bare!(PROVENANCE, "`provenance`" + CHAIN, [
 ]);
 
 part!(ENFORCEMENT_POLICY, "`policy`", [must "store": Shape::Object(&POLICY_STORE)]);
-part!(POLICY_STORE, "`store`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(POLICY_STORE, "`store`", [must "type": TYPE], typed: typed(&[
     ("Harness", Shape::Object(&FILE)),
 ], &[]));
-part!(SBOM_SOURCE, "`source`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(SBOM_SOURCE, "`source`", [must "type": TYPE], typed: typed(&[
     ("image", Shape::Object(&IMAGE_SBOM_SOURCE)),
     ("repository", Shape::Object(&REPOSITORY_SBOM_SOURCE)),
     ("docker", Shape::Object(&IMAGE_SBOM_SOURCE)),
@@ -110,7 +106,7 @@ part!(SBOM_SOURCE, "`source`", [
     ("har", Shape::Object(&HAR_SBOM_SOURCE)),
     ("local", Shape::Object(&LOCAL_SOURCE)),
 ], &[]));
-part!(IMAGE_SBOM_SOURCE, "the `spec` of type `image`", [must "image": TEXT, may "connector": TEXT]);
+part!(IMAGE_SBOM_SOURCE, "an image", [must "image": TEXT, may "connector": TEXT]);
 part!(REPOSITORY_SBOM_SOURCE, "the `spec` of type `repository`", [
     must "url": TEXT,
     must "variant_type": Shape::OneOf(&["branch", "git_tag", "commit"]),
@@ -124,7 +120,7 @@ part!(ECR_SBOM_SOURCE, "the `spec` of type `ecr`", [
     may "region": TEXT,
     may "account": TEXT,
 ]);
-part!(GCR_SBOM_SOURCE, "the `spec` of type `gcr`", [
+part!(GCR_SBOM_SOURCE, "an image at Google", [
     must "connector": TEXT,
     must "host": TEXT,
     must "project_id": TEXT,
@@ -141,45 +137,34 @@ part!(LOCAL_SOURCE, "the `spec` of type `local`", [
     may "workspace": TEXT,
     may "version": TEXT,
 ]);
-part!(VERIFY_ATTESTATION, "`verifyAttestation`", [
-    may "type": TYPE,
-], typed: typed(&[
-    ("cosign", Shape::Object(&COSIGN_OR_MANAGED_VERIFY_ATTESTATION)),
-    ("keyless", Shape::Object(&KEYLESS_ATTESTATION)),
-    ("keybased", Shape::Object(&COSIGN_VERIFY_ATTESTATION)),
-    ("secret-manager", Shape::Object(&COSIGN_SECRET_MANAGER_ATTESTATION)),
+part!(VERIFY_ATTESTATION, "`verifyAttestation`", [may "type": TYPE], typed: typed(&[
+    ("cosign", Shape::Object(&ANY_PUBLIC_KEY)),
+    ("keyless", Shape::Object(&KEYLESS)),
+    ("keybased", Shape::Object(&PUBLIC_KEY)),
+    ("secret-manager", Shape::Object(&MANAGED_KEY)),
 ], &[]));
-part!(COSIGN_OR_MANAGED_VERIFY_ATTESTATION, "the `spec` of type `cosign`", [
+part!(ANY_PUBLIC_KEY, "the `spec` of type `cosign`", [
     may "publicKey": TEXT,
     may "connector": TEXT,
     may "key": TEXT,
 ]);
-part!(KEYLESS_ATTESTATION, "the `spec` of type `keyless`", [
-    may "oidcProvider": Shape::OneOf(&["harness", "non-harness"]),
-]);
-part!(COSIGN_VERIFY_ATTESTATION, "the `spec` of type `keybased`", [must "publicKey": TEXT]);
-part!(COSIGN_SECRET_MANAGER_ATTESTATION, "the `spec` of type `secret-manager`", [
-    must "connector": TEXT,
-    must "key": TEXT,
-]);
-part!(ATTESTATION, "`attestation`", [
-    may "type": TYPE,
-], typed: typed(&[
-    ("cosign", Shape::Object(&COSIGN_OR_MANAGED_ATTESTATION)),
-    ("keyless", Shape::Object(&KEYLESS_ATTESTATION)),
-    ("keybased", Shape::Object(&COSIGN_ATTESTATION)),
-    ("secret-manager", Shape::Object(&COSIGN_SECRET_MANAGER_ATTESTATION)),
+part!(KEYLESS, "the `spec` of type `keyless`", [may "oidcProvider": Shape::OneOf(&["harness", "non-harness"])]);
+part!(PUBLIC_KEY, "the `spec` of type `keybased`", [must "publicKey": TEXT]);
+part!(MANAGED_KEY, "the `spec` of type `secret-manager`", [must "connector": TEXT, must "key": TEXT]);
+part!(ATTESTATION, "`attestation`", [may "type": TYPE], typed: typed(&[
+    ("cosign", Shape::Object(&ANY_PRIVATE_KEY)),
+    ("keyless", Shape::Object(&KEYLESS)),
+    ("keybased", Shape::Object(&PRIVATE_KEY)),
+    ("secret-manager", Shape::Object(&MANAGED_KEY)),
 ], &[]));
-part!(COSIGN_OR_MANAGED_ATTESTATION, "the `spec` of type `cosign`", [
+part!(ANY_PRIVATE_KEY, "the `spec` of type `cosign`", [
     may "privateKey": TEXT,
     may "password": TEXT,
     may "connector": TEXT,
     may "key": TEXT,
 ]);
-part!(COSIGN_ATTESTATION, "the `spec` of type `keybased`", [must "privateKey": TEXT, must "password": TEXT]);
-part!(SBOM_ORCHESTRATION_TOOL, "`tool`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(PRIVATE_KEY, "the `spec` of type `keybased`", [must "privateKey": TEXT, must "password": TEXT]);
+part!(SBOM_ORCHESTRATION_TOOL, "`tool`", [must "type": TYPE], typed: typed(&[
     ("Syft", Shape::Object(&SYFT_SBOM_ORCHESTRATION)),
     ("cdxgen", Shape::Object(&CDXGEN_SBOM_ORCHESTRATION)),
 ], &[]));
@@ -191,9 +176,7 @@ part!(CDXGEN_SBOM_ORCHESTRATION, "the `spec` of type `cdxgen`", [
     may "cli_flags": TEXT,
 ]);
 part!(POLICY, "`policy`", [may "store": Shape::Object(&POLICY_STORE), may "policySets": TEXTS]);
-part!(ENFORCE_ATTESTATION_SOURCE, "`source`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(ENFORCE_ATTESTATION_SOURCE, "`source`", [must "type": TYPE], typed: typed(&[
     ("image", Shape::Object(&IMAGE_SBOM_SOURCE)),
     ("docker", Shape::Object(&IMAGE_SBOM_SOURCE)),
     ("ecr", Shape::Object(&ECR_SBOM_SOURCE)),
@@ -207,23 +190,21 @@ part!(ATTESTED_EVENT_SCOPE, "`attestedEventScope`", [
 ], typed: Some(Typed { by: "scope", field: "eventTypes", shapes: &[
     ("specific", Shape::List(&Shape::OneOf(&["Code", "Test", "Build", "Security", "Custom"]))),
 ], names: &["all"] }));
-part!(SLSA_VERIFICATION_SOURCE, "`source`", [
-    may "type": TYPE,
-], typed: typed(&[
+part!(SLSA_VERIFICATION_SOURCE, "`source`", [may "type": TYPE], typed: typed(&[
     ("Docker", Shape::Object(&SLSA_DOCKER_SOURCE)),
     ("Gcr", Shape::Object(&SLSA_GCR_SOURCE)),
     ("Ecr", Shape::Object(&SLSA_ECR_SOURCE)),
     ("Acr", Shape::Object(&SLSA_ACR_SOURCE)),
     ("Gar", Shape::Object(&SLSA_GCR_SOURCE)),
     ("Har", Shape::Object(&SLSA_HAR_SOURCE)),
-    ("Local", Shape::Object(&LOCAL_SOURCE_SPEC)),
+    ("Local", Shape::Object(&LOCAL_ARTIFACT)),
 ], &[]));
 part!(SLSA_DOCKER_SOURCE, "the `spec` of type `Docker`", [
     must "image_path": TEXT,
     may "connector": TEXT,
     may "tag": TEXT,
 ]);
-part!(SLSA_GCR_SOURCE, "the `spec` of type `Gcr`", [
+part!(SLSA_GCR_SOURCE, "an image at Google", [
     must "connector": TEXT,
     must "host": TEXT,
     must "project_id": TEXT,
@@ -244,41 +225,35 @@ part!(SLSA_ACR_SOURCE, "the `spec` of type `Acr`", [
     may "tag": TEXT,
 ]);
 part!(SLSA_HAR_SOURCE, "the `spec` of type `Har`", [must "registry": TEXT, must "image": TEXT, may "tag": TEXT]);
-part!(LOCAL_SOURCE_SPEC, "the `spec` of type `Local`", [
+part!(LOCAL_ARTIFACT, "a local artifact", [
     must "type": Shape::OneOf(&["manual", "auto"]),
     must "workspace": TEXT,
     may "artifact_name": TEXT,
     may "version": TEXT,
 ]);
-part!(SLSA_VERIFY_ATTESTATION, "`verify_attestation`", [
-    may "type": TYPE,
-], typed: typed(&[
-    ("cosign", Shape::Object(&COSIGN_OR_MANAGED_SLSA_VERIFY_ATTESTATION)),
-    ("keyless", Shape::Object(&KEYLESS_ATTESTATION)),
-    ("keybased", Shape::Object(&COSIGN_SLSA_VERIFY_ATTESTATION)),
-    ("secret-manager", Shape::Object(&COSIGN_SECRET_MANAGER_ATTESTATION)),
+part!(SLSA_VERIFY_ATTESTATION, "the check of a signature", [may "type": TYPE], typed: typed(&[
+    ("cosign", Shape::Object(&ANY_PUBLIC_KEY_SLSA)),
+    ("keyless", Shape::Object(&KEYLESS)),
+    ("keybased", Shape::Object(&PUBLIC_KEY_SLSA)),
+    ("secret-manager", Shape::Object(&MANAGED_KEY)),
 ], &[]));
-part!(COSIGN_OR_MANAGED_SLSA_VERIFY_ATTESTATION, "the `spec` of type `cosign`", [
+part!(ANY_PUBLIC_KEY_SLSA, "the `spec` of type `cosign`", [
     may "public_key": TEXT,
     may "connector": TEXT,
     may "key": TEXT,
 ]);
-part!(COSIGN_SLSA_VERIFY_ATTESTATION, "the `spec` of type `keybased`", [must "public_key": TEXT]);
-part!(SSCA_AIBOM_SOURCE, "`source`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(PUBLIC_KEY_SLSA, "the `spec` of type `keybased`", [must "public_key": TEXT]);
+part!(SSCA_AIBOM_SOURCE, "`source`", [must "type": TYPE], typed: typed(&[
     ("repository", Shape::Object(&REPOSITORY_SBOM_SOURCE)),
 ], &[]));
-part!(ARTIFACT_SIGNING_SOURCE, "`source`", [
-    may "type": TYPE,
-], typed: typed(&[
+part!(ARTIFACT_SIGNING_SOURCE, "`source`", [may "type": TYPE], typed: typed(&[
     ("docker", Shape::Object(&DOCKER_SOURCE)),
     ("gcr", Shape::Object(&GCR_SBOM_SOURCE)),
     ("ecr", Shape::Object(&ECR_SOURCE)),
     ("acr", Shape::Object(&ACR_SBOM_SOURCE)),
     ("gar", Shape::Object(&GCR_SBOM_SOURCE)),
     ("har", Shape::Object(&HAR_SBOM_SOURCE)),
-    ("local", Shape::Object(&LOCAL_SOURCE_SPEC)),
+    ("local", Shape::Object(&LOCAL_ARTIFACT)),
 ], &[]));
 part!(DOCKER_SOURCE, "the `spec` of type `docker`", [must "connector": TEXT, must "image": TEXT]);
 part!(ECR_SOURCE, "the `spec` of type `ecr`", [
@@ -288,29 +263,25 @@ part!(ECR_SOURCE, "the `spec` of type `ecr`", [
     must "image": TEXT,
 ]);
 part!(UPLOAD_SIGNATURE, "`uploadSignature`", [may "upload": BOOL]);
-part!(SIGNING_ATTESTATION, "`signing`", [
-    may "type": TYPE,
-], typed: typed(&[
-    ("cosign", Shape::Object(&COSIGN_OR_MANAGED_SIGNING_ATTESTATION)),
-    ("keyless", Shape::Object(&KEYLESS_ATTESTATION)),
-    ("keybased", Shape::Object(&COSIGN_ATTESTATION_SPEC)),
-    ("secret-manager", Shape::Object(&COSIGN_SECRET_MANAGER_ATTESTATION)),
+part!(SIGNING_ATTESTATION, "a signature", [may "type": TYPE], typed: typed(&[
+    ("cosign", Shape::Object(&ANY_SIGNING_KEY)),
+    ("keyless", Shape::Object(&KEYLESS)),
+    ("keybased", Shape::Object(&SIGNING_KEY)),
+    ("secret-manager", Shape::Object(&MANAGED_KEY)),
 ], &[]));
-part!(COSIGN_OR_MANAGED_SIGNING_ATTESTATION, "the `spec` of type `cosign`", [
+part!(ANY_SIGNING_KEY, "the `spec` of type `cosign`", [
     may "private_key": TEXT,
     may "password": TEXT,
     may "connector": TEXT,
     may "key": TEXT,
 ]);
-part!(COSIGN_ATTESTATION_SPEC, "the `spec` of type `keybased`", [must "private_key": TEXT, must "password": TEXT]);
-part!(SSCA_COMPLIANCE_SOURCE, "`source`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(SIGNING_KEY, "the `spec` of type `keybased`", [must "private_key": TEXT, must "password": TEXT]);
+part!(SSCA_COMPLIANCE_SOURCE, "`source`", [must "type": TYPE], typed: typed(&[
     ("scm", Shape::Object(&REPOSITORY_SSCA_COMPLIANCE_SOURCE)),
     ("github", Shape::Object(&REPOSITORY_SSCA_COMPLIANCE_SOURCE)),
     ("harness", Shape::Object(&HARNESS_SSCA_COMPLIANCE_SOURCE)),
 ], &[]));
-part!(REPOSITORY_SSCA_COMPLIANCE_SOURCE, "the `spec` of type `scm`", [
+part!(REPOSITORY_SSCA_COMPLIANCE_SOURCE, "a repository", [
     must "connectorRef": TEXT,
     must "scan_org": BOOL,
     may "repoName": TEXT,
@@ -328,23 +299,21 @@ part!(REPOSITORY_SBOM_DRIFT, "the `spec` of type `repository`", [
     must "variant": TEXT,
     may "variant_type": Shape::OneOf(&["branch", "git_tag", "commit"]),
 ]);
-part!(PROVENANCE_SOURCE, "`source`", [
-    may "type": TYPE,
-], typed: typed(&[
+part!(PROVENANCE_SOURCE, "`source`", [may "type": TYPE], typed: typed(&[
     ("docker", Shape::Object(&PROVENANCE_DOCKER_SOURCE)),
     ("gcr", Shape::Object(&PROVENANCE_GCR_SOURCE)),
     ("ecr", Shape::Object(&PROVENANCE_ECR_SOURCE)),
     ("acr", Shape::Object(&PROVENANCE_ACR_SOURCE)),
     ("gar", Shape::Object(&PROVENANCE_GCR_SOURCE)),
     ("har", Shape::Object(&PROVENANCE_HAR_SOURCE)),
-    ("local", Shape::Object(&LOCAL_SOURCE_SPEC)),
+    ("local", Shape::Object(&LOCAL_ARTIFACT)),
 ], &[]));
 part!(PROVENANCE_DOCKER_SOURCE, "the `spec` of type `docker`", [
     must "connector": TEXT,
     must "repo": TEXT,
     may "digest": TEXT,
 ]);
-part!(PROVENANCE_GCR_SOURCE, "the `spec` of type `gcr`", [
+part!(PROVENANCE_GCR_SOURCE, "an image at Google", [
     must "connector": TEXT,
     must "host": TEXT,
     must "projectID": TEXT,

@@ -5,9 +5,9 @@ use crate::schema::{BOOL, FILLED, TEXTS, TYPE, VARIABLES, typed};
 use crate::shape::{Field, Object, Shape};
 
 step!(APP_RESIZE, "`AppResize`", [
-    must "newAppInstances": Shape::Object(&TAS_INSTANCE_SELECTION),
+    must "newAppInstances": Shape::Object(&INSTANCE_SELECTION),
     may "ignoreInstanceCountManifest": BOOL,
-    may "oldAppInstances": Shape::Object(&TAS_INSTANCE_SELECTION),
+    may "oldAppInstances": Shape::Object(&INSTANCE_SELECTION),
 ]);
 step!(BG_APP_SETUP, "`BGAppSetup`", [
     must "existingVersionToKeep": COUNT,
@@ -40,10 +40,8 @@ step!(TANZU_COMMAND, "`TanzuCommand`", [
 ]);
 step!(ROLLING_DEPLOY, "`TasRollingDeploy`", [may "additionalRoutes": TEXTS]);
 
-part!(TAS_INSTANCE_SELECTION, "`newAppInstances`", [
-    may "type": TYPE,
-], typed: typed(&[
-    ("Count", Shape::Object(&TAS_COUNT_INSTANCE_SELECTION)),
-    ("Percentage", Shape::Object(&TAS_COUNT_INSTANCE_SELECTION)),
+part!(INSTANCE_SELECTION, "a selection of instances", [may "type": TYPE], typed: typed(&[
+    ("Count", Shape::Object(&INSTANCE_COUNT)),
+    ("Percentage", Shape::Object(&INSTANCE_COUNT)),
 ], &[]));
-part!(TAS_COUNT_INSTANCE_SELECTION, "the `spec` of type `Count`", [must "value": NUMBER]);
+part!(INSTANCE_COUNT, "a number of instances", [must "value": NUMBER]);

@@ -92,9 +92,7 @@ part!(EXECUTION, "`spec`", [
     may "varFiles": Shape::List(&Shape::Object(&VAR_FILE_ITEM)),
     may "workspace": TEXT,
 ]);
-part!(PROVIDER_CREDENTIAL, "`providerCredential`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(PROVIDER_CREDENTIAL, "`providerCredential`", [must "type": TYPE], typed: typed(&[
     ("Aws", Shape::Object(&AWS_CREDENTIAL)),
     ("Azure", Shape::Object(&AZURE_CREDENTIAL)),
     ("Gcp", Shape::Object(&GCP_CREDENTIAL)),
@@ -113,7 +111,7 @@ part!(CLOUD_PLAN, "the `spec` of type `Plan`" + CLOUD_RUN, [
     may "planType": Shape::OneOf(&["Apply", "Destroy", "Refresh"]),
     may "targets": TEXT_OR_TEXTS,
 ]);
-part!(CLOUD_PLAN_AND_APPLY, "the `spec` of type `PlanAndApply`" + CLOUD_RUN, [
+part!(CLOUD_PLAN_AND_APPLY, "a plan that is carried out" + CLOUD_RUN, [
     must "provisionerIdentifier": TEXT,
     may "discardPendingRuns": BOOL,
     may "overridePolicies": BOOL,

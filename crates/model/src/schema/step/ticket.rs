@@ -7,13 +7,13 @@ use crate::shape::{Field, Object, Shape};
 step!(BAMBOO_BUILD, "`BambooBuild`", [
     must "connectorRef": TEXT,
     must "planName": TEXT,
-    may "planParameter": Shape::List(&Shape::Object(&BAMBOO)),
+    may "planParameter": Shape::List(&Shape::Object(&JOB_PARAMETER)),
 ]);
 step!(JENKINS_BUILD, "`JenkinsBuild`", [
     must "connectorRef": TEXT,
     must "jobName": TEXT,
     may "consoleLogPollFrequency": DURATION,
-    may "jobParameter": Shape::List(&Shape::Object(&BAMBOO)),
+    may "jobParameter": Shape::List(&Shape::Object(&JOB_PARAMETER)),
     may "unstableStatusAsSuccess": BOOL,
     may "useConnectorUrlForJobExecution": BOOL,
 ]);
@@ -54,16 +54,14 @@ step!(SERVICE_NOW_UPDATE, "`ServiceNowUpdate`", [
     may "updateMultiple": Shape::Object(&UPDATE_MULTIPLE),
 ], one_of: &["updateMultiple", "ticketNumber"]);
 
-part!(BAMBOO, "an item of `planParameter`", [
+part!(JOB_PARAMETER, "a parameter", [
     must "value": TEXT,
     may "name": TEXT,
     may "type": Shape::OneOf(&["String", "Number"]),
 ]);
 part!(JIRA_FIELD, "an item of `fields`", [must "value": TEXT, may "name": TEXT]);
 part!(TRANSITION_TO, "`transitionTo`", [must "status": TEXT, may "transitionName": TEXT]);
-part!(IMPORT, "`importData`", [
-    must "type": TYPE,
-], typed: typed(&[
+part!(IMPORT, "`importData`", [must "type": TYPE], typed: typed(&[
     ("Json", Shape::Object(&JSON_IMPORT)),
     ("KeyValues", Shape::Object(&KEY_VALUES_IMPORT)),
 ], &[]));
