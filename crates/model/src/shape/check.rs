@@ -1,7 +1,7 @@
 //! The check of a tree against a shape.
 
 use super::at::At;
-use super::{ANY_FIELD, Need, Object, Rule, Shape, rule};
+use super::{Need, Object, Rule, Shape, rule};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
 use crate::tree::{Place, Ref};
 
@@ -229,11 +229,9 @@ impl Checker<'_> {
         // What is nearly a field is a slip, unless that field is there as well.
         let slip = near(key, object).filter(|name| within.get(name).is_none());
         let fault = || unknown(key, slip, object, file, place, at);
-        match (slip, object.advice(ANY_FIELD)) {
-            (None, Some(advice)) => ignore(self.out, advice),
-            (None, None) => self.out.warn_with(fault),
-            (Some(_), _) if object.open => self.out.warn_with(fault),
-            (Some(_), _) => self.out.push_with(fault),
+        match slip {
+            Some(_) if !object.open => self.out.push_with(fault),
+            _ => self.out.warn_with(fault),
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
-use super::{ANY_FIELD, Need, Object, Rule, Shape, Typed};
+use super::{Need, Object, Rule, Shape, Typed};
 
 /// A document whose only keys are these, each with its shape.
 pub(crate) fn document(roots: &[(&'static str, Shape)]) -> Value {
@@ -145,8 +145,7 @@ impl Writer {
             let below = if how == How::Part { how } else { How::Whole };
             fields.insert(field.name.to_owned(), self.shape(field.shape, below));
         }
-        let ignored = object.ignored.iter();
-        for (name, advice) in ignored.filter(|(name, _)| *name != ANY_FIELD) {
+        for (name, advice) in object.ignored {
             fields.insert(
                 (*name).to_owned(),
                 json!({ "description": format!("Has no effect: {advice}.") }),
@@ -161,7 +160,7 @@ impl Writer {
                 out.insert(key.to_owned(), value);
             }
         };
-        if !object.open && object.ignored.iter().all(|(name, _)| *name != ANY_FIELD) {
+        if !object.open {
             set("additionalProperties", json!(false));
         }
         if !required.is_empty() {

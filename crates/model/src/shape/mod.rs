@@ -77,9 +77,6 @@ pub(crate) struct Object {
     pub(crate) open: bool,
 }
 
-/// Stands in [`Object::ignored`] for every field that is not named, unless it is nearly one that is.
-pub(crate) const ANY_FIELD: &str = "*";
-
 /// One field of an object.
 pub(crate) struct Field {
     pub(crate) name: &'static str,

@@ -9,7 +9,7 @@ use super::{
     BOOL, DURATION, IDENTIFIER, MARKS, NAME, TEMPLATE, TEXT, TEXT_OR_TEXTS, TYPE, VARIABLES, flow,
     object, typed,
 };
-use crate::shape::{self, ANY_FIELD, Field, Object, Shape};
+use crate::shape::{self, Field, Object, Shape};
 use crate::tree::Ref;
 
 /// Declares the spec of one or more step types that run on a delegate of the user's choice: what they are
@@ -17,7 +17,7 @@ use crate::tree::Ref;
 macro_rules! step {
     ($name:ident, $types:literal $(+ $group:ident)*, [$($fields:tt)*] $(, $key:ident: $value:expr)* $(,)?) => {
         $crate::schema::object!($name, concat!("the spec of ", $types), [$($fields)*],
-            also: &[$(&$group,)* &$crate::schema::step::SPEC, &$crate::schema::step::OPEN, &$crate::schema::MARKS]
+            also: &[$(&$group,)* &$crate::schema::step::SPEC, &$crate::schema::MARKS]
             $(, $key: $value)*);
     };
 }
@@ -26,7 +26,7 @@ macro_rules! step {
 macro_rules! bare {
     ($name:ident, $types:literal $(+ $group:ident)*, [$($fields:tt)*] $(, $key:ident: $value:expr)* $(,)?) => {
         $crate::schema::object!($name, concat!("the spec of ", $types), [$($fields)*],
-            also: &[$(&$group,)* &$crate::schema::step::OPEN, &$crate::schema::MARKS] $(, $key: $value)*);
+            also: &[$(&$group,)* &$crate::schema::MARKS] $(, $key: $value)*);
     };
 }
 
@@ -34,7 +34,7 @@ macro_rules! bare {
 macro_rules! part {
     ($name:ident, $title:literal $(+ $group:ident)*, [$($fields:tt)*] $(, $key:ident: $value:expr)* $(,)?) => {
         $crate::schema::object!($name, $title, [$($fields)*],
-            also: &[$(&$group,)* &$crate::schema::step::OPEN, &$crate::schema::MARKS] $(, $key: $value)*);
+            also: &[$(&$group,)* &$crate::schema::MARKS] $(, $key: $value)*);
     };
 }
 
@@ -173,10 +173,6 @@ object!(IDENTITY, "an identity", [
     may "disabled": BOOL,
     may "tokenMode": Shape::OneOf(&["STANDARD", "CLIENT_ASSERTION"]),
 ], also: &[&MARKS]);
-
-// Real documents hold fields that the schema lacks: it lets any field stand in a spec. One that is near the
-// name of another is a slip; the rest is pointed at.
-object!(OPEN, "a step", [], ignored: &[(ANY_FIELD, "Harness's schema has no such field there")]);
 
 object!(SPEC, "the spec of a step", [may "delegateSelectors": TEXT_OR_TEXTS], also: &[]);
 

@@ -128,7 +128,7 @@ fn steps_are_checked_by_their_type_and_their_place() {
         (
             ECS,
             "type: EcsCanaryDelete, spec: {colour: red}",
-            "`colour` has no effect in the spec of this step",
+            "`colour` is no field of the spec of this step and has no effect",
         ),
         (
             KUBERNETES,
