@@ -17,6 +17,26 @@ pub fn to_yaml(tree: &Tree) -> String {
 /// YAML reads no longer key before its colon (1,024 characters); a longer one is marked as a key.
 const LONGEST_KEY: usize = 1000;
 
+/// A text as a scalar on one line: a plain word as it is, anything else in quotes.
+pub(crate) fn scalar(text: &str) -> String {
+    let inside = |c: char| c.is_ascii_alphanumeric() || " _-.".contains(c);
+    let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(inside)
+        && !text.ends_with(' ')
+        // These words are no texts.
+        && !matches!(
+            text.to_ascii_lowercase().as_str(),
+            "null" | "true" | "false" | "yes" | "no" | "on" | "off" | "y" | "n"
+        );
+    let mut out = String::new();
+    if plain {
+        out.push_str(text);
+    } else {
+        write_quoted(&mut out, text);
+    }
+    out
+}
+
 /// What stands before a value on its line.
 #[derive(Clone, Copy, PartialEq)]
 enum Lead {

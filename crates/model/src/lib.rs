@@ -7,6 +7,7 @@
 
 pub mod diagnostic;
 pub mod duration;
+pub mod edit;
 pub mod emit;
 pub mod entity;
 mod expression;
