@@ -51,7 +51,10 @@ fn token(text: &str, parent: Ref<'_>, key: &str, new: &str) -> Option<String> {
     let start = offset(text, place.line, place.column)?;
     let (before, rest) = text.split_at_checked(start)?;
     let written = [old.to_owned(), format!("\"{old}\""), format!("'{old}'")];
-    let length = written.iter().find(|form| rest.starts_with(form.as_str()))?.len();
+    let length = written
+        .iter()
+        .find(|form| rest.starts_with(form.as_str()))?
+        .len();
     let after = rest.get(length..)?;
     Some(format!("{before}{}{after}", emit::scalar(new)))
 }
@@ -61,7 +64,11 @@ fn offset(text: &str, line: u32, column: u32) -> Option<usize> {
     let line = usize::try_from(line.checked_sub(1)?).ok()?;
     let before: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
     let column = usize::try_from(column.checked_sub(1)?).ok()?;
-    let (inside, _) = text.split_inclusive('\n').nth(line)?.char_indices().nth(column)?;
+    let (inside, _) = text
+        .split_inclusive('\n')
+        .nth(line)?
+        .char_indices()
+        .nth(column)?;
     Some(before + inside)
 }
 
@@ -149,20 +156,63 @@ mod tests {
     #[test]
     fn one_field_changes_and_nothing_else() {
         let cases = [
-            ("a scalar keeps its comment", vec!["service", "name"], json!("other"), "  name: other # why\n"),
-            ("a quoted one", vec!["service", "name"], json!("a: b"), "  name: \"a: b\" # why\n"),
-            ("a block becomes a line", vec!["service", "description"], json!("one"), "  description: \"one\"\n  # of the tags\n  tags:\n"),
-            ("a mapping", vec!["service", "tags"], json!({"x": "y"}), "  tags:\n    x: \"y\"\n  # of the definition\n"),
-            ("a value deep inside", vec!["service", "tags", "a"], json!("c"), "    a: c # c\n"),
-            ("a new field", vec!["service", "orgIdentifier"], json!("o"), "        type: String\n  orgIdentifier: \"o\"\n# end\n"),
-            ("a new field deep inside", vec!["service", "tags", "n"], json!("1"), "    a: b # c\n    n: \"1\"\n  # of the definition\n"),
-            ("a field less", vec!["service", "description"], Value::Null, "  identifier: a\n  # of the tags\n"),
+            (
+                "a scalar keeps its comment",
+                vec!["service", "name"],
+                json!("other"),
+                "  name: other # why\n",
+            ),
+            (
+                "a quoted one",
+                vec!["service", "name"],
+                json!("a: b"),
+                "  name: \"a: b\" # why\n",
+            ),
+            (
+                "a block becomes a line",
+                vec!["service", "description"],
+                json!("one"),
+                "  description: \"one\"\n  # of the tags\n  tags:\n",
+            ),
+            (
+                "a mapping",
+                vec!["service", "tags"],
+                json!({"x": "y"}),
+                "  tags:\n    x: \"y\"\n  # of the definition\n",
+            ),
+            (
+                "a value deep inside",
+                vec!["service", "tags", "a"],
+                json!("c"),
+                "    a: c # c\n",
+            ),
+            (
+                "a new field",
+                vec!["service", "orgIdentifier"],
+                json!("o"),
+                "        type: String\n  orgIdentifier: \"o\"\n# end\n",
+            ),
+            (
+                "a new field deep inside",
+                vec!["service", "tags", "n"],
+                json!("1"),
+                "    a: b # c\n    n: \"1\"\n  # of the definition\n",
+            ),
+            (
+                "a field less",
+                vec!["service", "description"],
+                Value::Null,
+                "  identifier: a\n  # of the tags\n",
+            ),
         ];
         for (what, path, value, expected) in cases {
             let changed = set(TEXT, &path, &value).unwrap_or_else(|| panic!("{what}"));
             assert!(changed.contains(expected), "{what}:\n{changed}");
             for comment in ["# head", "# of the definition", "# first", "# end"] {
-                assert!(changed.contains(comment), "{what} lost {comment}:\n{changed}");
+                assert!(
+                    changed.contains(comment),
+                    "{what} lost {comment}:\n{changed}"
+                );
             }
         }
     }
@@ -170,10 +220,22 @@ mod tests {
     #[test]
     fn what_cannot_be_changed_line_by_line_is_left_to_the_caller() {
         let cases = [
-            ("service: {name: a}\n", vec!["service", "tags"], json!({"a": "b"})),
-            ("service:\n  name: a\n", vec!["service", "tags", "a"], json!("b")),
+            (
+                "service: {name: a}\n",
+                vec!["service", "tags"],
+                json!({"a": "b"}),
+            ),
+            (
+                "service:\n  name: a\n",
+                vec!["service", "tags", "a"],
+                json!("b"),
+            ),
             ("a: [", vec!["a"], json!(1)),
-            ("service:\n  name: a\n", vec!["service", "name"], Value::Null),
+            (
+                "service:\n  name: a\n",
+                vec!["service", "name"],
+                Value::Null,
+            ),
         ];
         for (text, path, value) in cases {
             assert_eq!(set(text, &path, &value), None, "{text}");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, shown};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
 use crate::kind::Kind;
 use crate::tree::Ref;
 
@@ -58,6 +58,21 @@ fn flatten<'a>(list: Option<Ref<'a>>, out: &mut Vec<Ref<'a>>) {
     }
 }
 
+/// Where a stage names another one to take its service, environment or infrastructure over.
+fn taken_over(stage: Ref<'_>) -> impl Iterator<Item = Ref<'_>> {
+    const HOLDERS: [&str; 5] = [
+        "service",
+        "services",
+        "environment",
+        "serviceConfig",
+        "infrastructure",
+    ];
+    let holders = HOLDERS.iter();
+    holders
+        .filter_map(move |holder| stage.at(&["spec", holder, "useFromStage", "stage"]))
+        .filter(|name| name.text().is_some() && !name.is_expression())
+}
+
 struct Names<'a> {
     out: &'a mut Diagnostics,
     steps: usize,
@@ -76,8 +91,45 @@ impl Names<'_> {
                 .push(Diagnostic::at(Code::Limit, pipeline, message).path(path));
         }
         self.unique(&stages, "stage");
+        self.earlier(pipeline, &stages);
         for stage in stages {
             self.execution(Some(stage));
+        }
+    }
+
+    /// Notes stages that take something over from a stage that is not there or does not run before them.
+    fn earlier(&mut self, pipeline: Ref<'_>, stages: &[Ref<'_>]) {
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        for (index, stage) in stages.iter().enumerate() {
+            match stage.get_text("identifier").filter(|id| !id.contains("<+")) {
+                Some(identifier) => drop(known.insert(identifier, index)),
+                None => return,
+            }
+        }
+        // Whoever uses a template may insert stages.
+        let mut items = pipeline.get("stages").into_iter().flat_map(Ref::items);
+        if items.any(|item| item.get("insert").is_some()) {
+            return;
+        }
+        for (index, stage) in stages.iter().enumerate() {
+            for name in taken_over(*stage) {
+                let text = name.text().unwrap_or_default();
+                let (code, message) = match known.get(text) {
+                    Some(other) if *other < index => continue,
+                    Some(other) if *other == index => (Code::Loop, "is this stage itself"),
+                    Some(_) => (Code::Loop, "stands later: it runs after this stage"),
+                    None => (Code::NotFound, "is no stage of this pipeline"),
+                };
+                let near = nearest(text, known.keys().copied());
+                self.out.push_with(|| {
+                    let message = format!("the stage `{}` {message}", shown(text));
+                    let fault = Diagnostic::at(code, name, message);
+                    match code {
+                        Code::NotFound => fault.suggest(near),
+                        _ => fault.expected("a stage before this one"),
+                    }
+                });
+            }
         }
     }
 

@@ -8,8 +8,8 @@ use crate::shape::Field;
 
 const STATUS: Shape = Shape::OneOf(&["Success", "Failure", "All"]);
 
-object!(STAGE_WHEN, "a stage's `when`", [must "pipelineStatus": STATUS, may "condition": TEXT], also: &[&MARKS]);
-object!(STEP_WHEN, "a step's `when`", [must "stageStatus": STATUS, may "condition": TEXT], also: &[&MARKS]);
+object!(STAGE_WHEN, "a stage's `when`", [must "pipelineStatus": STATUS, may "condition": Shape::Condition], also: &[&MARKS]);
+object!(STEP_WHEN, "a step's `when`", [must "stageStatus": STATUS, may "condition": Shape::Condition], also: &[&MARKS]);
 
 object!(FAILURE_STRATEGY, "a failure strategy", [must "onFailure": Shape::Object(&ON_FAILURE)], also: &[&MARKS]);
 object!(ON_FAILURE, "`onFailure`", [
@@ -57,7 +57,7 @@ object!(RETRY, "a `Retry` action", [
     must "retryCount": Shape::Int(0, 10_000),
     must "retryIntervals": Shape::Or(&Shape::List(&DURATION), &TEXT),
     may "onRetryFailure": Shape::Object(&THEN),
-    may "condition": TEXT,
+    may "condition": Shape::Condition,
 ], also: &[&MARKS]);
 object!(INTERVENTION, "a `ManualIntervention` action", [
     must "timeout": DURATION,

@@ -67,7 +67,7 @@ object!(EVENT, "the spec of a webhook event", [
     may "autoAbortPreviousExecutions": BOOL,
     may "headerConditions": CONDITIONS,
     may "payloadConditions": CONDITIONS,
-    may "jexlCondition": TEXT,
+    may "jexlCondition": Shape::Condition,
 ]);
 
 /// Declares the spec of an event with the actions that it can be limited to.
@@ -169,7 +169,7 @@ object!(REGISTRY_EVENT, "the spec of a registry event", [
 object!(CUSTOM, "the spec of a custom webhook", [
     may "headerConditions": CONDITIONS,
     may "payloadConditions": CONDITIONS,
-    may "jexlCondition": TEXT,
+    may "jexlCondition": Shape::Condition,
 ], also: &[&MARKS]);
 object!(RELAY, "the spec of an event relay", [
     may "webhookIdentifier": TEXT,
@@ -207,7 +207,7 @@ object!(POLLED, "the spec of an artifact trigger", [
     may "connectorRef": TEXT,
     may "eventConditions": CONDITIONS,
     may "metaDataConditions": CONDITIONS,
-    may "jexlCondition": TEXT,
+    may "jexlCondition": Shape::Condition,
 ]);
 object!(DOCKER, "a Docker artifact trigger", [may "imagePath": TEXT, may "tag": TEXT], also: &[&POLLED, &MARKS]);
 object!(ECR, "an ECR artifact trigger", [
@@ -355,7 +355,7 @@ object!(MULTI_REGION, "the spec of a multi-region source", [
     may "sources": Shape::List(&Shape::Object(&REGION_SOURCE)),
     may "eventConditions": CONDITIONS,
     may "metaDataConditions": CONDITIONS,
-    may "jexlCondition": TEXT,
+    may "jexlCondition": Shape::Condition,
 ], also: &[&MARKS]);
 object!(REGION_SOURCE, "a region's source", [may "type": TYPE], also: &[&MARKS], typed: typed(REGISTRIES, &[]));
 

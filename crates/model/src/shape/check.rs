@@ -36,6 +36,9 @@ impl Checker<'_> {
         if value.is_null() || self.out.is_full() {
             return;
         }
+        if matches!(shape, Shape::Condition) {
+            self.condition(value, at);
+        }
         if value.is_expression() {
             return expression(value, at, self.out);
         }
@@ -74,6 +77,14 @@ impl Checker<'_> {
                     self.fault(value, at, message, &scalar_form(shape));
                 }
             },
+        }
+    }
+
+    fn condition(&mut self, value: Ref<'_>, at: At<'_>) {
+        let text = value.text().unwrap_or_default();
+        if let Err(message) = crate::expression::check_condition(text) {
+            self.out
+                .warn_with(|| bad_expression(value, at.to_string(), &message));
         }
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn to_json(value: Ref<'_>, shape: Shape) -> Value {
             })
         }
         Shape::Part(whole) | Shape::Noted(whole, _) => to_json(value, *whole),
-        Shape::Text | Shape::By(_) | Shape::OneOf(_) => match value.text() {
+        Shape::Text | Shape::Condition | Shape::By(_) | Shape::OneOf(_) => match value.text() {
             Some(text) => Value::String(text.to_owned()),
             None => value.to_json(),
         },

@@ -55,7 +55,7 @@ impl Writer {
         let below = if how == How::Body { How::Whole } else { how };
         match shape {
             Shape::Any => json!(true),
-            Shape::Text => text(None),
+            Shape::Text | Shape::Condition => text(None),
             Shape::By(rule) => text(Some(pattern(rule))),
             Shape::Bool => or_expression(vec![
                 json!({ "type": "boolean" }),

@@ -22,6 +22,9 @@ pub(crate) enum Shape {
     Any,
     /// A text. Harness reads numbers and booleans as their text here.
     Text,
+    /// A text that is one expression, with or without `<+…>`: one that does not parse is worth a warning,
+    /// because Harness finds out when it runs.
+    Condition,
     /// A text by a rule.
     By(Rule),
     /// `true` or `false`, as a boolean or a text.
