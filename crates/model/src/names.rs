@@ -114,20 +114,24 @@ impl Names<'_> {
         for (index, stage) in stages.iter().enumerate() {
             for name in taken_over(*stage) {
                 let text = name.text().unwrap_or_default();
-                let (code, message) = match known.get(text) {
+                let message = match known.get(text) {
                     Some(other) if *other < index => continue,
-                    Some(other) if *other == index => (Code::Loop, "is this stage itself"),
-                    Some(_) => (Code::Loop, "stands later: it runs after this stage"),
-                    None => (Code::NotFound, "is no stage of this pipeline"),
+                    Some(other) if *other == index => "is this stage itself",
+                    Some(_) => "stands later: it runs after this stage",
+                    // Harness keeps such a pipeline; it cannot be planned.
+                    None => {
+                        let near = nearest(text, known.keys().copied());
+                        self.out.warn_with(|| {
+                            let text = shown(text);
+                            let message = format!("the stage `{text}` is not in this pipeline");
+                            Diagnostic::at(Code::NotFound, name, message).suggest(near)
+                        });
+                        continue;
+                    }
                 };
-                let near = nearest(text, known.keys().copied());
                 self.out.push_with(|| {
                     let message = format!("the stage `{}` {message}", shown(text));
-                    let fault = Diagnostic::at(code, name, message);
-                    match code {
-                        Code::NotFound => fault.suggest(near),
-                        _ => fault.expected("a stage before this one"),
-                    }
+                    Diagnostic::at(Code::Loop, name, message).expected("a stage before this one")
                 });
             }
         }
