@@ -350,7 +350,7 @@ fn faults_name_what_and_where() {
         (
             "            serviceRef: web\n",
             "            useFromStage: {stage: deploy}\n",
-            "stage `deploy` uses itself: deploy → deploy",
+            "the stage `deploy` is this stage itself",
         ),
         (
             "            serviceRef: web\n",
