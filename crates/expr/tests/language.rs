@@ -306,6 +306,10 @@ fn conditions() {
         ("<+json.object(httpResponseBody).status> == 1", Ok(true)),
         ("<+env.name>", Err("works on true or false")),
         ("", Err("expected an operand")),
+        (
+            "(${env.name} == 'a')",
+            Err("FirstGen wrote `<+…>`), found `${env.name} `"),
+        ),
         ("<+env.name> == \"a\" extra", Err("expected an operator")),
         ("<+missing> == \"a\"", Err("`missing` is not defined")),
     ];

@@ -16,6 +16,12 @@ use crate::value::{Segment, Value};
 /// An operand with what is reached from it.
 pub(super) fn postfix(i: &mut Input<'_>) -> Parsed<Expr> {
     let rest = rest(i);
+    if rest.starts_with("${") {
+        return Err(fault(
+            i,
+            "an operand (`${…}` is how Harness FirstGen wrote `<+…>`)",
+        ));
+    }
     if rest.starts_with(name_start) {
         let start = i.checkpoint();
         let name = name(i)?;
