@@ -35,6 +35,14 @@ fn place_text(place: &Option<String>) -> String {
         .unwrap_or_default()
 }
 
+fn hyphen_text(subtracted: bool) -> &'static str {
+    if subtracted {
+        r#" (`-` subtracts; a name with a hyphen is written as in `headers["x-auth"]`)"#
+    } else {
+        ""
+    }
+}
+
 fn nearest_text(nearest: &Option<&'static str>) -> String {
     nearest
         .map(|name| format!("; did you mean `{name}()`?"))
@@ -46,11 +54,14 @@ fn nearest_text(nearest: &Option<&'static str>) -> String {
 pub enum Reason {
     /// Nothing of this name is known where the expression stands.
     #[error(
-        "`{path}` is not defined here; check its spelling and that it exists before this point"
+        "`{path}` is not defined here; check its spelling and that it exists before this point{}",
+        hyphen_text(*.subtracted)
     )]
     Undefined {
         /// The path as far as it was evaluated.
         path: String,
+        /// Whether it stands beside a `-`, which people take for a part of names.
+        subtracted: bool,
     },
     /// An operator or method got a value that it cannot work on.
     #[error("{operation} works on {wants}, not on {got}")]

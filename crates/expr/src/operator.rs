@@ -12,6 +12,7 @@ use crate::ast::Binary;
 use crate::error::Reason;
 use crate::limits::Meter;
 use crate::method::text_argument;
+use crate::pattern;
 use crate::secret::SecretText;
 use crate::value::Value;
 
@@ -158,6 +159,9 @@ fn matches(name: &str, left: &Value, right: &Value, meter: &mut Meter<'_>) -> Re
         _ => {
             let text = text_argument(name, left)?;
             let regex = text_argument(name, right)?;
+            if let Some(literal) = pattern::literal(&regex) {
+                return Ok(text == literal);
+            }
             Ok(meter.search(&text, &regex, true)?.regex.is_match(&text))
         }
     }

@@ -7,6 +7,19 @@ use crate::error::Reason;
 /// Sizes that a compiled pattern may have, in bytes; the first that is enough says what a search costs.
 const SIZES: [usize; 4] = [16 << 10, 64 << 10, 256 << 10, 1 << 20];
 
+const NOT_WELL_FORMED: &str = "it is not well formed, or uses look-around or back-references";
+
+/// Characters that mean something in a pattern.
+const SPECIAL: &str = "\\.[]{}()*+-?^$|";
+
+/// The one text that a pattern stands for, if it is that simple: `,` or `\.`.
+pub(crate) fn literal(pattern: &str) -> Option<&str> {
+    match pattern.strip_prefix('\\') {
+        Some(escaped) if escaped.len() == 1 && SPECIAL.contains(escaped) => Some(escaped),
+        _ => (!pattern.contains(|c: char| SPECIAL.contains(c))).then_some(pattern),
+    }
+}
+
 /// A compiled pattern and its size.
 #[derive(Debug)]
 pub(crate) struct Pattern {
@@ -17,12 +30,17 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// Compiles a pattern; a `whole` one must match a text from its first to its last character.
     pub(crate) fn new(text: &str, whole: bool) -> Result<Self, Reason> {
-        let plain = Self::compile(text, text)?;
         if !whole {
-            return Ok(plain);
+            return Self::compile(text, text);
         }
-        // Only a text that is a pattern by itself is put into brackets: `a)|(b` would not stay inside.
-        Self::compile(text, &format!("^(?:{text})$"))
+        // Only a text that is a pattern by itself is put into brackets: `a)|(b` would not stay inside. It is
+        // not compiled for that: without room for a program, only faults of its syntax are left to tell.
+        match RegexBuilder::new(text).size_limit(0).build() {
+            Ok(_) | Err(regex::Error::CompiledTooBig(_)) => {
+                Self::compile(text, &format!("^(?:{text})$"))
+            }
+            Err(_) => Err(fault(text, NOT_WELL_FORMED)),
+        }
     }
 
     fn compile(shown: &str, text: &str) -> Result<Self, Reason> {
@@ -35,10 +53,7 @@ impl Pattern {
                 Ok(regex) => return Ok(Self { regex, size }),
                 Err(regex::Error::CompiledTooBig(_)) => {}
                 Err(_) => {
-                    return Err(fault(
-                        shown,
-                        "it is not well formed, or uses look-around or back-references",
-                    ));
+                    return Err(fault(shown, NOT_WELL_FORMED));
                 }
             }
         }

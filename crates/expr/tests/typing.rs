@@ -110,6 +110,11 @@ fn undefined_is_an_error_and_null_is_a_value() {
             r#"<+<+pipeline.variables.test>?"a":"b">"#,
             "! is not defined",
         ),
+        ("<+map.x-auth>", "! `map.x` is not defined"),
+        (
+            "<+list.5 - nope>",
+            "! a name with a hyphen is written as in `headers",
+        ),
         ("<+list.5>", "! is not defined"),
         ("<+list[5]>", "! is not defined"),
         ("<+list.get(5)>", "! is not defined"),
@@ -177,6 +182,8 @@ fn lists_and_patterns() {
         // A pattern matches the whole text.
         (r#"<+<+pipeline.name> =~ "sh">"#, "false"),
         (r#"<+<+pipeline.name> =~ "sh.*">"#, "true"),
+        (r#"<+<+pipeline.name> =~ "ship">"#, "true"),
+        (r#"<+<+pipeline.variables.tag> =~ "1\\.10">"#, "true"),
         (r#"<+<+pipeline.name> =~ "x)|(ship">"#, "! not well formed"),
         ("<+size(<+list>)>", "2"),
         ("<+<+list>.size()>", "2"),

@@ -85,11 +85,21 @@ fn word(line: &str, column: u32) -> std::ops::Range<usize> {
     let length = rest
         .find(|c: char| c.is_whitespace() || matches!(c, ':' | ',' | '}' | ']'))
         .unwrap_or(rest.len());
-    start..(start + length.max(1)).min(line.len().max(start))
+    // At least one character, which may be a blank one of several bytes.
+    let first = rest.chars().next().map_or(0, char::len_utf8);
+    start..start + length.max(first)
 }
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn blank_characters_of_several_bytes_are_marked_whole() {
+        for text in ["\u{85}\u{1f}", "a:\n  \u{a0}: b: c", "\u{2003}", ""] {
+            let faults = crate::entity::parse("f.yaml", text).unwrap_err();
+            assert!(super::render(&faults, |_| Some(text), false).contains("error"));
+        }
+    }
+
     #[test]
     fn a_fault_shows_its_line() {
         let text = "service:\n  identifier: web\n  nam: Web\n";

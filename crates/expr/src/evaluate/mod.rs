@@ -171,7 +171,8 @@ impl<'a> Evaluator<'a> {
             Some((Binary::Equal | Binary::NotEqual, right)) if is_null(right) => {
                 self.eval_or_null(first)?
             }
-            _ => self.eval(first)?,
+            Some((operator, _)) => self.eval(first).map_err(|why| beside(*operator, why))?,
+            None => self.eval(first)?,
         };
         for (operator, right) in more {
             let decided = match operator {
@@ -186,7 +187,7 @@ impl<'a> Evaluator<'a> {
                     Binary::Equal | Binary::NotEqual if left == Value::Null => {
                         self.eval_or_null(right)?
                     }
-                    _ => self.eval(right)?,
+                    _ => self.eval(right).map_err(|why| beside(*operator, why))?,
                 };
                 operator::binary(*operator, &left, &right, &mut self.meter)?
             };
@@ -243,6 +244,17 @@ impl<'a> Evaluator<'a> {
                 method::call(&value, "size", &[], &mut self.meter)
             }
         }
+    }
+}
+
+/// An error of an operand, with what an operator tells of it.
+fn beside(operator: Binary, reason: Reason) -> Reason {
+    match reason {
+        Reason::Undefined { path, .. } => Reason::Undefined {
+            path,
+            subtracted: operator == Binary::Subtract,
+        },
+        other => other,
     }
 }
 

@@ -207,6 +207,7 @@ pub(crate) const FUNCTION_NAMESPACES: [&str; 8] = [
 fn undefined(path: &[Segment]) -> Reason {
     Reason::Undefined {
         path: shorten(&path_text(path)),
+        subtracted: false,
     }
 }
 
@@ -225,5 +226,6 @@ fn child(value: &Value, segment: &Segment) -> Outcome {
                 path_text(std::slice::from_ref(segment)),
                 value.kind()
             )),
+            subtracted: false,
         })
 }

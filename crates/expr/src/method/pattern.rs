@@ -3,6 +3,7 @@
 use super::{Outcome, text_argument};
 use crate::error::Reason;
 use crate::limits::Meter;
+use crate::pattern::literal;
 use crate::value::Value;
 
 /// `replaceAll` and `replaceFirst`.
@@ -61,15 +62,6 @@ pub(super) fn split(
     }
     meter.spend(pieces.len())?;
     Ok(pieces.into_iter().map(Value::from).collect())
-}
-
-/// The one text that a pattern stands for, if it is that simple: `,` or `\.`.
-fn literal(pattern: &str) -> Option<&str> {
-    const SPECIAL: &str = "\\.[]{}()*+-?^$|";
-    match pattern.strip_prefix('\\') {
-        Some(escaped) if escaped.len() == 1 && SPECIAL.contains(escaped) => Some(escaped),
-        _ => (!pattern.contains(|c: char| SPECIAL.contains(c))).then_some(pattern),
-    }
 }
 
 /// Java's replacement text in the form of the `regex` crate: `$1` ends with its digits, and a backslash
