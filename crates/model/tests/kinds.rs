@@ -372,3 +372,37 @@ fn a_slip_of_a_field_is_refused_and_an_invented_one_noted() {
         "{faults}"
     );
 }
+
+#[test]
+fn inputs_in_a_stage_are_parts_of_what_they_are_for() {
+    let stage = |lines: &str| {
+        format!(
+            "pipeline:\n  identifier: p\n  name: p\n  stages:\n  - stage:\n      identifier: s\n      name: s\n      type: Deployment\n      \
+             failureStrategies: []\n      spec:\n        deploymentType: ECS\n        execution:\n          steps: []\n{lines}"
+        )
+    };
+    let fine = "        service:\n          serviceRef: web\n          serviceInputs:\n            serviceDefinition:\n              type: ECS\n              \
+                spec:\n                variables:\n                - name: a\n                  type: String\n                  value: b\n        \
+                environment:\n          environmentRef: prod\n          environmentInputs:\n            type: Production\n          \
+                infrastructureDefinitions:\n          - identifier: i\n            inputs:\n              type: ECS\n              spec:\n                \
+                cluster: c\n";
+    parse(&stage(fine)).unwrap();
+    let cases = [
+        (
+            fine.replace("serviceDefinition", "serviceDefinitoin"),
+            "did you mean `serviceDefinition`?",
+        ),
+        (
+            fine.replace("cluster:", "clustr:"),
+            "did you mean `cluster`?",
+        ),
+        (
+            fine.replace("type: Production", "type: Staging"),
+            "`Staging` is not accepted here",
+        ),
+    ];
+    for (lines, expected) in cases {
+        let faults = parse(&stage(&lines)).expect_err(expected);
+        assert!(faults.contains(expected), "{faults}");
+    }
+}

@@ -1,9 +1,7 @@
 //! `environment`, `environmentGroup` and overrides of both versions. Harness has no schema for these.
 
-use super::manifest::{CONFIG_FILES, MANIFESTS};
-use super::{
-    ANY, IDENTIFIER, MARKS, NAME, Object, REFERENCE, Shape, TAGS, TEXT, VARIABLES, object,
-};
+use super::manifest::{CONFIG_FILES, MANIFESTS, STORED};
+use super::{IDENTIFIER, MARKS, NAME, Object, REFERENCE, Shape, TAGS, TEXT, VARIABLES, object};
 use crate::shape::Field;
 
 object!(ENVIRONMENT, "an environment", [
@@ -25,8 +23,8 @@ object!(ENVIRONMENT, "an environment", [
 object!(OWN_OVERRIDES, "an environment's `overrides`", [
     may "manifests": MANIFESTS,
     may "configFiles": CONFIG_FILES,
-    may "applicationSettings": ANY,
-    may "connectionStrings": ANY,
+    may "applicationSettings": STORED,
+    may "connectionStrings": STORED,
 ], also: &[&MARKS]);
 
 object!(GROUP, "an environment group", [
@@ -47,8 +45,8 @@ object!(OVERRIDDEN, "the spec of overrides", [
     may "variables": VARIABLES,
     may "manifests": MANIFESTS,
     may "configFiles": CONFIG_FILES,
-    may "applicationSettings": ANY,
-    may "connectionStrings": ANY,
+    may "applicationSettings": STORED,
+    may "connectionStrings": STORED,
 ], also: &[&MARKS]);
 
 // Harness has written the spec both below `spec` and beside the other fields.

@@ -66,13 +66,15 @@ object!(INTERVENTION, "a `ManualIntervention` action", [
 ], also: &[&MARKS]);
 object!(THEN, "what follows", [must "action": Shape::Object(&ACTION)], also: &[&MARKS]);
 
+/// What becomes of the rest of a loop when one of it fails.
+pub(super) const LOOP_FAILURE: Shape = Shape::OneOf(&["RunAll", "SkipQueued"]);
 object!(STRATEGY, "a looping strategy", [
     may "matrix": Shape::Or(&Shape::Map(&ANY), &TEXT),
     may "repeat": Shape::Object(&REPEAT),
     may "parallelism": Shape::Int(0, i64::MAX),
     may "when": TEXT,
     may "maxConcurrency": Shape::Int(0, i64::MAX),
-    may "onFailure": ANY,
+    may "onFailure": LOOP_FAILURE,
 ], one_of: &["matrix", "repeat", "parallelism"], also: &[&MARKS]);
 object!(REPEAT, "`repeat`", [
     may "times": Shape::Int(0, i64::MAX),

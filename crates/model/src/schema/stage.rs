@@ -3,7 +3,7 @@
 use super::{
     ANY, BOOL, DEPLOYMENT_TYPES, DURATION, FILLED, IDENTIFIER, MARKS, NAME, NOTHING, Object,
     REFERENCE, Shape, TAGS, TEMPLATE, TEMPLATE_LINK, TEXT, TEXT_OR_TEXTS, TEXTS, TYPE, VARIABLES,
-    flow, infrastructure, object, service,
+    environment, flow, infrastructure, object, service,
     step::{self, container},
     typed,
 };
@@ -131,13 +131,19 @@ object!(DEPLOYMENT, "the spec of a deployment stage", [
     may "gitOpsEnabled": BOOL,
     may "serviceDependencies": ANY,
     may "deploymentMetadata": ANY,
-    may "multiDeploymentConfig": ANY,
+    may "multiDeploymentConfig": Shape::Object(&MULTI_DEPLOYMENT),
     may "tags": TAGS,
+], also: &[&MARKS]);
+
+object!(MULTI_DEPLOYMENT, "`multiDeploymentConfig`", [
+    may "onFailure": flow::LOOP_FAILURE,
+    may "when": TEXT,
+    may "maxConcurrency": Shape::Int(1, i64::MAX),
 ], also: &[&MARKS]);
 
 object!(SERVICE, "a stage's service", [
     may "serviceRef": TEXT,
-    may "serviceInputs": ANY,
+    may "serviceInputs": Shape::Or(&Shape::Part(&Shape::Object(&service::SERVICE)), &TEXT),
     may "gitBranch": TEXT,
     may "useFromStage": Shape::Object(&FROM_STAGE),
     may "disableArtifactValidation": BOOL,
@@ -153,24 +159,38 @@ object!(SERVICES, "a stage's services", [
 
 object!(ENVIRONMENT, "a stage's environment", [
     may "environmentRef": TEXT,
-    may "environmentInputs": ANY,
+    may "environmentInputs": Shape::Or(&Shape::Part(&Shape::Object(&environment::ENVIRONMENT)), &TEXT),
     may "deployToAll": BOOL,
     may "gitBranch": TEXT,
     may "useFromStage": Shape::Object(&FROM_STAGE),
     may "filters": Shape::Or(&Shape::List(&Shape::Object(&FILTER)), &TEXT),
-    may "gitOpsClusters": ANY,
+    may "gitOpsClusters": Shape::Or(&Shape::List(&Shape::Object(&CLUSTER)), &TEXT),
     may "infrastructureDefinition": Shape::Or(&Shape::Object(&INFRASTRUCTURE), &TEXT),
     may "infrastructureDefinitions": Shape::Or(&Shape::List(&Shape::Object(&INFRASTRUCTURE)), &TEXT),
     may "provisioner": Shape::Object(&step::EXECUTION),
-    may "serviceOverrideInputs": ANY,
-    may "servicesOverrides": ANY,
+    may "serviceOverrideInputs": OVERRIDE_INPUTS,
+    may "servicesOverrides": Shape::Or(&Shape::List(&Shape::Object(&SERVICE_OVERRIDE)), &TEXT),
     may "failureStrategies": flow::FAILURE_STRATEGIES,
 ], also: &[&MARKS]);
-object!(INFRASTRUCTURE, "an infrastructure reference", [must "identifier": REFERENCE, may "inputs": ANY], also: &[&MARKS]);
+const OVERRIDE_INPUTS: Shape =
+    Shape::Or(&Shape::Part(&Shape::Object(&environment::OVERRIDES)), &TEXT);
+object!(SERVICE_OVERRIDE, "an item of `servicesOverrides`", [
+    must "serviceRef": TEXT,
+    may "serviceOverrideInputs": OVERRIDE_INPUTS,
+], also: &[&MARKS]);
+object!(CLUSTER, "a GitOps cluster", [
+    must "identifier": TEXT,
+    may "agentIdentifier": TEXT,
+    may "scope": TEXT,
+], also: &[&MARKS]);
+object!(INFRASTRUCTURE, "an infrastructure reference", [
+    must "identifier": REFERENCE,
+    may "inputs": Shape::Or(&Shape::Part(&Shape::Object(&infrastructure::INFRASTRUCTURE)), &TEXT),
+], also: &[&MARKS]);
 object!(FILTER, "a filter", [
     must "identifier": TEXT,
     must "type": TYPE,
-    must "entities": TEXTS,
+    must "entities": Shape::List(&Shape::OneOf(&["infrastructures", "gitOpsClusters", "environments"])),
 ], also: &[&MARKS], typed: typed(&[
     ("all", Shape::Object(&NOTHING)),
     ("tags", Shape::Object(&TAG_FILTER)),

@@ -43,7 +43,7 @@ mod approval;
 mod asg;
 mod aws_lambda;
 mod azure;
-mod build;
+pub(super) mod build;
 mod cache;
 mod cdk;
 mod chaos;
