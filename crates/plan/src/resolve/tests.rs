@@ -310,7 +310,12 @@ fn faults_name_what_and_where() {
         (
             "{cluster: main}",
             "{clustr: main}",
-            "`clustr` is no runtime input: its value is fixed, or there is no such field",
+            "`clustr` is no field of the spec of an ECS infrastructure; did you mean `cluster`?",
+        ),
+        (
+            "{cluster: main}",
+            "{cluster: main, region: us-east-1}",
+            "`region` is no runtime input: its value is fixed, or there is no such field",
         ),
         (
             "type: EcsRollingDeploy",
