@@ -222,13 +222,23 @@ fn add(left: &Value, right: &Value) -> Outcome {
     arithmetic(Binary::Add, left, right)
 }
 
-/// Adds the text form of a value to a text that may have secrets.
-pub(crate) fn append(text: &mut SecretText, value: &Value, operation: &str) -> Result<(), Reason> {
+/// Adds the text form of a value to a text that may have secrets; the bytes that it takes there.
+pub(crate) fn append(
+    text: &mut SecretText,
+    value: &Value,
+    operation: &str,
+) -> Result<usize, Reason> {
     match value {
-        Value::Secret(more) => text.push(more),
-        other => text.push_plain(&other.text().ok_or_else(|| secret(operation))?),
+        Value::Secret(more) => {
+            text.push(more);
+            Ok(more.weight())
+        }
+        other => {
+            let plain = other.text().ok_or_else(|| secret(operation))?;
+            text.push_plain(&plain);
+            Ok(plain.len())
+        }
     }
-    Ok(())
 }
 
 #[derive(Clone, Copy)]

@@ -56,10 +56,12 @@ impl<'a> Evaluator<'a> {
                 .map_err(|reason| named(reason, part)),
             _ => {
                 let mut out = SecretText::default();
+                let mut bytes = 0;
                 for part in parts {
-                    self.append(&mut out, part)
+                    bytes += self
+                        .append(&mut out, part)
                         .map_err(|reason| named(reason, part))?;
-                    if out.weight() > self.limits.text_bytes {
+                    if bytes > self.limits.text_bytes {
                         let reason = limit(self.limits.text_bytes, "bytes of text");
                         return Err(EvalError::new(source, reason));
                     }
@@ -69,11 +71,12 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn append(&mut self, out: &mut SecretText, part: &Part) -> Result<(), Reason> {
+    /// Adds a part to a text; the bytes that it takes there.
+    fn append(&mut self, out: &mut SecretText, part: &Part) -> Result<usize, Reason> {
         match part {
             Part::Text(text) => {
                 out.push_plain(text);
-                Ok(())
+                Ok(text.len())
             }
             Part::Expression(nested) => {
                 let value = self.eval(&nested.expr)?;
@@ -138,9 +141,10 @@ impl<'a> Evaluator<'a> {
 
     fn text(&mut self, parts: &[Part]) -> Result<SecretText, Reason> {
         let mut out = SecretText::default();
+        let mut bytes = 0;
         for part in parts {
-            self.append(&mut out, part)?;
-            self.meter.bounded(out.weight())?;
+            bytes += self.append(&mut out, part)?;
+            self.meter.bounded(bytes)?;
         }
         Ok(out)
     }

@@ -206,12 +206,14 @@ fn join(text: &str, arguments: &[Value], meter: &mut Meter<'_>) -> Outcome {
     };
     let separator = text_argument("join", separator)?;
     let mut out = SecretText::default();
+    let mut bytes = 0;
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
             out.push_plain(&separator);
+            bytes += separator.len();
         }
-        crate::operator::append(&mut out, item, "join()")?;
-        meter.bounded(out.plain_len())?;
+        bytes += crate::operator::append(&mut out, item, "join()")?;
+        meter.bounded(bytes)?;
     }
     Ok(Value::from(out))
 }
