@@ -33,6 +33,8 @@ pub enum Format {
     Yaml,
     /// A table.
     Table,
+    /// SARIF 2.1.0, for code-scanning tools; only `slipway validate` has it.
+    Sarif,
 }
 
 /// Where the service is and who asks.
@@ -77,8 +79,14 @@ pub enum Command {
     Demo(DemoArgs),
     /// Run the whole service on this machine.
     Local(LocalArgs),
+    /// Check files or folders of Harness YAML, without a server.
+    Validate(ValidateArgs),
+    /// Print the JSON Schema of Harness YAML, for editors.
+    Schema(SchemaArgs),
     /// Create or update entities from files or folders of Harness YAML.
     Apply(ApplyArgs),
+    /// Show what a run of a pipeline would do, without starting it.
+    Plan(PlanArgs),
     /// Start a pipeline.
     Run(RunArgs),
     /// Show one entity or run.
@@ -136,6 +144,21 @@ pub enum PaceArg {
     Realistic,
 }
 
+/// Options of `slipway validate`.
+#[derive(Debug, Args)]
+pub struct ValidateArgs {
+    /// Files or folders (searched for .yaml and .yml, hidden ones left out); `-` for standard input.
+    #[arg(required = true, value_name = "FILE|FOLDER")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Options of `slipway schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Root key of the YAML, `pipeline` for instance; without it any entity.
+    pub kind: Option<String>,
+}
+
 /// Options of `slipway apply`.
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
@@ -149,12 +172,9 @@ pub struct ApplyArgs {
 pub struct RunArgs {
     /// Identifier of the pipeline.
     pub pipeline: String,
-    /// A runtime input, `path=value`: `tag=v2`, `variables.tag=v2`, or the full path in the pipeline.
-    #[arg(long = "input", short = 'i', value_name = "PATH=VALUE")]
-    pub inputs: Vec<String>,
-    /// Runtime inputs as Harness YAML (root `pipeline:`).
-    #[arg(long, value_name = "FILE")]
-    pub input_file: Option<PathBuf>,
+    /// Its runtime inputs.
+    #[command(flatten)]
+    pub given: InputArgs,
     /// Stay until the run ends, showing its progress.
     #[arg(long)]
     pub follow: bool,
@@ -164,6 +184,30 @@ pub struct RunArgs {
     /// With --follow: give up following after so many seconds (exit code 124); the run goes on.
     #[arg(long, requires = "follow", value_name = "SECONDS")]
     pub wait_timeout: Option<u64>,
+}
+
+/// Runtime inputs of a pipeline; what is given later in this list wins.
+#[derive(Clone, Debug, Default, Args)]
+pub struct InputArgs {
+    /// Runtime inputs as Harness YAML (root `pipeline:`).
+    #[arg(long, value_name = "FILE")]
+    pub input_file: Option<PathBuf>,
+    /// A runtime input, `path=value`: `tag=v2`, `variables.tag=v2`, or the full path in the pipeline.
+    #[arg(long = "input", short = 'i', value_name = "PATH=VALUE")]
+    pub inputs: Vec<String>,
+}
+
+/// Options of `slipway plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// Identifier of the pipeline.
+    pub pipeline: String,
+    /// Its runtime inputs.
+    #[command(flatten)]
+    pub given: InputArgs,
+    /// Show only what is different from the plan of the last run.
+    #[arg(long)]
+    pub diff: bool,
 }
 
 /// What `get` and `list` can show.

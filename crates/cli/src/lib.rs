@@ -17,9 +17,10 @@ pub mod token;
 use slipway_clock::Clock;
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Format};
 use crate::client::Client;
-use crate::commands::{abort, apply, entity, logs, run};
+use crate::commands::{abort, apply, entity, logs, plan, run, schema, validate};
+use crate::error::CliError;
 use crate::exit::Exit;
 
 /// Runs one command to its end; failures go to standard error.
@@ -42,11 +43,18 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
     let clock = Clock::system();
     let format = cli.output;
     let client = || Client::new(&cli.connection);
+    if format == Some(Format::Sarif) && !matches!(cli.command, Command::Validate(_)) {
+        let why = "only `slipway validate` prints SARIF: choose json, yaml or table";
+        return Err(CliError::Usage(why.to_owned()).into());
+    }
     Ok(match cli.command {
         Command::Demo(args) => demo::demo(&clock, format, &args).await?,
         Command::Local(args) => local::serve(&clock, &cli.connection.data_dir, args).await?,
         Command::Delegate(args) => delegate::command(&clock, &cli.connection, args).await?,
+        Command::Schema(args) => schema::schema(format, &args)?,
+        Command::Validate(args) => validate::validate(format, &args)?,
         Command::Apply(args) => apply::apply(&client()?, format, &args).await?,
+        Command::Plan(args) => plan::plan(&client()?, format, &args).await?,
         Command::Run(args) => run::run(&client()?, &clock, format, &args).await?,
         Command::Get(args) => entity::get(&client()?, format, &args).await?,
         Command::List(args) => entity::list(&client()?, format, &args).await?,
@@ -58,8 +66,8 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
 /// Prints why with every cause, and gives the exit code.
 fn failed(why: &anyhow::Error) -> Exit {
     anstream::eprintln!("error: {}", output::visible(&format!("{why:#}")));
-    why.downcast_ref::<error::CliError>()
-        .map_or(Exit::Failed, error::CliError::exit)
+    why.downcast_ref::<CliError>()
+        .map_or(Exit::Failed, CliError::exit)
 }
 
 /// Logs go to standard error; `SLIPWAY_LOG` says which (`info`, `slipway_engine=debug`, …).

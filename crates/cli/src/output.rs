@@ -79,7 +79,11 @@ fn bare() -> Table {
     table
 }
 
-fn document(format: Format, value: &Value) -> Result<(), CliError> {
+/// Prints a document as JSON, or as YAML where that was asked for.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn document(format: Format, value: &Value) -> Result<(), CliError> {
     let text = match format {
         Format::Yaml => serde_saphyr::to_string(value).map_err(|why| why.to_string()),
         _ => serde_json::to_string_pretty(value).map_err(|why| why.to_string()),

@@ -3,8 +3,12 @@
 pub mod abort;
 pub mod apply;
 pub mod entity;
+pub mod files;
 pub mod follow;
 pub mod graph;
 pub mod logs;
+pub mod plan;
 pub mod run;
+pub mod schema;
 pub mod tree;
+pub mod validate;

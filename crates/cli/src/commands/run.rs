@@ -1,14 +1,16 @@
 //! `slipway run`: starts a pipeline, and stays with it where asked to.
 
+use std::path::Path;
 use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::json;
 use slipway_clock::Clock;
+use slipway_model::inputs::Unfilled;
 use slipway_model::render::render;
-use slipway_model::{Diagnostic, emit, entity, inputs};
+use slipway_model::{Diagnostic, Parsed, emit, entity, inputs, yaml};
 
-use crate::args::{Format, RunArgs};
+use crate::args::{Format, InputArgs, RunArgs};
 use crate::client::{Body, Client};
 use crate::commands::entity::segment;
 use crate::commands::follow::{Patience, follow};
@@ -50,7 +52,7 @@ pub async fn run(
 
 /// Starts the pipeline and gives the id of the run.
 pub async fn start(client: &Client, args: &RunArgs) -> Result<String, CliError> {
-    let body = match given(client, args).await? {
+    let body = match given(client, &args.pipeline, &args.given).await? {
         Some(yaml) => Body::Yaml(yaml),
         None => Body::Empty,
     };
@@ -68,35 +70,54 @@ pub async fn start(client: &Client, args: &RunArgs) -> Result<String, CliError> 
         })
 }
 
-/// The inputs as YAML, from the file or from the assignments.
-async fn given(client: &Client, args: &RunArgs) -> Result<Option<String>, CliError> {
-    match (&args.input_file, args.inputs.is_empty()) {
-        (None, true) => Ok(None),
-        (Some(_), false) => Err(CliError::Usage(
-            "give --input or --input-file, not both: their order would not be clear".to_owned(),
-        )),
-        (Some(path), true) => {
-            std::fs::read_to_string(path)
-                .map(Some)
-                .map_err(|source| CliError::File {
-                    what: format!("reading {}", path.display()),
-                    source,
-                })
-        }
-        (None, false) => assigned(client, args).await,
+/// The inputs as YAML: those of the file, and over them the assignments.
+pub async fn given(
+    client: &Client,
+    pipeline: &str,
+    inputs: &InputArgs,
+) -> Result<Option<String>, CliError> {
+    let file = inputs.input_file.as_deref().map(read).transpose()?;
+    if inputs.inputs.is_empty() {
+        return Ok(file.map(|(_, text)| text));
     }
+    let pairs = pairs(&inputs.inputs)?;
+    let pipeline = fetch(client, pipeline).await?;
+    let assigned = inputs::from_assignments(&pipeline, &pairs).map_err(|f| refused(&f, None))?;
+    let (Some(assigned), Some((name, text))) = (&assigned, &file) else {
+        return Ok(assigned.map(|tree| emit::to_yaml(&tree)));
+    };
+    let wrong = |faults: Vec<Diagnostic>| refused(&faults, Some((name, text)));
+    let written = yaml::parse(name, text).map_err(|fault| wrong(vec![*fault]))?;
+    let Some(asked) = inputs::template(&pipeline.tree) else {
+        return Ok(Some(text.clone()));
+    };
+    let given = [written.root(), assigned.root()];
+    let filled = inputs::fill(asked.root(), &given, "", Unfilled::Keep).map_err(wrong)?;
+    Ok(Some(emit::to_yaml(&filled)))
 }
 
-async fn assigned(client: &Client, args: &RunArgs) -> Result<Option<String>, CliError> {
-    let mut pairs = Vec::new();
-    for input in &args.inputs {
-        let Some((path, value)) = input.split_once('=') else {
+fn read(path: &Path) -> Result<(String, String), CliError> {
+    let text = std::fs::read_to_string(path).map_err(|source| CliError::File {
+        what: format!("reading {}", path.display()),
+        source,
+    })?;
+    Ok((path.display().to_string(), text))
+}
+
+fn pairs(inputs: &[String]) -> Result<Vec<(String, String)>, CliError> {
+    let pair = |input: &String| match input.split_once('=') {
+        Some((path, value)) => Ok((path.to_owned(), value.to_owned())),
+        None => {
             let why = format!("--input {input} has no `=`: write it as path=value");
-            return Err(CliError::Usage(why));
-        };
-        pairs.push((path.to_owned(), value.to_owned()));
-    }
-    let path = format!("/pipeline/api/pipelines/{}", segment(&args.pipeline));
+            Err(CliError::Usage(why))
+        }
+    };
+    inputs.iter().map(pair).collect()
+}
+
+/// The pipeline as it is stored.
+async fn fetch(client: &Client, pipeline: &str) -> Result<Parsed, CliError> {
+    let path = format!("/pipeline/api/pipelines/{}", segment(pipeline));
     let answer = client.get(&path, &[]).await?;
     let Some(yaml) = answer
         .pointer("/data/yamlPipeline")
@@ -107,10 +128,14 @@ async fn assigned(client: &Client, args: &RunArgs) -> Result<Option<String>, Cli
             why: "it has no data.yamlPipeline".to_owned(),
         });
     };
-    let refused = |faults: Vec<Diagnostic>| {
-        CliError::Usage(render(&faults, |_| None, false).trim_end().to_owned())
+    entity::parse(pipeline, yaml).map_err(|faults| refused(&faults, None))
+}
+
+fn refused(faults: &[Diagnostic], source: Option<(&str, &str)>) -> CliError {
+    let text = |file: &str| {
+        source
+            .filter(|(name, _)| *name == file)
+            .map(|(_, text)| text)
     };
-    let pipeline = entity::parse(&args.pipeline, yaml).map_err(refused)?;
-    let tree = inputs::from_assignments(&pipeline, &pairs).map_err(refused)?;
-    Ok(tree.map(|tree| emit::to_yaml(&tree)))
+    CliError::Usage(render(faults, text, false).trim_end().to_owned())
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use slipway_clock::Clock;
 
-use crate::args::{Connection, DemoArgs, Format, LocalArgs, PaceArg, RunArgs, Target};
+use crate::args::{Connection, DemoArgs, Format, InputArgs, LocalArgs, PaceArg, RunArgs, Target};
 use crate::client::{Body, Client};
 use crate::commands::follow::{Patience, follow};
 use crate::commands::run;
@@ -175,8 +175,10 @@ async fn perform(client: &Client, clock: &Clock, act: &Act) -> anyhow::Result<Va
         client,
         &RunArgs {
             pipeline: "deploy_shop".to_owned(),
-            inputs: vec![format!("tag={}", act.tag)],
-            input_file: None,
+            given: InputArgs {
+                inputs: vec![format!("tag={}", act.tag)],
+                input_file: None,
+            },
             follow: true,
             no_wait: false,
             wait_timeout: None,
