@@ -52,11 +52,23 @@ fuzz_target!(|text: &str| -> Corpus {
     assert_eq!(SecretText::decode(&read.encode()), read);
     let held = condition(text, &World, &limits);
     let Ok(template) = parse(text) else {
-        return if held.is_ok() { Corpus::Keep } else { Corpus::Reject };
+        return if held.is_ok() {
+            Corpus::Keep
+        } else {
+            Corpus::Reject
+        };
     };
     let (paths, named) = (template.references(), template.secrets());
-    assert!(paths.iter().all(|path| path.to_string().len() <= 8 * text.len() + 8));
-    assert!(template.expressions().all(|part| part.starts_with("<+") && part.ends_with('>')));
+    assert!(
+        paths
+            .iter()
+            .all(|path| path.to_string().len() <= 8 * text.len() + 8)
+    );
+    assert!(
+        template
+            .expressions()
+            .all(|part| part.starts_with("<+") && part.ends_with('>'))
+    );
     let value = template.evaluate(&World, &limits);
     // A name that the text spells is the only way to a secret; the data in `x` is none.
     let forged = named.iter().any(|secret| secret.as_str() == "forged");

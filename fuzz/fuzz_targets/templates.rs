@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
 use slipway_model::id::{AccountId, OrgId, ProjectId, Scope};
-use slipway_model::{Parsed, entity, render};
+use slipway_model::{Diagnostic, Parsed, entity, render};
 use slipway_plan::{Entities, Found, Reference, Request, references, resolve, text};
 
 /// Uses a template wherever there can be one.
@@ -84,9 +84,14 @@ fn plan(pipeline: &Parsed, entities: &dyn Entities, source: &str) {
         Ok(plan) => assert!(!text(&plan).is_empty()),
         Err(faults) => {
             assert!(!faults.is_empty());
-            let _ = render::render(&faults, |_| Some(source), false);
+            let _ = render::render(few(&faults), |_| Some(source), false);
         }
     }
+}
+
+/// Showing faults takes longer than finding them: a few are enough.
+fn few(faults: &[Diagnostic]) -> &[Diagnostic] {
+    faults.get(..4).unwrap_or(faults)
 }
 
 fuzz_target!(|source: &str| {
