@@ -21,7 +21,10 @@ fn shown(pipeline: &str) -> (String, Vec<String>) {
     let mut snapshot = Snapshot::default();
     for yaml in ENTITIES {
         let entity = entity::parse("entity", yaml).unwrap();
-        snapshot.put(Reference::of(&entity, scope.clone()), Some(Found::Entity(Arc::new(entity))));
+        snapshot.put(
+            Reference::of(&entity, scope.clone()),
+            Some(Found::Entity(Arc::new(entity))),
+        );
     }
     let pipeline = entity::parse("pipeline", pipeline).unwrap();
     let found = form(&Request {
@@ -32,8 +35,14 @@ fn shown(pipeline: &str) -> (String, Vec<String>) {
         runnable: &|_| true,
         fetchable: &|_| true,
     });
-    let asked = found.references.iter().map(|asked| format!("{} {}", asked.kind, asked.id));
-    let page = found.template.map(|tree| emit::to_yaml(&tree)).unwrap_or_default();
+    let asked = found
+        .references
+        .iter()
+        .map(|asked| format!("{} {}", asked.kind, asked.id));
+    let page = found
+        .template
+        .map(|tree| emit::to_yaml(&tree))
+        .unwrap_or_default();
     (page, asked.collect())
 }
 
@@ -121,7 +130,14 @@ fn inputs_of_what_is_named_are_opened_up() {
     "#);
     assert_eq!(
         asked,
-        ["service web", "environment qa", "infrastructureDefinition ecs", "template v1", "service still", "service gone"]
+        [
+            "service web",
+            "environment qa",
+            "infrastructureDefinition ecs",
+            "template v1",
+            "service still",
+            "service gone"
+        ]
     );
     let fixed = "pipeline: {identifier: p, name: P, stages: [{stage: {identifier: s, name: S, type: Custom, spec: {execution: {steps: []}}}}]}";
     assert_eq!(shown(fixed).0, "");
