@@ -31,6 +31,7 @@ pub(crate) fn group(id: &str, nodes: Vec<Node>) -> Node {
         name: id.to_owned(),
         when: None,
         failure_strategies: Vec::new(),
+        variables: Vec::new(),
         nodes,
         rollback_steps: Vec::new(),
         iteration: None,
@@ -133,6 +134,7 @@ pub(crate) fn plan(groups: Vec<Vec<StagePlan>>) -> Plan {
         tags: IndexMap::new(),
         variables: Vec::new(),
         scope_variables: Vec::new(),
+        files: Vec::new(),
         timeout: Duration::from_secs(86_400),
         groups,
     }

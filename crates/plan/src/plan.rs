@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use slipway_model::id::{EntityId, NodeId, Scope, StageId};
 
 use crate::Iteration;
@@ -31,6 +31,9 @@ pub struct Plan {
     /// them: `variable.account.region`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scope_variables: Vec<Variable>,
+    /// Files of the file store that expressions anywhere in the plan read, by the path they name, with content.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<(String, String)>,
     /// Time limit of the whole run.
     #[serde(with = "seconds")]
     pub timeout: Duration,
@@ -130,6 +133,9 @@ pub struct ManifestPlan {
     pub store: Value,
     /// Contents where the plan knows them already (Inline and Harness file store), path and text.
     pub files: Vec<(String, String)>,
+    /// Everything else of `spec`, as written (`valuesPaths`, `configOverridePath`, …).
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub settings: Map<String, Value>,
 }
 
 /// A configuration file of a service with its content or with where to get it.
@@ -256,6 +262,9 @@ pub struct GroupPlan {
     pub when: Option<When>,
     /// `failureStrategies` of the group.
     pub failure_strategies: Vec<FailureStrategy>,
+    /// Variables of the group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<Variable>,
     /// The nodes, in order.
     pub nodes: Vec<Node>,
     /// `rollbackSteps` of the group.

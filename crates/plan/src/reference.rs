@@ -26,7 +26,7 @@ pub struct Reference {
     pub parent: Option<EntityId>,
     /// Identifier; of a version of a template its `versionLabel`. A template without a version stands for its
     /// stable one. For a file its path in the file store, `/dir/name`; for one in another store
-    /// `<store type>:<connectorRef>:<repoName>:<branch or commit>:<path>`.
+    /// `<store type>:<connectorRef>:<repoName or bucketName>:<branch or commit>:<path>`.
     pub id: EntityId,
 }
 

@@ -128,6 +128,27 @@ async fn a_run_goes_through_groups_branches_waits_and_conditions() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn loops_run_every_turn_with_its_own_values() {
+    let world = World::new().await;
+    let each = "strategy:\n  repeat:\n    items: [x, y, z]\n    maxConcurrency: 2\n";
+    let tag = script("tag", "TAG=<+matrix.zone>-<+repeat.item>", each)
+        + "      outputVariables:\n        - name: TAG\n          type: String\n          value: TAG\n";
+    let last = "when:\n  stageStatus: Success\n  condition: <+execution.steps.tag_2.output.outputVariables.TAG> \
+                == <+stage.matrix.zone> + \"-z\" && <+strategy.node.tag.currentStatus> == \"SUCCESS\"\n";
+    let zones = "strategy:\n  matrix:\n    zone: [a, b]\n    maxConcurrency: 1\n";
+    let steps = tag + &script("check", "ok", last);
+    world
+        .apply(&pipeline(&[stage("build", &steps, "", zones)]))
+        .await;
+
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+
+    insta::assert_snapshot!(world.story(&run).await, @"");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stage_that_fails_rolls_back_and_later_ones_do_not_run() {
     let world = World::new().await;
     let steps = script("a", "ok", "") + &script("b", "fail", "") + &script("c", "ok", "");

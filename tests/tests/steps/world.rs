@@ -128,6 +128,7 @@ pub(crate) fn manifest(kind: &str, content: &Value) -> ManifestPlan {
         kind: kind.to_owned(),
         store: json!({"type": "Inline"}),
         files: vec![(format!("{kind}.yaml"), content.to_string())],
+        settings: serde_json::Map::new(),
     }
 }
 
@@ -489,6 +490,7 @@ impl World {
             tags: IndexMap::new(),
             variables: Vec::new(),
             scope_variables: Vec::new(),
+            files: Vec::new(),
             timeout: Duration::from_secs(86_400),
             groups: vec![vec![stage]],
         }

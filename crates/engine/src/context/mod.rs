@@ -9,6 +9,8 @@ mod node;
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value as Json;
 use slipway_expr::{Context, SecretRef, Segment, Value};
 use slipway_model::id::NodeId;
@@ -64,6 +66,20 @@ impl Context for RunContext<'_> {
         let began = node.map(|node| node.started_ms).or(stage);
         Some(began.unwrap_or(self.run.started_ms))
     }
+
+    fn call(&self, functor: &str, arguments: &[Value]) -> Option<Result<Value, String>> {
+        let (space, method) = functor.split_once('.')?;
+        let content = match (space, arguments) {
+            ("configFile", [Value::String(id)]) => self.config_file(id),
+            ("fileStore", [Value::String(path)]) => self.stored_file(path),
+            _ => return None,
+        };
+        match method {
+            "getAsString" => Some(content.map(Value::from)),
+            "getAsBase64" => Some(content.map(|text| BASE64.encode(text).into())),
+            _ => None,
+        }
+    }
 }
 
 impl RunContext<'_> {
@@ -84,6 +100,26 @@ impl RunContext<'_> {
             "steps" | "step" | "stepGroup" => self.nearby(first, rest),
             _ => self.entity(self.stage?, first, rest),
         }
+    }
+
+    /// The content of a configuration file of the stage's service.
+    fn config_file(&self, id: &str) -> Result<&str, String> {
+        let service = self.stage.and_then(|stage| stage.service.as_ref());
+        let mut files = service.iter().flat_map(|service| &service.config_files);
+        let file = files.find(|file| file.identifier.as_str() == id);
+        let file = file.ok_or_else(|| format!("the service has no config file `{id}`"))?;
+        let content = file.files.first();
+        content.map(|(_, text)| text.as_str()).ok_or_else(|| {
+            format!("the content of the config file `{id}` is not known: it is a secret file, or from a store that this version does not read")
+        })
+    }
+
+    /// The content of a file of the file store, read when the run was planned.
+    fn stored_file(&self, path: &str) -> Result<&str, String> {
+        let found = self.plan.files.iter().find(|(known, _)| known == path);
+        found.map(|(_, text)| text.as_str()).ok_or_else(|| {
+            format!("the file `{path}` does not exist in the file store, or its path was not known when the run began")
+        })
     }
 
     fn pipeline(&self, path: &[&str]) -> Option<Found> {

@@ -6,7 +6,7 @@ use slipway_model::id::{EntityId, NodeId};
 use slipway_model::status::Status;
 use slipway_plan::{Iteration, Node, StagePlan, in_turns};
 
-use super::{Found, RunContext, json, status_name, text, value};
+use super::{Found, RunContext, json, status_name, text, value, variable};
 use crate::lane::{children, node_id};
 
 impl RunContext<'_> {
@@ -130,6 +130,7 @@ impl RunContext<'_> {
             (Node::Step(_), rest) => descend(&record?.outputs, rest),
             (Node::Group(group), ["identifier"]) => text(group.identifier.as_str()),
             (Node::Group(group), ["name"]) => text(&group.name),
+            (Node::Group(group), ["variables", name @ ..]) => variable(&group.variables, name),
             (Node::Group(group), ["steps", id, rest @ ..]) => {
                 self.in_node(find(&group.nodes, id)?, rest)
             }

@@ -193,6 +193,14 @@ fn turns_of_loops_are_read_from_the_inside_out() {
         "String",
         json!("<+env.name>-1"),
     )];
+    plan.files = vec![("account:/motd".to_owned(), "<+not.read>".to_owned())];
+    if let Some(service) = &mut plan.groups[0][0].service {
+        service.config_files = vec![slipway_plan::ConfigFilePlan {
+            identifier: slipway_model::id::EntityId::new("app"),
+            store: json!({}),
+            files: vec![("/app.yaml".to_owned(), "a: 1".to_owned())],
+        }];
+    }
     let (mut run, node) = (run(&plan), NodeId::new("check_1"));
     run.stages.clear();
     let nodes = BTreeMap::from([(node.clone(), record("check_1", json!({})))]);
@@ -212,6 +220,12 @@ fn turns_of_loops_are_read_from_the_inside_out() {
         ("<+stage.strategy.iteration>", "2"),
         ("<+strategy.node.deploy.currentStatus>", "\"RUNNING\""),
         ("<+variable.org.zone>", "\"Prod-1\""),
+        ("<+configFile.getAsString(\"app\")>", "\"a: 1\""),
+        ("<+configFile.getAsBase64(\"app\")>", "\"YTogMQ==\""),
+        (
+            "<+fileStore.getAsString(\"account:/motd\")>",
+            "\"<+not.read>\"",
+        ),
     ];
     for (text, value) in table {
         let found = parse(text).unwrap().evaluate(&context, &Limits::default());

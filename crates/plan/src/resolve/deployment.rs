@@ -2,9 +2,9 @@
 
 use slipway_model::{Code, Ref};
 
-use super::Resolver;
 use super::known::Known;
 use super::spread::Target;
+use super::{Resolver, is_empty};
 use crate::{StagePlan, template};
 
 /// Most bytes of manifests in one plan.
@@ -103,6 +103,13 @@ impl Resolver<'_> {
         plan: &StagePlan,
         before: &'p [Vec<StagePlan>],
     ) -> Option<&'p StagePlan> {
+        if let Some(value) = from.get("overrides").filter(|value| !is_empty(*value)) {
+            self.unsupported(
+                value,
+                "`overrides` of `useFromStage`",
+                "; use overrides of the environment",
+            );
+        }
         let field = from.get("stage")?;
         let name = field.text()?;
         let of = |stage: &StagePlan| stage.iteration.as_ref().map(|turn| turn.of.clone());

@@ -209,7 +209,9 @@ impl Resolver<'_> {
             list: format!("{id}.{name}"),
             deployment: place.deployment,
         };
+        let variables = self.variables(group.get("variables"), "stepGroup.variables");
         Some(GroupPlan {
+            variables,
             when: self.when(group, "stageStatus"),
             failure_strategies: self.failure_strategies(group),
             nodes: self.nodes(group.get("steps"), &list("steps"), known),

@@ -24,6 +24,8 @@ pub(super) struct Known<'a> {
     pub(super) stage_turn: Option<Iteration>,
     /// Variables of the scopes, by how they are called.
     pub(super) scope_variables: Vec<Variable>,
+    /// Files that expressions read, path and content.
+    pub(super) files: Vec<(String, String)>,
 }
 
 impl<'a> Known<'a> {
@@ -40,6 +42,7 @@ impl<'a> Known<'a> {
             turns: Vec::new(),
             stage_turn: None,
             scope_variables: Vec::new(),
+            files: Vec::new(),
         }
     }
 

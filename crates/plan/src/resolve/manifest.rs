@@ -1,5 +1,6 @@
 //! Manifests and their contents.
 
+use serde_json::{Map, Value};
 use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Code, Ref};
 
@@ -43,6 +44,7 @@ impl Resolver<'_> {
                 kind: kind.to_owned(),
                 store: store.to_json(),
                 files,
+                settings: settings(manifest),
             });
         }
         out
@@ -139,7 +141,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Files of the file store: `/path`, `org:/path`, `account:/path`.
+    /// Files of the file store.
     fn stored_files(
         &mut self,
         spec: Ref<'_>,
@@ -163,13 +165,7 @@ impl Resolver<'_> {
             let Some(written) = self.text(path, known) else {
                 continue;
             };
-            let (scope, bare) = match written.split_once(':') {
-                Some((prefix @ ("account" | "org"), bare)) => {
-                    (scope.resolve(&format!("{prefix}.")).0, bare)
-                }
-                _ => (scope.clone(), written.as_str()),
-            };
-            match self.file(&scope, bare.to_owned()) {
+            match self.stored_file(scope, &written) {
                 Some(content) => out.push((written.clone(), content.to_string())),
                 None => {
                     let message = format!("the file `{written}` does not exist in the file store");
@@ -198,13 +194,17 @@ impl Resolver<'_> {
         } else {
             text("branch")
         };
-        let paths = texts(spec.and_then(|spec| spec.get("paths")));
+        // A bucket stands for a repository, and its folder for the paths in it.
+        let repository = ["repoName", "bucketName"].map(text).concat();
+        let mut paths = texts(spec.and_then(|spec| spec.get("paths")));
+        if paths.is_empty() && !text("folderPath").is_empty() {
+            paths.push(text("folderPath").to_owned());
+        }
         let mut out = Vec::new();
         for path in &paths {
             let id = format!(
-                "{kind}:{}:{}:{version}:{path}",
-                text("connectorRef"),
-                text("repoName")
+                "{kind}:{}:{repository}:{version}:{path}",
+                text("connectorRef")
             );
             // An expression that cannot be told yet names no file.
             let id = if id.contains("<+") {
@@ -222,6 +222,16 @@ impl Resolver<'_> {
         }
         out
     }
+}
+
+/// Everything of a manifest's spec but its store.
+fn settings(manifest: Ref<'_>) -> Map<String, Value> {
+    let fields = manifest.get("spec").into_iter().flat_map(Ref::entries);
+    let fields =
+        fields.filter(|(key, value)| !["store", "metadata"].contains(key) && !value.is_null());
+    fields
+        .map(|(key, value)| (key.to_owned(), value.to_json()))
+        .collect()
 }
 
 /// The identifier in what an owner is called.

@@ -182,6 +182,7 @@ impl<'a> Resolver<'a> {
             tags: pipeline.head.tags.iter().cloned().collect(),
             variables: known.pipeline_variables,
             scope_variables: known.scope_variables,
+            files: known.files,
             timeout,
             groups,
         })
@@ -297,6 +298,17 @@ impl<'a> Resolver<'a> {
             scope: reference.scope,
             written,
         })
+    }
+
+    /// A file of the file store as YAML names it: `/path`, `org:/path`, `account:/path`.
+    fn stored_file(&self, scope: &Scope, written: &str) -> Option<Arc<str>> {
+        let (scope, bare) = match written.split_once(':') {
+            Some((prefix @ ("account" | "org"), bare)) => {
+                (scope.resolve(&format!("{prefix}.")).0, bare)
+            }
+            _ => (scope.clone(), written),
+        };
+        self.file(&scope, bare.to_owned())
     }
 
     fn file(&self, scope: &Scope, id: String) -> Option<Arc<str>> {

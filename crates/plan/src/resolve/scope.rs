@@ -1,4 +1,5 @@
-//! Variables of the account, the organization and the project: `<+variable.account.region>`.
+//! What expressions read of the scopes around a pipeline: variables of the account, the organization and the
+//! project (`<+variable.account.region>`), and files of the file store (`<+fileStore.getAsString("/a")>`).
 
 use serde_json::Value;
 use slipway_expr::Segment;
@@ -8,6 +9,9 @@ use slipway_model::id::{EntityId, Scope};
 use super::Resolver;
 use super::known::Known;
 use crate::{Found, Reference, VARIABLE, Variable};
+
+/// Most files that the expressions of one plan read.
+const MOST_FILES: usize = 100;
 
 impl Resolver<'_> {
     /// Looks up the variables of scopes that the texts of a document read, for this plan and for the run.
@@ -19,7 +23,13 @@ impl Resolver<'_> {
 
     /// As [`Resolver::scope_variables`], of one text.
     pub(super) fn scope_variables_of(&mut self, text: &str, known: &mut Known<'_>) {
-        if !(text.contains("<+") && text.contains("variable.")) {
+        if !text.contains("<+") {
+            return;
+        }
+        if text.contains("fileStore.") {
+            self.read_files(text, known);
+        }
+        if !text.contains("variable.") {
             return;
         }
         let Ok(template) = slipway_expr::parse(text) else {
@@ -38,6 +48,31 @@ impl Resolver<'_> {
             {
                 let found = self.scope_variable(scope, name, &called);
                 known.scope_variables.extend(found);
+            }
+        }
+    }
+
+    /// Looks up the files that a text names in calls of `fileStore`. A file that does not exist is a fault of
+    /// the expression when it is evaluated.
+    fn read_files(&mut self, text: &str, known: &mut Known<'_>) {
+        let mut calls = text.split("fileStore.getAs").skip(1);
+        for call in calls.by_ref().take(MOST_FILES) {
+            let argument = call.split_once('(').map(|(_, rest)| rest.trim_start());
+            let Some(argument) = argument else {
+                continue;
+            };
+            let quoted = ['"', '\''].iter().find_map(|quote| {
+                let rest = argument.strip_prefix(*quote)?;
+                rest.split_once(*quote).map(|(path, _)| path)
+            });
+            let Some(path) = quoted.filter(|path| !known.files.iter().any(|(p, _)| p == path))
+            else {
+                continue;
+            };
+            if let Some(content) = self.stored_file(self.request.scope, path)
+                && known.files.len() < MOST_FILES
+            {
+                known.files.push((path.to_owned(), content.to_string()));
             }
         }
     }
