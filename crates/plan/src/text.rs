@@ -246,13 +246,32 @@ impl<'p> Page<'p> {
         self.turn(depth + 1, step.iteration.as_ref());
         self.view.turns.extend(&step.iteration);
         for (name, value) in step.spec.as_object().into_iter().flatten() {
-            let value = self.shown(value);
-            self.line(depth + 1, &format!("{name} = {value}"));
+            self.field(depth + 1, name, value);
         }
         if step.iteration.is_some() {
             self.view.turns.pop();
         }
         self.strategies(depth + 1, &step.failure_strategies);
+    }
+
+    /// A field of a step's spec: named values, as of variables, on a line each; lists of nothing are left out.
+    fn field(&mut self, depth: usize, name: &str, value: &Value) {
+        let named = |item: &Value| item["name"].is_string() && !item["value"].is_null();
+        match value.as_array() {
+            Some(items) if items.is_empty() => {}
+            Some(items) if items.iter().all(named) => {
+                self.line(depth, name);
+                for item in items {
+                    let own = item["name"].as_str().unwrap_or_default();
+                    let value = self.shown(&item["value"]);
+                    self.line(depth + 1, &format!("{own} = {value}"));
+                }
+            }
+            _ => {
+                let value = self.shown(value);
+                self.line(depth, &format!("{name} = {value}"));
+            }
+        }
     }
 
     fn strategies(&mut self, depth: usize, strategies: &[FailureStrategy]) {
@@ -327,3 +346,7 @@ fn duration(duration: Duration) -> String {
     }
     if out.is_empty() { "0s".to_owned() } else { out }
 }
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

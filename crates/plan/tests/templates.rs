@@ -130,8 +130,9 @@ fn ecs_rolling() {
             shell = "Bash"
             onDelegate = true
             source = {"type":"Inline","spec":{"script":"echo \"deploying $IMAGE to $CLUSTER\"\n"}}
-            environmentVariables = [{"name":"IMAGE","type":"String","value":"index.docker.io/library/shop:v1"},{"name":"CLUSTER","type"…
-            outputVariables = []
+            environmentVariables
+              IMAGE = "index.docker.io/library/shop:v1"
+              CLUSTER = "shop"
           step rollout "roll out": EcsRollingDeploy (at most 10m)
         rollback
           step rollback "roll back": EcsRollingRollback (at most 10m)
@@ -151,16 +152,16 @@ fn custom_stage() {
               shell = "Bash"
               onDelegate = true
               source = {"type":"Inline","spec":{"script":"echo \"checking $REGION\"\nURL=\"https://$REGION.shop.example.com…
-              environmentVariables = [{"name":"REGION","type":"String","value":"us-east-1"}]
-              outputVariables = [{"name":"URL","type":"String","value":"URL"}]
+              environmentVariables
+                REGION = "us-east-1"
+              outputVariables
+                URL = "URL"
             step let_it_settle "let it settle": Wait (at most 10m)
               duration = "30s"
             step ask "ask": Http (at most 1m)
               url = "<+execution.steps.prepare.output.outputVariables.URL>"
               method = "GET"
-              headers = []
               assertion = "<+httpResponseCode> == 200"
-              outputVariables = []
         stage check_1 "check eu-west-1": Custom (at most 30d)
           turn 2 of 3 of check, region = "eu-west-1"
           steps
@@ -168,16 +169,16 @@ fn custom_stage() {
               shell = "Bash"
               onDelegate = true
               source = {"type":"Inline","spec":{"script":"echo \"checking $REGION\"\nURL=\"https://$REGION.shop.example.com…
-              environmentVariables = [{"name":"REGION","type":"String","value":"eu-west-1"}]
-              outputVariables = [{"name":"URL","type":"String","value":"URL"}]
+              environmentVariables
+                REGION = "eu-west-1"
+              outputVariables
+                URL = "URL"
             step let_it_settle "let it settle": Wait (at most 10m)
               duration = "30s"
             step ask "ask": Http (at most 1m)
               url = "<+execution.steps.prepare.output.outputVariables.URL>"
               method = "GET"
-              headers = []
               assertion = "<+httpResponseCode> == 200"
-              outputVariables = []
         stage check_2 "check ap-southeast-2": Custom (at most 30d)
           turn 3 of 3 of check, region = "ap-southeast-2"
           steps
@@ -185,16 +186,16 @@ fn custom_stage() {
               shell = "Bash"
               onDelegate = true
               source = {"type":"Inline","spec":{"script":"echo \"checking $REGION\"\nURL=\"https://$REGION.shop.example.com…
-              environmentVariables = [{"name":"REGION","type":"String","value":"ap-southeast-2"}]
-              outputVariables = [{"name":"URL","type":"String","value":"URL"}]
+              environmentVariables
+                REGION = "ap-southeast-2"
+              outputVariables
+                URL = "URL"
             step let_it_settle "let it settle": Wait (at most 10m)
               duration = "30s"
             step ask "ask": Http (at most 1m)
               url = "<+execution.steps.prepare.output.outputVariables.URL>"
               method = "GET"
-              headers = []
               assertion = "<+httpResponseCode> == 200"
-              outputVariables = []
     "#);
 }
 
@@ -221,9 +222,7 @@ fn stage_and_step_group_templates() {
               step ask "ask": Http (at most 1m)
                 url = "https://production.shop.example.com/health"
                 method = "GET"
-                headers = []
                 assertion = "<+httpResponseCode> == 200"
-                outputVariables = []
                 on AllErrors: Retry {"retryCount":5,"retryIntervals":["10s"],"onRetryFailure":{"action":{"type":"StageRollback"}}}
         rollback
           step rollback "roll back": EcsRollingRollback (at most 10m)
@@ -246,7 +245,9 @@ fn deployment_template() {
             shell = "Bash"
             onDelegate = true
             source = {"type":"Inline","spec":{"script":"aws s3 sync \"s3://site-builds/$VERSION/\" \"s3://$BUCKET/\" --re…
-            environmentVariables = [{"name":"VERSION","type":"String","value":"7"},{"name":"BUCKET","type":"String","value":"shop-site"…
-            outputVariables = []
+            environmentVariables
+              VERSION = "7"
+              BUCKET = "shop-site"
+              REGION = "us-east-1"
     "#);
 }

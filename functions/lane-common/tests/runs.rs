@@ -144,7 +144,21 @@ async fn loops_run_every_turn_with_its_own_values() {
     let run = world.start("release").await;
     let run = world.finish(&run).await;
 
-    insta::assert_snapshot!(world.story(&run).await, @"");
+    insta::assert_snapshot!(world.story(&run).await, @r"
+    run Success
+    build_0 Success
+    build_1 Success
+    build_0.steps.check #0 Success
+    build_0.steps.tag #0 Success
+    build_0.steps.tag_0 #0 Success
+    build_0.steps.tag_1 #0 Success
+    build_0.steps.tag_2 #0 Success
+    build_1.steps.check #0 Success
+    build_1.steps.tag #0 Success
+    build_1.steps.tag_0 #0 Success
+    build_1.steps.tag_1 #0 Success
+    build_1.steps.tag_2 #0 Success
+    ");
     world.assert_clean(&run.id).await;
 }
 

@@ -51,6 +51,12 @@ pub fn merge(pipeline: &Parsed, inputs: &[&Tree]) -> Result<Parsed, Vec<Diagnost
 /// # Errors
 /// As [`merge`].
 pub fn merge_entity(entity: &Parsed, given: &[Ref<'_>]) -> Result<Parsed, Vec<Diagnostic>> {
+    let mut scalars = entity.tree.root().scalars();
+    let asks = scalars.any(|value| RuntimeInput::of(value).is_some());
+    let nothing = |given: &Ref<'_>| given.is_null() || given.is_map() && given.entries().len() == 0;
+    if !asks && given.iter().all(nothing) {
+        return Ok(entity.clone());
+    }
     let key = entity.head.kind.key();
     let mut tree = fill(entity.body(), given, key, Unfilled::Fault)?;
     let key_place = entity.tree.root().key_place(key).unwrap_or_default();

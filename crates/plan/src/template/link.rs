@@ -179,10 +179,17 @@ impl Expander<'_> {
                 return None;
             }
         }
-        if let Some(overrides) = link.get("templateOverrides").filter(|value| value.is_map()) {
-            let message = "`templateOverrides` is not supported by this version yet; write the \
-                           fields beside `template`";
-            self.fault(Code::NotSupported, overrides, message);
+        for (field, advice) in [
+            ("templateOverrides", "write the fields beside `template`"),
+            ("templateVariables", "give the values in `templateInputs`"),
+        ] {
+            let value = link.get(field);
+            if let Some(value) =
+                value.filter(|value| value.entries().len() + value.items().len() > 0)
+            {
+                let message = format!("`{field}` is not supported by this version yet; {advice}");
+                self.fault(Code::NotSupported, value, message);
+            }
         }
         let version = link.get_text("versionLabel").map(str::trim);
         let version = version.filter(|version| !version.is_empty());

@@ -297,6 +297,10 @@ fn faults_name_the_file_they_are_in() {
             "templateRef: pause, templateOverrides: {timeout: 5m}, templateInputs: {spec: {duration: 10s}}",
             "`templateOverrides` is not supported",
         ),
+        (
+            "templateRef: pause, templateVariables: [{name: x, type: String, value: y}], templateInputs: {spec: {duration: 10s}}",
+            "`templateVariables` is not supported",
+        ),
     ];
     for (link, expected) in cases {
         let found = expanded(&step(link), &templates).unwrap_err();
