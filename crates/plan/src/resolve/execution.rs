@@ -18,6 +18,9 @@ use crate::{
 /// Time limit of a step that names none (docs: platform/pipelines/failure-handling/timeout-settings).
 const STEP_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
+/// Most bytes of all texts of steps in loops, each counted as often as it is repeated.
+const MOST_REPEATED_BYTES: usize = 16 * 1024 * 1024;
+
 /// Where nodes are being planned.
 struct Place<'a> {
     /// Fully qualified name of the list.
@@ -239,6 +242,9 @@ impl Resolver<'_> {
             }
             return None;
         }
+        if self.repeats_too_much(step, known) {
+            return None;
+        }
         if let Some(value) = step.get("enforce") {
             let what = format!("the policy set of step `{}`", called.identifier);
             self.unsupported(value, &what, "");
@@ -257,6 +263,23 @@ impl Resolver<'_> {
             name: called.name,
             iteration: called.iteration,
         })
+    }
+
+    /// Counts the texts of steps in loops, which a document's own limits do not bound.
+    fn repeats_too_much(&mut self, step: Ref<'_>, known: &Known<'_>) -> bool {
+        if known.turns.is_empty() {
+            return false;
+        }
+        let texts = step.scalars().filter_map(Ref::scalar);
+        self.repeated += texts.map(str::len).sum::<usize>();
+        if self.repeated <= MOST_REPEATED_BYTES {
+            return false;
+        }
+        let message = format!(
+            "the steps of all turns of loops together have more than {MOST_REPEATED_BYTES} bytes of text"
+        );
+        self.fault(Code::Limit, step, message);
+        true
     }
 
     /// Whether a step can run, and in this stage.

@@ -133,6 +133,8 @@ struct Resolver<'a> {
     asked: &'a RefCell<Asked>,
     /// Of manifests so far.
     bytes: usize,
+    /// Bytes of the texts of steps in loops so far.
+    repeated: usize,
     /// Steps and stages so far, those of loops counted as often as they run.
     steps: usize,
     stages: usize,
@@ -145,6 +147,7 @@ impl<'a> Resolver<'a> {
             faults: Diagnostics::default(),
             asked,
             bytes: 0,
+            repeated: 0,
             steps: 0,
             stages: 0,
         }

@@ -138,6 +138,11 @@ fn every_form_becomes_turns() {
     stages.s.spec.execution.steps.w[1] at most 0
       w_2 W_2 2/3
     ");
+    insta::assert_snapshot!(steps("{matrix: {weight: [10, 50], nodeName: 'left_<+(100 - <+matrix.weight>)>'}}"), @r#"
+    stages.s.spec.execution.steps.w at most 0
+      w_0 left_90 0/2 weight="10"
+      w_1 left_50 1/2 weight="50"
+    "#);
     insta::assert_snapshot!(steps("{repeat: {items: []}}"), @"");
     insta::assert_snapshot!(steps("{when: '<+pipeline.name> == \"Q\"', matrix: {a: [x]}}"), @"");
 }
@@ -276,6 +281,20 @@ fn y10_y11_loops_out_of_bounds_are_refused() {
     );
     assert!(
         found.contains("with its loops the pipeline has more than 256 stages"),
+        "{found}"
+    );
+}
+
+#[test]
+fn large_steps_in_loops_are_bounded() {
+    let script = "x".repeat(100_000);
+    let large = format!(
+        "type: ShellScript, spec: {{shell: Bash, source: {{type: Inline, spec: {{script: {script}}}}}}}"
+    );
+    let text = step("{parallelism: 250}").replace("type: Wait, spec: {duration: 10s}", &large);
+    let found = told(planned(&text).unwrap_err());
+    assert!(
+        found.contains("together have more than 16777216 bytes of text"),
         "{found}"
     );
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use proptest::prelude::*;
 use slipway_model::{Diagnostic, Kind, entity, yaml};
 
 use super::tests::project;
@@ -490,4 +491,19 @@ fn variables_of_scopes_are_in_the_plan() {
             r#"variable.cluster="main""#
         ]
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn no_stage_breaks_the_spread(at in 0..420usize, length in 0..40usize, put in "\\PC{0,10}|<\\+input>|<\\+pipeline\\.tags>|null|\\[\\]|\\{\\}|lower|account\\.prod|deployToAll: true") {
+        let mut spec = format!(
+            "services: {{metadata: {{parallel: true}}, values: [{{serviceRef: api}}, {{serviceRef: web, {INPUTS}}}]}}, environments: {{metadata: {{parallel: false}}, values: [{{environmentRef: qa, filters: [{{identifier: f, type: tags, entities: [infrastructures], spec: {{matchType: any, tags: {{zone: eu}}}}}}]}}]}}"
+        );
+        let (at, end) = (at.min(spec.len()), (at + length).min(spec.len()));
+        if spec.is_char_boundary(at) && spec.is_char_boundary(end) {
+            spec.replace_range(at..end, &put);
+            let _ = planned(&spec, &[]);
+        }
+    }
 }
