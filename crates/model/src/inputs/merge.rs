@@ -149,6 +149,12 @@ impl Merger<'_> {
             !value.is_null() && value.scalar() != Some("") && RuntimeInput::of(value).is_none()
         };
         let given: Vec<_> = given.iter().filter(says).copied().collect();
+        let used = |given: &&Given<'_>| given.value.get("useFromStage").is_some();
+        if let Some(given) = given.iter().rev().find(used)
+            && asks_for_a_reference(base)
+        {
+            return self.tree.copy(given.value, given.offset);
+        }
         if base.is_map() && given.iter().all(|given| given.value.is_map()) {
             return self.map(base, &given, path);
         }
@@ -360,6 +366,13 @@ impl<'a> Items<'a> {
             None => self.all.get(index..=index).unwrap_or(&[]),
         }
     }
+}
+
+/// Whether a service or environment is open, so that it may be that of another stage as well.
+fn asks_for_a_reference(base: Ref<'_>) -> bool {
+    let fields = ["serviceRef", "environmentRef", "values"];
+    let mut values = fields.iter().filter_map(|field| base.get(field));
+    values.any(|value| RuntimeInput::of(value).is_some())
 }
 
 fn missing_input(

@@ -96,7 +96,8 @@ pub fn references(request: &Request<'_>) -> Vec<Reference> {
     asked.into_inner().into_list()
 }
 
-/// The pipeline with every template put in; runtime inputs stay open.
+/// The pipeline with every template put in, as if each had been copied into it instead of linked; runtime
+/// inputs stay open.
 ///
 /// # Errors
 /// Links to nothing or in a circle, `templateInputs` that do not fit, and everything that the result is not

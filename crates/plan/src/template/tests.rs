@@ -414,6 +414,28 @@ fn bombs_are_refused_while_they_grow() {
 }
 
 #[test]
+fn a_link_may_use_the_service_of_another_stage() {
+    let deploy = "{type: Deployment, failureStrategies: [], spec: {deploymentType: ECS, service: {serviceRef: <+input>, serviceInputs: <+input>}, environment: {environmentRef: <+input>, infrastructureDefinitions: <+input>}, execution: {steps: []}}}";
+    let templates = [("deploy", template("deploy", "Stage", deploy))];
+    let linked = |service: &str| {
+        pipeline(&format!(
+            "[{{stage: {{identifier: s, name: S, template: {{templateRef: deploy, templateInputs: {{type: Deployment, spec: {{service: {service}, environment: {{useFromStage: {{stage: a}}}}}}}}}}}}}}]"
+        ))
+    };
+    let whole = expanded(&linked("{useFromStage: {stage: a}}"), &templates).unwrap();
+    assert!(
+        whole.contains("useFromStage") && !whole.contains("serviceRef"),
+        "{whole}"
+    );
+    assert!(!whole.contains("infrastructureDefinitions"), "{whole}");
+    let found = expanded(&linked("{useFromStag: {stage: a}}"), &templates).unwrap_err();
+    assert!(
+        found.contains("`useFromStag` is no runtime input"),
+        "{found}"
+    );
+}
+
+#[test]
 fn open_inputs_stay_open_where_they_may() {
     let templates = [("pause", template("pause", "Step", WAIT))];
     let linked = stage(
