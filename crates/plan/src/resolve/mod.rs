@@ -6,6 +6,7 @@ mod environment;
 mod execution;
 mod filter;
 mod known;
+mod lookup;
 mod looping;
 mod loops;
 mod manifest;
@@ -18,18 +19,16 @@ mod variable;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use slipway_model::id::{EntityId, Scope};
-use slipway_model::{
-    Code, Diagnostic, Diagnostics, Kind, Parsed, Ref, Tree, duration, entity, inputs,
-};
+use slipway_model::id::Scope;
+use slipway_model::{Code, Diagnostic, Diagnostics, Parsed, Ref, Tree, duration, entity, inputs};
 
-use crate::reference::{Asked, FILE, place_of};
-use crate::{Entities, FORMAT, Found, Plan, Reference, template};
+use crate::reference::Asked;
+use crate::{Entities, FORMAT, Plan, Reference, template};
 
 use known::Known;
+use lookup::Referred;
 
 /// Time limit of a pipeline that names none: Harness's for paid accounts (docs: platform/pipelines/
 /// pipeline-settings, "pipeline timeout").
@@ -240,149 +239,6 @@ impl<'a> Resolver<'a> {
                 None
             }
         }
-    }
-
-    fn find(&self, reference: &Reference) -> Option<Found> {
-        self.asked.borrow_mut().push(reference);
-        self.request.entities.get(reference)
-    }
-
-    /// The entity that a value refers to from `scope`, with the scope it lives in and the reference as it is
-    /// after expressions. A fault where there is none.
-    fn entity(
-        &mut self,
-        kind: Kind,
-        value: Ref<'_>,
-        scope: &Scope,
-        parent: Option<&EntityId>,
-        known: &Known<'_>,
-    ) -> Option<Referred> {
-        let written = self.text(value, known)?;
-        self.named(kind, written, value, scope, parent)
-    }
-
-    /// As [`Resolver::entity`], with the reference as it is after expressions.
-    fn named(
-        &mut self,
-        kind: Kind,
-        written: String,
-        value: Ref<'_>,
-        scope: &Scope,
-        parent: Option<&EntityId>,
-    ) -> Option<Referred> {
-        let written = written.trim().to_owned();
-        if written.is_empty() {
-            let message = format!("no {} is named here", name_of(kind));
-            self.fault(Code::MissingField, value, message);
-            return None;
-        }
-        let (scope, id) = match parent {
-            // An infrastructure lives where its environment does.
-            Some(_) => (scope.clone(), EntityId::new(written.as_str())),
-            None => scope.resolve(&written),
-        };
-        let reference = Reference {
-            scope,
-            kind: kind.key(),
-            parent: parent.cloned(),
-            id,
-        };
-        let Some(Found::Entity(entity)) = self.find(&reference) else {
-            let message = format!(
-                "the {} `{}` does not exist in {}",
-                name_of(kind),
-                reference.id,
-                below(&reference)
-            );
-            self.fault(Code::NotFound, value, message);
-            return None;
-        };
-        Some(Referred {
-            entity,
-            scope: reference.scope,
-            written,
-        })
-    }
-
-    /// A file of the file store as YAML names it: `/path`, `org:/path`, `account:/path`.
-    fn stored_file(&self, scope: &Scope, written: &str) -> Option<Arc<str>> {
-        let (scope, bare) = match written.split_once(':') {
-            Some((prefix @ ("account" | "org"), bare)) => {
-                (scope.resolve(&format!("{prefix}.")).0, bare)
-            }
-            _ => (scope.clone(), written),
-        };
-        self.file(&scope, bare.to_owned())
-    }
-
-    fn file(&self, scope: &Scope, id: String) -> Option<Arc<str>> {
-        let reference = Reference {
-            scope: scope.clone(),
-            kind: FILE,
-            parent: None,
-            id: EntityId::new(id),
-        };
-        match self.find(&reference)? {
-            Found::File(content) => Some(content),
-            Found::Entity(_) | Found::Many(_) => None,
-        }
-    }
-
-    /// An entity with the inputs that its reference gives filled in, and its templates put in; the faults
-    /// are noted.
-    fn filled(
-        &mut self,
-        found: &Referred,
-        given: Option<Ref<'_>>,
-        at: Ref<'_>,
-        known: &mut Known<'_>,
-    ) -> Option<Parsed> {
-        let entity = &found.entity;
-        let given: Vec<_> = given.into_iter().filter(|given| given.is_map()).collect();
-        let whole = inputs::merge_entity(entity, &given).and_then(|filled| {
-            let source = source(self.request, self.asked);
-            let expanded = template::expand(&source, &filled, &found.scope)?;
-            Ok(expanded.unwrap_or(filled))
-        });
-        match whole {
-            Ok(filled) => {
-                self.refuse_execution_inputs(filled.body());
-                self.scope_variables(filled.body(), known);
-                Some(filled)
-            }
-            Err(faults) => {
-                let message = format!(
-                    "the {} `{}` lacks inputs, or has wrong ones; see the next faults",
-                    name_of(entity.head.kind),
-                    entity.head.identifier
-                );
-                self.fault(Code::MissingInput, at, message);
-                self.faults.extend(faults);
-                None
-            }
-        }
-    }
-}
-
-/// An entity that was referred to.
-struct Referred {
-    entity: Arc<Parsed>,
-    scope: Scope,
-    written: String,
-}
-
-fn name_of(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Infrastructure => "infrastructure definition",
-        other => other.key(),
-    }
-}
-
-fn below(reference: &Reference) -> String {
-    let place = place_of(&reference.scope);
-    match &reference.parent {
-        Some(parent) => format!("environment `{parent}` of {place}"),
-        None => place,
     }
 }
 

@@ -316,23 +316,7 @@ impl Resolver<'_> {
         let Some(found) = self.entity(Kind::EnvironmentGroup, reference, scope, None, known) else {
             return Vec::new();
         };
-        let prefix = match (&found.scope.org, &found.scope.project) {
-            (_, Some(_)) => "",
-            (Some(_), None) => "org.",
-            (None, None) => "account.",
-        };
-        let members = found.entity.body().get("envIdentifiers");
-        let members = members
-            .into_iter()
-            .flat_map(Ref::items)
-            .filter_map(Ref::text);
-        // A group of the account or an organization lists bare identifiers of its own level.
-        let members: Vec<String> = members
-            .map(|id| match id.contains('.') {
-                true => id.to_owned(),
-                false => format!("{prefix}{id}"),
-            })
-            .collect();
+        let members = members(&found);
         let filters = group.get("filters").filter(|value| !is_empty(*value));
         let mut sites = Vec::new();
         let chosen: Vec<_> = group
@@ -386,4 +370,21 @@ fn beside(list: Ref<'_>) -> bool {
 /// A reference without the level that it lives at.
 fn bare(reference: &str) -> &str {
     reference.rsplit('.').next().unwrap_or(reference)
+}
+
+/// References of the environments of a group. One of the account or an organization lists bare identifiers of
+/// its own level.
+fn members(group: &Referred) -> Vec<String> {
+    let prefix = match (&group.scope.org, &group.scope.project) {
+        (_, Some(_)) => "",
+        (Some(_), None) => "org.",
+        (None, None) => "account.",
+    };
+    let list = group.entity.body().get("envIdentifiers");
+    let names = list.into_iter().flat_map(Ref::items).filter_map(Ref::text);
+    let members = names.map(|id| match id.contains('.') {
+        true => id.to_owned(),
+        false => format!("{prefix}{id}"),
+    });
+    members.collect()
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use slipway_model::id::{AccountId, OrgId, ProjectId};
-use slipway_model::yaml;
+use slipway_model::id::{AccountId, EntityId, OrgId, ProjectId};
+use slipway_model::{Kind, yaml};
 
 use super::*;
-use crate::{Snapshot, text};
+use crate::{FILE, Found, Snapshot, text};
 
 const PIPELINE: &str = "
 pipeline:

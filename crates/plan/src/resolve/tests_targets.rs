@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use slipway_model::id::EntityId;
 use slipway_model::{Diagnostic, Kind, entity, yaml};
 
 use super::tests::project;
 use super::*;
-use crate::{EVERY, Snapshot};
+use crate::{EVERY, FILE, Found, Snapshot};
 
 const ENTITIES: &[&str] = &[
     "service: {identifier: web, name: Web, tags: {team: a}, serviceDefinition: {type: ECS, spec: {
