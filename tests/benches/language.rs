@@ -179,6 +179,21 @@ fn documents() -> Vec<(&'static str, String)> {
             "one text of expressions",
             filled(&format!("{head}  description: "), &|_| "<+a.b>".to_owned()),
         ),
+        (
+            "bad expressions",
+            filled(&format!("{head}  metadata:\n"), &|n| {
+                format!("    k{n}: <+pipeline.>\n")
+            }),
+        ),
+        (
+            "steps of one name",
+            filled(
+                &format!(
+                    "{head}  stages:\n  - stage:\n      spec:\n        execution:\n          steps:\n"
+                ),
+                &|_| "          - step: {identifier: a}\n".to_owned(),
+            ),
+        ),
         ("open brackets", filled(head, &|_| "[".to_owned())),
         ("comments", filled(head, &|_| "#\n".to_owned())),
     ]

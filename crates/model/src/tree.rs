@@ -334,48 +334,4 @@ impl<'a> Ref<'a> {
             None
         })
     }
-
-    /// Path from the root, `pipeline.stages[0].stage` for instance. Costs a walk over the tree: it is
-    /// for messages.
-    pub fn path(self) -> String {
-        let mut parents: Vec<Option<(u32, usize)>> = vec![None; self.tree.nodes.len()];
-        for (id, node) in (0u32..).zip(&self.tree.nodes) {
-            let mut note = |child: u32, index: usize| {
-                if let Some(parent) = parents.get_mut(child as usize) {
-                    *parent = Some((id, index));
-                }
-            };
-            match &node.data {
-                Data::Scalar(..) => {}
-                Data::List(items) => items.iter().enumerate().for_each(|(i, c)| note(*c, i)),
-                Data::Map(entries) => entries
-                    .iter()
-                    .enumerate()
-                    .for_each(|(i, e)| note(e.value, i)),
-            }
-        }
-        let mut steps = Vec::new();
-        let mut at = self.id;
-        while at != self.tree.root
-            && let Some(Some((parent, index))) = parents.get(at as usize)
-        {
-            steps.push(match &self.tree.nodes[*parent as usize].data {
-                Data::Map(entries) => join(&entries[*index].key),
-                _ => format!("[{index}]"),
-            });
-            at = *parent;
-        }
-        let path: String = steps.into_iter().rev().collect();
-        path.strip_prefix('.').unwrap_or(&path).to_owned()
-    }
-}
-
-/// One key of a path.
-pub(crate) fn join(key: &str) -> String {
-    let simple = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$');
-    if !key.is_empty() && key.chars().all(simple) {
-        format!(".{key}")
-    } else {
-        format!("[{key:?}]")
-    }
 }

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput};
 
 use crate::diagnostic::{Code, Diagnostic, FileName, shown};
+use crate::path::join;
 use crate::seen::Seen;
-use crate::tree::{Data, Entry, Place, Style, Tree, join};
+use crate::tree::{Data, Entry, Place, Style, Tree};
 
 /// Longest text that is read, in bytes.
 pub const MOST_BYTES: usize = 3 * 1024 * 1024;

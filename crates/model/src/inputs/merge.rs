@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::{RuntimeInput, flat, identity};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, shown};
 use crate::entity::{self, Parsed};
-use crate::tree::{Data, Entry, Ref, Style, Tree, join};
+use crate::path::join;
+use crate::tree::{Data, Entry, Ref, Style, Tree};
 
 /// Fields that Harness lets a run leave empty: what is not given is as if it were not written.
 const OPTIONAL: &[&str] = &[

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::tree::join;
+use crate::path::join;
 
 /// A place in a document that is being checked.
 #[derive(Clone, Copy)]
