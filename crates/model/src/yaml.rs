@@ -305,9 +305,9 @@ impl Reader {
         };
         self.refuse_repeated_keys(&open.inside.entries)?;
         self.tree.nodes[open.node as usize].data = if open.is_map {
-            Data::Map(open.inside.entries.drain(..).collect())
+            Data::Map(exact(&mut open.inside.entries))
         } else {
-            Data::List(open.inside.items.drain(..).collect())
+            Data::List(exact(&mut open.inside.items))
         };
         self.spare.push(open.inside);
         self.anchor(open.anchor, open.node, open.size);
@@ -394,6 +394,17 @@ impl Reader {
     }
 }
 
+/// What a buffer holds, at its exact size. A large buffer is given away, a small one kept for what follows.
+fn exact<T>(buffer: &mut Vec<T>) -> Vec<T> {
+    const LARGE: usize = 1 << 10;
+    if buffer.len() < LARGE {
+        return buffer.drain(..).collect();
+    }
+    let mut all = std::mem::take(buffer);
+    all.shrink_to_fit();
+    all
+}
+
 /// The first key that stands a second time, and the entry that it repeats.
 fn repeated(entries: &[Entry]) -> Option<(&Entry, &Entry)> {
     /// Up to so many keys, comparing each with each is the fastest.
@@ -405,13 +416,14 @@ fn repeated(entries: &[Entry]) -> Option<(&Entry, &Entry)> {
             Some((first, second))
         });
     }
-    let mut order: Vec<(usize, &Entry)> = entries.iter().enumerate().collect();
-    order.sort_unstable_by(|(a, first), (b, second)| first.key.cmp(&second.key).then(a.cmp(b)));
+    let stands = |entry: &Entry| (entry.key_place.line, entry.key_place.column);
+    let mut order: Vec<&Entry> = entries.iter().collect();
+    order.sort_unstable_by(|a, b| a.key.cmp(&b.key).then_with(|| stands(a).cmp(&stands(b))));
     let neighbours = order.iter().zip(order.iter().skip(1));
     neighbours
-        .filter(|((_, first), (_, second))| first.key == second.key)
-        .min_by_key(|(_, (index, _))| *index)
-        .map(|((_, first), (_, second))| (*first, *second))
+        .filter(|(first, second)| first.key == second.key)
+        .min_by_key(|(_, second)| stands(second))
+        .map(|(first, second)| (*first, *second))
 }
 
 #[cfg(test)]

@@ -406,3 +406,16 @@ fn inputs_in_a_stage_are_parts_of_what_they_are_for() {
         assert!(faults.contains(expected), "{faults}");
     }
 }
+
+#[test]
+fn an_expression_that_is_spelt_out_is_noted() {
+    let text = "pipeline:\n  identifier: p\n  name: p\n  timeout:\n    expression:\n      isExpression: true\n      expressionValue: <+input>\n";
+    let warnings = parse(text).unwrap().warnings;
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(warnings[0].path, "pipeline.timeout");
+    assert!(
+        parse(&text.replace("expressionValue", "value"))
+            .unwrap_err()
+            .contains("a mapping stands where a single value")
+    );
+}

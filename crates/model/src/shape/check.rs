@@ -71,6 +71,7 @@ impl Checker<'_> {
             }
             _ => match value.text() {
                 Some(text) => self.scalar(value, text, shape, at),
+                None if self.spelt_out(value, at) => {}
                 None => {
                     let message =
                         format!("{} stands where a single value is expected", value.form());
@@ -78,6 +79,21 @@ impl Checker<'_> {
                 }
             },
         }
+    }
+
+    /// Whether a mapping is an expression spelt out as in an example of Harness's schema
+    /// (`expression: {expressionValue: <+…>}`): kept with a warning, because nothing reads it.
+    fn spelt_out(&mut self, value: Ref<'_>, at: At<'_>) -> bool {
+        let Some(inner) = value.at(&["expression", "expressionValue"]) else {
+            return false;
+        };
+        expression(inner, at, self.out);
+        self.out.warn_with(|| {
+            let message = "an expression in this form has no effect; write it as a text";
+            Diagnostic::error(Code::BadValue, value.file(), value.place(), message)
+                .path(at.to_string())
+        });
+        true
     }
 
     fn condition(&mut self, value: Ref<'_>, at: At<'_>) {
@@ -108,7 +124,7 @@ impl Checker<'_> {
     fn list(&mut self, value: Ref<'_>, item: Shape, at: At<'_>) {
         if !value.is_list() {
             // An empty text is what Harness writes for an emptied list.
-            if value.text() != Some("") {
+            if value.text() != Some("") && !self.spelt_out(value, at) {
                 let message = format!("{} stands where a list is expected", value.form());
                 self.fault(value, at, message, "a list");
             }
