@@ -398,7 +398,9 @@ impl Reader {
 fn exact<T>(buffer: &mut Vec<T>) -> Vec<T> {
     const LARGE: usize = 1 << 10;
     if buffer.len() < LARGE {
-        return buffer.drain(..).collect();
+        let mut all = Vec::with_capacity(buffer.len());
+        all.append(buffer);
+        return all;
     }
     let mut all = std::mem::take(buffer);
     all.shrink_to_fit();
