@@ -163,6 +163,46 @@ async fn loops_run_every_turn_with_its_own_values() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn linked_templates_are_fetched_with_and_without_a_version() {
+    let world = World::new().await;
+    let template = |id: &str, kind: &str, spec: &str| {
+        format!(
+            "template:\n  name: {id}\n  identifier: {id}\n  orgIdentifier: default\n  projectIdentifier: shop\n  \
+             versionLabel: v1\n  type: {kind}\n  spec: {spec}\n"
+        )
+    };
+    let pause = template(
+        "pause",
+        "Step",
+        "{type: Wait, timeout: 1d, spec: {duration: <+input>}}",
+    );
+    let pauses = template(
+        "pauses",
+        "StepGroup",
+        "{steps: [{step: {name: a, identifier: a, template: {templateRef: pause, versionLabel: v1, \
+         templateInputs: {spec: {duration: <+input>}}}}}]}",
+    );
+    let link = "- stepGroup:\n    name: g\n    identifier: g\n    template:\n      templateRef: pauses\n      \
+                templateInputs:\n        steps:\n          - step:\n              identifier: a\n              \
+                template:\n                templateInputs:\n                  spec:\n                    \
+                duration: 2m\n";
+    world
+        .apply(&[pause, pauses, pipeline(&[stage("build", link, "", "")])].join("---\n"))
+        .await;
+
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+
+    insta::assert_snapshot!(world.story(&run).await, @r"
+    run Success
+    build Success
+    build.steps.g #0 Success
+    build.steps.g.steps.a #0 Success
+    ");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stage_that_fails_rolls_back_and_later_ones_do_not_run() {
     let world = World::new().await;
     let steps = script("a", "ok", "") + &script("b", "fail", "") + &script("c", "ok", "");

@@ -178,11 +178,12 @@ impl World {
     pub async fn apply(&self, yaml: &str) {
         for parsed in entity::parse_documents("test.yaml", yaml).expect("valid entities") {
             let head = &parsed.head;
+            let place = slipway_plan::Reference::of(&parsed, scope());
             let record = EntityRecord {
                 scope: scope(),
                 kind: head.kind.key().to_owned(),
-                parent: head.env_ref.clone(),
-                id: head.identifier.clone(),
+                parent: place.parent.clone(),
+                id: place.id.clone(),
                 name: head.name.clone(),
                 description: None,
                 tags: Vec::new(),
@@ -193,6 +194,16 @@ impl World {
                 updated_ms: 0,
             };
             self.store.put_entity(&record, None).await.expect("stored");
+            if let Some(label) = &head.version_label {
+                // The version is the stable one.
+                let stable = EntityRecord {
+                    parent: None,
+                    id: head.identifier.clone(),
+                    yaml: label.clone(),
+                    ..record
+                };
+                self.store.put_entity(&stable, None).await.expect("stored");
+            }
         }
     }
 
