@@ -130,7 +130,8 @@ fn is_plain(text: &str) -> bool {
     let first =
         |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '<' | '+' | '$' | '~');
     text.is_empty()
-        || text.starts_with(first) && text.chars().all(inside) && !text.ends_with(' ')
+        // At the start of a line three dots end a document.
+        || text.starts_with(first) && !text.starts_with("...") && text.chars().all(inside) && !text.ends_with(' ')
         || text.starts_with('-')
             && text.len() > 1
             && text[1..].chars().all(|c| c.is_ascii_digit() || c == '.')
@@ -218,6 +219,15 @@ mod tests {
         "#);
         let again = yaml::parse("p", &written).unwrap();
         assert_eq!(again.root().to_json(), tree.root().to_json());
+    }
+
+    #[test]
+    fn dots_are_no_end_of_a_document() {
+        for text in [" ...", "\"... a\"", "\"...\": b", "a:\n- \"...\""] {
+            let tree = yaml::parse("p", text).unwrap();
+            let again = yaml::parse("p", &super::to_yaml(&tree)).unwrap();
+            assert_eq!(again.root().to_json(), tree.root().to_json());
+        }
     }
 
     #[test]
