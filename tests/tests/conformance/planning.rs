@@ -6,7 +6,7 @@ use std::sync::Arc;
 use slipway_model::id::{AccountId, EntityId, OrgId, ProjectId, Scope};
 use slipway_model::inputs::{self, Unfilled};
 use slipway_model::{Diagnostic, Kind, Parsed, entity, yaml};
-use slipway_plan::{Found, Reference, Request, Snapshot, expanded};
+use slipway_plan::{Found, Reference, Request, Snapshot, expanded, form, references, resolve};
 
 use crate::corpus::{Row, rows};
 
@@ -212,4 +212,41 @@ fn every_input_set_merges_over_the_pipeline_made_for_it_or_says_why_not() {
     }
     println!("input sets: {merged} of {all} merge\n{page}");
     assert_eq!(merged, all, "{page}");
+}
+
+/// Without the entities that they name hardly any can be planned; each says why not, and none breaks.
+#[test]
+fn every_pipeline_is_planned_or_says_why_not() {
+    let (mut planned, mut all, mut asked) = (0, 0, 0);
+    for row in rows().iter().filter(|row| row.kind == "pipeline") {
+        let Ok(pipeline) = entity::parse(&row.path, &row.text()) else {
+            continue;
+        };
+        all += 1;
+        let snapshot = Snapshot::default();
+        let request = Request {
+            pipeline: &pipeline,
+            inputs: &[],
+            scope: &scope(),
+            entities: &snapshot,
+            runnable: &|_| true,
+            fetchable: &|_| true,
+        };
+        asked += references(&request).len();
+        let open = form(&request);
+        assert!(
+            open.template.is_none_or(|tree| !tree.is_empty()),
+            "{}",
+            row.path
+        );
+        match resolve(&request) {
+            Ok(plan) => {
+                planned += 1;
+                assert!(!slipway_plan::text(&plan).is_empty(), "{}", row.path);
+            }
+            Err(faults) => assert!(!told(&faults).is_empty(), "{}", row.path),
+        }
+    }
+    println!("pipelines: {planned} of {all} planned alone; {asked} references asked for");
+    assert!(all > 100, "the corpus has more pipelines than {all}");
 }

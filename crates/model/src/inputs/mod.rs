@@ -18,11 +18,15 @@ pub use set::{check_set, of_set, of_sets, references};
 
 use crate::tree::Ref;
 
+/// What tells services and environments of a stage apart, where it has several.
+const REFERENCES: &[&str] = &["serviceRef", "environmentRef"];
+
 /// What tells an item of a list from its neighbours, looking through wrappers such as `stage:`. None for an
 /// item whose identity is a runtime input itself.
 fn identity(item: Ref<'_>) -> Option<&str> {
     ["identifier", "name", "key"]
-        .into_iter()
+        .iter()
+        .chain(REFERENCES)
         .find_map(|key| item.get_text(key))
         .or_else(|| wrapped(item)?.get_text("identifier"))
         .filter(|text| !text.starts_with("<+input>"))

@@ -1,7 +1,7 @@
 //! A part of a document that mirrors the whole: what is wanted, the way to it, and what identifies the
 //! elements on that way.
 
-use super::RuntimeInput;
+use super::{REFERENCES, RuntimeInput};
 use crate::tree::{Data, Entry, Place, Ref, Style, Tree};
 
 /// The runtime-input template of an entity: its YAML with only the fields that ask for an input; `None`
@@ -39,7 +39,7 @@ impl Projector<'_> {
             return self.list(value);
         }
         if value.is_map() {
-            return self.map(value);
+            return self.map(value, &[]);
         }
         let text = (self.wanted)(value)?;
         Some(self.tree.push_text(value.place(), &text, Style::Plain))
@@ -47,7 +47,11 @@ impl Projector<'_> {
 
     fn list(&mut self, list: Ref<'_>) -> Option<u32> {
         // Items without identity are matched by position, so all are kept.
-        let kept: Vec<_> = list.items().map(|item| (item, self.value(item))).collect();
+        let kept = list.items().map(|item| match item.is_map() {
+            true => (item, self.map(item, REFERENCES)),
+            false => (item, self.value(item)),
+        });
+        let kept: Vec<_> = kept.collect();
         if kept.iter().all(|(_, kept)| kept.is_none()) {
             return None;
         }
@@ -62,7 +66,8 @@ impl Projector<'_> {
         Some(self.tree.push(list.place(), Data::List(items)))
     }
 
-    fn map(&mut self, map: Ref<'_>) -> Option<u32> {
+    /// A mapping, with what identifies it; `more` fields do so as well.
+    fn map(&mut self, map: Ref<'_>, more: &[&str]) -> Option<u32> {
         let kept: Vec<_> = map
             .entries()
             .map(|(key, value)| (key, value, self.value(value)))
@@ -74,7 +79,9 @@ impl Projector<'_> {
         let entries = kept
             .into_iter()
             .filter_map(|(key, value, kept)| {
-                let identifies = matches!(key, "identifier" | "type") || key == "name" && !named;
+                let identifies = matches!(key, "identifier" | "type")
+                    || key == "name" && !named
+                    || more.contains(&key);
                 let value = match kept {
                     Some(kept) => kept,
                     None if identifies && value.scalar().is_some() => self.tree.copy(value, 0),

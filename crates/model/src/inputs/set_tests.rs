@@ -130,6 +130,34 @@ fn sets_that_do_not_fit_say_why() {
 }
 
 #[test]
+fn several_services_are_told_apart_by_their_references() {
+    let text = "pipeline: {identifier: p, name: p, stages: [{stage: {identifier: s, name: s, type: Deployment, failureStrategies: [], spec: {deploymentType: ECS,
+        services: {values: [{serviceRef: a}, {serviceRef: b, serviceInputs: <+input>}]},
+        environments: {values: [{environmentRef: x, deployToAll: true}, {environmentRef: y, deployToAll: <+input>}]}, execution: {steps: []}}}}]}";
+    let pipeline = parse("p", text).unwrap();
+    let page = crate::emit::to_yaml(&template(&pipeline.tree).unwrap());
+    assert!(
+        page.contains("serviceRef: b") && !page.contains("serviceRef: a"),
+        "{page}"
+    );
+    assert!(
+        page.contains("environmentRef: y") && !page.contains("environmentRef: x"),
+        "{page}"
+    );
+    let given = page.replace(
+        "serviceInputs: <+input>",
+        "serviceInputs: {serviceDefinition: {type: ECS}}",
+    );
+    let given = yaml::parse(
+        "in",
+        &given.replace("deployToAll: <+input>", "deployToAll: true"),
+    )
+    .unwrap();
+    let merged = merge(&pipeline, &[&given]).unwrap();
+    assert!(!crate::emit::to_yaml(&merged.tree).contains("<+input>"));
+}
+
+#[test]
 fn calls_stand_in_any_order() {
     let calls = [
         ".default(a)",

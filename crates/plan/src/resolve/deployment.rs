@@ -40,7 +40,7 @@ impl Resolver<'_> {
             self.unsupported(value, "GitOps", "");
         }
         let missing = [
-            ("`deploymentType`", &["deploymentType"][..]),
+            ("`deploymentType`", &["deploymentType", "serviceConfig"][..]),
             ("`service`", &["service", "services", "serviceConfig"][..]),
             (
                 "`environment`",
@@ -69,7 +69,7 @@ impl Resolver<'_> {
         known: &mut Known<'r>,
         before: &[Vec<StagePlan>],
     ) {
-        plan.deployment_type = spec.get_text("deploymentType").map(str::to_owned);
+        plan.deployment_type = deployment_type(spec).map(str::to_owned);
         if let Some(link) = spec.get("customDeploymentRef") {
             let source = super::source(self.request, self.asked);
             if let Err(faults) = template::deployment(&source, link, self.request.scope) {
@@ -157,4 +157,11 @@ impl Resolver<'_> {
         self.fault(Code::NotFound, field, message);
         None
     }
+}
+
+/// What a stage deploys; stages of the first version say so in their service.
+fn deployment_type(spec: Ref<'_>) -> Option<&str> {
+    let own = spec.get("deploymentType");
+    let first = || spec.at(&["serviceConfig", "serviceDefinition", "type"]);
+    own.or_else(first).and_then(Ref::text)
 }
