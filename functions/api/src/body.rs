@@ -48,6 +48,15 @@ impl LargeBody {
 
 async fn read(request: Request, limit: usize) -> ApiResult<Body> {
     check_type(request.headers())?;
+    within(request, limit).await.map(Body)
+}
+
+/// The bytes of a request about one entity, of whatever type.
+pub(crate) async fn bytes(request: Request) -> ApiResult<Bytes> {
+    within(request, ONE).await
+}
+
+async fn within(request: Request, limit: usize) -> ApiResult<Bytes> {
     let too_large = || {
         ApiError::new(
             ErrorName::TooLarge,
@@ -65,7 +74,7 @@ async fn read(request: Request, limit: usize) -> ApiResult<Body> {
         return Err(too_large());
     }
     match axum::body::to_bytes(request.into_body(), limit).await {
-        Ok(bytes) => Ok(Body(bytes)),
+        Ok(bytes) => Ok(bytes),
         Err(error) => {
             let cause = std::error::Error::source(&error);
             match cause.is_some_and(|c| c.is::<http_body_util::LengthLimitError>()) {

@@ -182,8 +182,8 @@ async fn create(
     body: Body,
 ) -> ApiResult {
     let draft = draft(&caller, &query, &body.object()?)?;
-    let record = entity::create(&deps, &caller, draft).await?;
-    Ok(success(render(&record)))
+    let saved = entity::create(&deps, &caller, draft).await?;
+    Ok(saved.answer(render))
 }
 
 async fn update(
@@ -197,8 +197,8 @@ async fn update(
     if before.entity_type != draft.entity_type {
         return Err(ApiError::field("type", "of a connector cannot be changed"));
     }
-    let record = entity::update(&deps, &caller, draft).await?;
-    Ok(success(render(&record)))
+    let saved = entity::update(&deps, &caller, draft).await?;
+    Ok(saved.answer(render))
 }
 
 /// Says honestly that nothing was tried: clients read `UNKNOWN` as neither good nor bad.

@@ -1,7 +1,10 @@
 //! What all kinds of entities share: a draft is checked, then created, updated or both; found; listed;
 //! deleted. Controllers only translate between their wire form and this.
 
+use axum::response::Response;
+use serde_json::Value;
 use slipway_engine::error_name::ErrorName;
+use slipway_model::Diagnostic;
 use slipway_model::entity::{self, Kind, Parsed};
 use slipway_model::id::{EntityId, Scope};
 use slipway_store::record::EntityRecord;
@@ -11,7 +14,9 @@ use crate::Deps;
 use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::page::Page;
-use crate::scope;
+use crate::{envelope, scope};
+
+pub(crate) use crate::place::{Place, noun};
 
 /// Entities of one kind in one scope that a list looks at; more are a sign of something else.
 const MOST_LISTED: usize = 20_000;
@@ -19,25 +24,35 @@ const MOST_LISTED: usize = 20_000;
 /// Entities fetched from the store at a time.
 const STORE_PAGE: usize = 200;
 
-/// Where an entity is.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
-    pub(crate) scope: Scope,
-    pub(crate) kind: Kind,
-    /// The environment of an infrastructure.
-    pub(crate) parent: Option<EntityId>,
-    pub(crate) id: EntityId,
-}
-
 /// An entity that passed the checks and can be stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) place: Place,
+    /// `identifier`, which clients know it by; for most kinds also that of its place.
+    pub(crate) identifier: String,
     pub(crate) name: String,
     pub(crate) description: Option<String>,
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) entity_type: Option<String>,
     pub(crate) yaml: String,
+    /// What its author should look at.
+    pub(crate) warnings: Vec<Diagnostic>,
+}
+
+/// An entity that was stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Saved {
+    pub(crate) record: EntityRecord,
+    pub(crate) change: Change,
+    /// What its author should look at.
+    pub(crate) warnings: Vec<Diagnostic>,
+}
+
+impl Saved {
+    /// The answer to a request that saved something; its warnings stand in `metaData`.
+    pub(crate) fn answer(&self, render: impl FnOnce(&EntityRecord) -> Value) -> Response {
+        envelope::success_with(render(&self.record), &self.warnings)
+    }
 }
 
 /// What storing a draft did.
@@ -46,38 +61,6 @@ pub(crate) enum Change {
     Created,
     Updated,
     Unchanged,
-}
-
-/// How people call a kind.
-pub(crate) fn noun(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Pipeline => "Pipeline",
-        Kind::Service => "Service",
-        Kind::Environment => "Environment",
-        Kind::Infrastructure => "Infrastructure Definition",
-        Kind::Connector => "Connector",
-        Kind::Secret => "Secret",
-        Kind::Organization => "Organization",
-        Kind::Project => "Project",
-        _ => "Entity",
-    }
-}
-
-impl Place {
-    /// 404 for this place.
-    pub(crate) fn not_found(&self) -> ApiError {
-        let noun = noun(self.kind);
-        let parent = self
-            .parent
-            .as_ref()
-            .map(|p| format!(" environment [{p}],"))
-            .unwrap_or_default();
-        let place = scope::describe(&self.scope);
-        ApiError::not_found(format!(
-            "{noun} with identifier [{}] in{parent} {place} not found",
-            self.id
-        ))
-    }
 }
 
 impl Draft {
@@ -104,13 +87,6 @@ impl Draft {
                 head.kind.key()
             )));
         }
-        if !crate::identifier::is_valid(head.identifier.as_str()) {
-            return Err(
-                crate::identifier::check("identifier", head.identifier.as_str())
-                    .err()
-                    .unwrap_or_else(|| ApiError::field("identifier", "is not valid")),
-            );
-        }
         agree(
             "orgIdentifier",
             head.org.as_ref().map(|o| o.as_str()),
@@ -121,26 +97,19 @@ impl Draft {
             head.project.as_ref().map(|p| p.as_str()),
             project_of(&scope),
         )?;
-        let parent = match kind {
-            Kind::Infrastructure => Some(
-                head.env_ref
-                    .clone()
-                    .ok_or_else(|| ApiError::field("environmentRef", "must not be empty"))?,
-            ),
-            _ => None,
-        };
         Ok(Self {
-            place: Place {
-                scope,
-                kind,
-                parent,
-                id: head.identifier.clone(),
-            },
+            place: Place::of_parsed(scope, parsed)?,
+            identifier: head.identifier.to_string(),
             name: head.name.clone(),
             description: head.description.clone(),
             tags: head.tags.clone(),
-            entity_type: head.entity_type.clone(),
+            entity_type: match kind {
+                Kind::InputSet => Some("INPUT_SET".to_owned()),
+                Kind::OverlayInputSet => Some("OVERLAY_INPUT_SET".to_owned()),
+                _ => head.entity_type.clone(),
+            },
             yaml,
+            warnings: parsed.warnings.clone(),
         })
     }
 
@@ -216,21 +185,25 @@ pub(crate) async fn find(deps: &Deps, place: &Place) -> ApiResult<Option<EntityR
 }
 
 /// Stores a new entity; 400 `DUPLICATE_FIELD` when it is there already.
-pub(crate) async fn create(deps: &Deps, caller: &Caller, draft: Draft) -> ApiResult<EntityRecord> {
+pub(crate) async fn create(deps: &Deps, caller: &Caller, mut draft: Draft) -> ApiResult<Saved> {
     check_parents(deps, &draft.place).await?;
-    let place = draft.place.clone();
+    let (place, warnings) = (draft.place.clone(), std::mem::take(&mut draft.warnings));
     let record = draft.record(None, deps.clock.now_ms());
     match deps.store.put_entity(&record, None).await {
-        Ok(stored) => {
+        Ok(record) => {
             audit(caller, "created", &place);
-            Ok(stored)
+            Ok(Saved {
+                record,
+                change: Change::Created,
+                warnings,
+            })
         }
         Err(StoreError::AlreadyExists { .. }) => Err(duplicate(&place)),
         Err(error) => Err(error.into()),
     }
 }
 
-fn duplicate(place: &Place) -> ApiError {
+pub(crate) fn duplicate(place: &Place) -> ApiError {
     let noun = noun(place.kind);
     let scope = scope::describe(&place.scope);
     let message = format!(
@@ -241,41 +214,42 @@ fn duplicate(place: &Place) -> ApiError {
 }
 
 /// Stores a new version of an entity that is there.
-pub(crate) async fn update(deps: &Deps, caller: &Caller, draft: Draft) -> ApiResult<EntityRecord> {
+pub(crate) async fn update(deps: &Deps, caller: &Caller, draft: Draft) -> ApiResult<Saved> {
     let before = get(deps, &draft.place).await?;
-    replace(deps, caller, draft, &before)
-        .await
-        .map(|(record, _)| record)
+    replace(deps, caller, draft, before).await
 }
 
 /// Creates or updates.
-pub(crate) async fn upsert(
-    deps: &Deps,
-    caller: &Caller,
-    draft: Draft,
-) -> ApiResult<(EntityRecord, Change)> {
+pub(crate) async fn upsert(deps: &Deps, caller: &Caller, draft: Draft) -> ApiResult<Saved> {
     match find(deps, &draft.place).await? {
-        Some(before) => replace(deps, caller, draft, &before).await,
-        None => create(deps, caller, draft)
-            .await
-            .map(|record| (record, Change::Created)),
+        Some(before) => replace(deps, caller, draft, before).await,
+        None => create(deps, caller, draft).await,
     }
 }
 
 async fn replace(
     deps: &Deps,
     caller: &Caller,
-    draft: Draft,
-    before: &EntityRecord,
-) -> ApiResult<(EntityRecord, Change)> {
-    if draft.equals(before) {
-        return Ok((before.clone(), Change::Unchanged));
+    mut draft: Draft,
+    before: EntityRecord,
+) -> ApiResult<Saved> {
+    let warnings = std::mem::take(&mut draft.warnings);
+    if draft.equals(&before) {
+        return Ok(Saved {
+            record: before,
+            change: Change::Unchanged,
+            warnings,
+        });
     }
     let place = draft.place.clone();
-    let record = draft.record(Some(before), deps.clock.now_ms());
-    let stored = deps.store.put_entity(&record, Some(before.version)).await?;
+    let record = draft.record(Some(&before), deps.clock.now_ms());
+    let record = deps.store.put_entity(&record, Some(before.version)).await?;
     audit(caller, "updated", &place);
-    Ok((stored, Change::Updated))
+    Ok(Saved {
+        record,
+        change: Change::Updated,
+        warnings,
+    })
 }
 
 /// Deletes an entity; 404 when it is not there.
@@ -296,20 +270,39 @@ pub(crate) async fn delete(deps: &Deps, caller: &Caller, place: &Place) -> ApiRe
 
 async fn check_parents(deps: &Deps, place: &Place) -> ApiResult<()> {
     scope::check_exists(deps, &place.scope).await?;
-    if let (Kind::Infrastructure, Some(environment)) = (place.kind, &place.parent) {
-        let (scope, id) = place.scope.resolve(environment.as_str());
-        get(
-            deps,
-            &Place {
-                scope,
-                kind: Kind::Environment,
-                parent: None,
-                id,
-            },
-        )
-        .await?;
+    let Some(owner) = &place.parent else {
+        return Ok(());
+    };
+    match place.kind {
+        Kind::Infrastructure | Kind::Overrides => {
+            check_referred(deps, &place.scope, Kind::Environment, owner).await
+        }
+        Kind::ServiceOverrides => {
+            check_referred(deps, &place.scope, Kind::Environment, owner).await?;
+            check_referred(deps, &place.scope, Kind::Service, &place.id).await
+        }
+        Kind::InputSet | Kind::Trigger => {
+            check_referred(deps, &place.scope, Kind::Pipeline, owner).await
+        }
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// 404 when what a reference names is not there.
+async fn check_referred(
+    deps: &Deps,
+    from: &Scope,
+    kind: Kind,
+    reference: &EntityId,
+) -> ApiResult<()> {
+    let (scope, id) = from.resolve(reference.as_str());
+    let place = Place {
+        scope,
+        kind,
+        parent: None,
+        id,
+    };
+    get(deps, &place).await.map(drop)
 }
 
 /// One line for each change: who, what, where.

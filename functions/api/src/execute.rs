@@ -5,7 +5,7 @@ use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
-use slipway_model::id::Scope;
+use slipway_model::id::{EntityId, Scope};
 use slipway_store::record::RunRecord;
 
 use crate::Deps;
@@ -15,9 +15,10 @@ use crate::entity;
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::execution::{find, summary};
+use crate::identifier;
 use crate::pipeline::{place, v1};
 use crate::query::Query;
-use crate::runs;
+use crate::runs::{self, Inputs};
 
 pub(crate) fn routes() -> Router<Deps> {
     let v1 = "/v1/orgs/{org}/projects/{project}/pipelines/{id}/execute";
@@ -66,25 +67,51 @@ async fn by_id(
     Path(id): Path<String>,
     body: Body,
 ) -> ApiResult {
-    if query.all("inputSetIdentifiers").next().is_some() {
-        return Err(no_input_sets());
-    }
-    let inputs = inputs(body.text()?);
+    let inputs = inputs(&query, body.text()?)?;
     let run = start(&deps, &caller, query.project_scope(&caller)?, &id, inputs).await?;
     Ok(success(started(&run)))
 }
 
-fn no_input_sets() -> ApiError {
-    ApiError::unsupported(
-        "Input sets are not supported by this version: send the runtime inputs themselves",
-    )
+/// The runtime inputs of a request: input sets by `inputSetIdentifiers`, and the body.
+pub(crate) fn inputs(query: &Query, text: &str) -> ApiResult<Inputs> {
+    let named = query.all("inputSetIdentifiers");
+    Ok(Inputs {
+        sets: named.map(input_set).collect::<ApiResult<_>>()?,
+        own: own(text),
+    })
+}
+
+fn input_set(name: &str) -> ApiResult<EntityId> {
+    identifier::check("inputSetIdentifiers", name).map(EntityId::new)
 }
 
 /// The runtime inputs of a body; blank text and an empty JSON object are none.
-pub(crate) fn inputs(text: &str) -> Option<String> {
+pub(crate) fn own(text: &str) -> Option<String> {
     let trimmed = text.trim();
     let none = trimmed.is_empty() || trimmed == "{}" || trimmed == "null";
     (!none).then(|| text.to_owned())
+}
+
+/// What a body gives that names input sets: `inputSetReferences`, and `lastYamlToMerge` over them.
+pub(crate) fn listed(body: &Value) -> ApiResult<Inputs> {
+    let listed = |field: &str| body.get(field).and_then(Value::as_array);
+    if listed("stageIdentifiers").is_some_and(|items| !items.is_empty()) {
+        return Err(ApiError::unsupported(
+            "Running selected stages is not supported by this version: run the whole pipeline",
+        ));
+    }
+    let names = listed("inputSetReferences").into_iter().flatten();
+    let wrong = || ApiError::field("inputSetReferences", "must be a list of identifiers");
+    let last = body
+        .get("lastYamlToMerge")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    Ok(Inputs {
+        sets: names
+            .map(|name| name.as_str().ok_or_else(wrong).and_then(input_set))
+            .collect::<ApiResult<_>>()?,
+        own: own(last),
+    })
 }
 
 async fn with_input_sets(
@@ -94,32 +121,8 @@ async fn with_input_sets(
     Path(id): Path<String>,
     body: Body,
 ) -> ApiResult {
-    let body = body.object()?;
-    let filled = |field: &str| {
-        body.get(field)
-            .and_then(Value::as_array)
-            .is_some_and(|items| !items.is_empty())
-    };
-    if filled("inputSetReferences") {
-        return Err(no_input_sets());
-    }
-    if filled("stageIdentifiers") {
-        return Err(ApiError::unsupported(
-            "Running selected stages is not supported by this version: run the whole pipeline",
-        ));
-    }
-    let last = body
-        .get("lastYamlToMerge")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let run = start(
-        &deps,
-        &caller,
-        query.project_scope(&caller)?,
-        &id,
-        inputs(last),
-    )
-    .await?;
+    let inputs = listed(&body.object()?)?;
+    let run = start(&deps, &caller, query.project_scope(&caller)?, &id, inputs).await?;
     Ok(success(started(&run)))
 }
 
@@ -135,7 +138,7 @@ async fn in_v1(
         .and_then(Value::as_str)
         .unwrap_or_default();
     let scope = v1::scope(&caller, &org, &project)?;
-    let run = start(&deps, &caller, scope, &id, inputs(given)).await?;
+    let run = start(&deps, &caller, scope, &id, own(given).into()).await?;
     let status = summary::internal(run.status);
     let details = json!({"execution_id": run.id.as_str(), "status": status});
     Ok(Json(json!({"execution_details": details})).into_response())
@@ -152,7 +155,7 @@ async fn start(
     caller: &Caller,
     scope: Scope,
     id: &str,
-    inputs: Option<String>,
+    inputs: Inputs,
 ) -> ApiResult<RunRecord> {
     let place = place(scope, id)?;
     let pipeline = entity::get(deps, &place).await?;

@@ -11,7 +11,7 @@ use slipway_model::id::{OrgId, ProjectId, Scope};
 use slipway_store::record::EntityRecord;
 
 use crate::auth::Caller;
-use crate::entity::{self, Draft, Place};
+use crate::entity::{self, Draft, Place, Saved};
 use crate::error::{ApiError, ApiResult};
 use crate::query::{self, Query};
 use crate::{Deps, edit, identifier};
@@ -181,6 +181,10 @@ impl<'a> Flat<'a> {
             let value = self.body.get(field).filter(|v| !v.is_null() && wanted);
             inner.extend(value.map(|value| (field.to_owned(), value.clone())));
         }
+        if self.kind == Kind::EnvironmentGroup {
+            let value = self.body.get("envIdentifiers");
+            inner.extend(value.map(|value| ("envIdentifiers".to_owned(), value.clone())));
+        }
         let mut root = Map::new();
         root.insert(self.kind.key().to_owned(), Value::Object(inner));
         let tree = Tree::from_json(self.kind.key(), &Value::Object(root));
@@ -203,7 +207,7 @@ pub(crate) async fn store(
     query: &Query,
     flat: &Flat<'_>,
     verb: Verb,
-) -> ApiResult<EntityRecord> {
+) -> ApiResult<Saved> {
     let scope = flat.scope(caller, query)?;
     if verb == Verb::Create {
         return entity::create(deps, caller, flat.draft(scope, None)?).await;
@@ -222,9 +226,7 @@ pub(crate) async fn store(
     };
     let draft = flat.draft(scope, before.as_ref())?;
     match verb {
-        Verb::Upsert => entity::upsert(deps, caller, draft)
-            .await
-            .map(|(record, _)| record),
+        Verb::Upsert => entity::upsert(deps, caller, draft).await,
         _ => entity::update(deps, caller, draft).await,
     }
 }

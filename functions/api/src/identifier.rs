@@ -33,6 +33,16 @@ pub(crate) fn entity(text: &str) -> ApiResult<EntityId> {
     check("identifier", text).map(EntityId::new)
 }
 
+/// A reference to an entity of the same or a wider scope: `id`, `org.id` or `account.id`.
+pub(crate) fn reference(field: &str, text: &str) -> ApiResult<EntityId> {
+    let bare = text
+        .strip_prefix("account.")
+        .or_else(|| text.strip_prefix("org."))
+        .unwrap_or(text);
+    check(field, bare)?;
+    Ok(EntityId::new(text))
+}
+
 /// The id of a run in a path; one that cannot be an id names no run.
 pub(crate) fn run(text: &str) -> ApiResult<RunId> {
     let well_formed = !text.is_empty()

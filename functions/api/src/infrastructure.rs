@@ -189,8 +189,8 @@ async fn store(
 ) -> ApiResult {
     let body = body.object()?;
     let flat = Flat::new(Kind::Infrastructure, &body, "infrastructure")?;
-    let record = flat::store(&deps, &caller, &query, &flat, verb).await?;
-    Ok(success(render(&record)))
+    let saved = flat::store(&deps, &caller, &query, &flat, verb).await?;
+    Ok(saved.answer(render))
 }
 
 async fn remove(

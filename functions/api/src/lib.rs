@@ -13,18 +13,24 @@ mod edit;
 mod entity;
 mod envelope;
 mod environment;
+mod environment_group;
 mod error;
 mod execute;
 mod execution;
+mod file_store;
 mod flat;
+mod freeze;
 mod identifier;
 mod infrastructure;
 mod input_set;
 mod interrupt;
 mod log;
+mod multipart;
 mod organization;
+mod overrides;
 mod page;
 mod pipeline;
+mod place;
 mod project;
 mod query;
 mod runs;
@@ -32,8 +38,11 @@ mod scope;
 mod secret;
 mod service;
 mod slipway;
+mod template;
 mod token;
+mod trigger;
 mod user;
+mod variable;
 mod wire;
 
 #[cfg(test)]
@@ -97,9 +106,16 @@ pub fn router(deps: Deps) -> Router {
         .merge(project::routes())
         .merge(service::routes())
         .merge(environment::routes())
+        .merge(environment_group::routes())
+        .merge(overrides::routes())
         .merge(infrastructure::routes())
         .merge(connector::routes())
         .merge(secret::routes())
+        .merge(variable::routes())
+        .merge(file_store::routes())
+        .merge(template::routes())
+        .merge(trigger::routes())
+        .merge(freeze::routes())
         .merge(pipeline::ng::routes())
         .merge(pipeline::v1::routes())
         .merge(input_set::routes())

@@ -86,8 +86,8 @@ async fn create(
 ) -> ApiResult {
     let scope = Scope::account(caller.account.clone());
     let draft = bundle::draft(scope, Kind::Organization, &body.object()?, None)?;
-    let record = entity::create(&deps, &caller, draft).await?;
-    Ok(success(render(&record)))
+    let saved = entity::create(&deps, &caller, draft).await?;
+    Ok(saved.answer(render))
 }
 
 async fn update(
@@ -98,8 +98,8 @@ async fn update(
 ) -> ApiResult {
     let scope = Scope::account(caller.account.clone());
     let draft = bundle::draft(scope, Kind::Organization, &body.object()?, Some(&id))?;
-    let record = entity::update(&deps, &caller, draft).await?;
-    Ok(success(render(&record)))
+    let saved = entity::update(&deps, &caller, draft).await?;
+    Ok(saved.answer(render))
 }
 
 async fn remove(

@@ -146,8 +146,8 @@ async fn create(
     let body = body.object()?;
     let scope = scope_of(&caller, &query, &body)?;
     let draft = bundle::draft(scope, Kind::Project, &body, None)?;
-    let record = entity::create(&deps, &caller, draft).await?;
-    Ok(success(render(&record)))
+    let saved = entity::create(&deps, &caller, draft).await?;
+    Ok(saved.answer(render))
 }
 
 async fn update(
@@ -160,8 +160,8 @@ async fn update(
     let body = body.object()?;
     let scope = scope_of(&caller, &query, &body)?;
     let draft = bundle::draft(scope, Kind::Project, &body, Some(&id))?;
-    let record = entity::update(&deps, &caller, draft).await?;
-    Ok(success(render(&record)))
+    let saved = entity::update(&deps, &caller, draft).await?;
+    Ok(saved.answer(render))
 }
 
 /// Kinds whose entities keep a project from being deleted.
@@ -169,8 +169,13 @@ const HELD_BY: &[Kind] = &[
     Kind::Pipeline,
     Kind::Service,
     Kind::Environment,
+    Kind::EnvironmentGroup,
+    Kind::Overrides,
     Kind::Connector,
     Kind::Secret,
+    Kind::Template,
+    Kind::Variable,
+    Kind::Freeze,
 ];
 
 async fn remove(

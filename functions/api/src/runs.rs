@@ -3,7 +3,11 @@
 use slipway_engine::abort::abort_run;
 use slipway_engine::error::RunError;
 use slipway_engine::error_name::ErrorName;
+use slipway_engine::given::{Given, given};
 use slipway_engine::start::{StartRun, prepare, start_run};
+use slipway_model::emit;
+use slipway_model::entity::{self as language, Kind, Parsed};
+use slipway_model::id::EntityId;
 use slipway_steps::registry::STEP_TYPES;
 use slipway_store::record::{EntityRecord, RunRecord};
 
@@ -11,13 +15,62 @@ use crate::Deps;
 use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult};
 
+/// What a request gives to a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inputs {
+    /// Input sets and overlays, in order.
+    pub(crate) sets: Vec<EntityId>,
+    /// `pipeline:` YAML, which wins over the sets.
+    pub(crate) own: Option<String>,
+}
+
+impl From<Option<String>> for Inputs {
+    fn from(own: Option<String>) -> Self {
+        Self {
+            sets: Vec::new(),
+            own,
+        }
+    }
+}
+
+/// A stored pipeline, read.
+pub(crate) fn read(pipeline: &EntityRecord) -> ApiResult<Parsed> {
+    language::parse(Kind::Pipeline.key(), &pipeline.yaml)
+        .map_err(|found| ApiError::diagnostics(ErrorName::InvalidRequest, &found))
+}
+
+/// Input sets and own inputs put together, and the pipeline with them filled in.
+pub(crate) async fn put_together(
+    deps: &Deps,
+    pipeline: &EntityRecord,
+    inputs: &Inputs,
+) -> ApiResult<Given> {
+    let parsed = read(pipeline)?;
+    let own = inputs.own.as_deref();
+    Ok(given(&deps.runs, &pipeline.scope, &parsed, &inputs.sets, own).await?)
+}
+
+/// The one document that a run is started with.
+async fn document(
+    deps: &Deps,
+    pipeline: &EntityRecord,
+    inputs: Inputs,
+) -> ApiResult<Option<String>> {
+    if inputs.sets.is_empty() {
+        return Ok(inputs.own);
+    }
+    let given = put_together(deps, pipeline, &inputs).await?;
+    Ok(given.inputs.map(|tree| emit::to_yaml(&tree)))
+}
+
 /// Starts a run of a pipeline with runtime inputs.
 pub(crate) async fn start(
     deps: &Deps,
     caller: &Caller,
     pipeline: &EntityRecord,
-    inputs: Option<String>,
+    inputs: Inputs,
 ) -> ApiResult<RunRecord> {
+    let inputs = document(deps, pipeline, inputs).await?;
     Ok(start_run(&deps.runs, request(caller, pipeline, inputs), &STEP_TYPES).await?)
 }
 
@@ -26,8 +79,9 @@ pub(crate) async fn plan(
     deps: &Deps,
     caller: &Caller,
     pipeline: &EntityRecord,
-    inputs: Option<String>,
+    inputs: Inputs,
 ) -> ApiResult<String> {
+    let inputs = document(deps, pipeline, inputs).await?;
     let request = request(caller, pipeline, inputs);
     let (plan, _) = prepare(&deps.runs, &request, &STEP_TYPES).await?;
     Ok(slipway_plan::text(&plan))

@@ -119,8 +119,8 @@ async fn store(
 ) -> ApiResult {
     let body = body.object()?;
     let flat = Flat::new(Kind::Service, &body, "service")?;
-    let record = flat::store(&deps, &caller, &query, &flat, verb).await?;
-    Ok(success(render(&record)))
+    let saved = flat::store(&deps, &caller, &query, &flat, verb).await?;
+    Ok(saved.answer(render))
 }
 
 async fn remove(

@@ -5,10 +5,14 @@ mod authentication;
 mod delegate;
 mod entities;
 mod execution;
+mod files;
+mod input_sets;
 mod limits;
 mod logs;
 mod pipelines;
 mod secrets;
+mod stored;
+mod templates;
 
 use std::time::Duration;
 

@@ -10,8 +10,10 @@ use slipway_store::Page as StorePage;
 use slipway_store::record::{EntityRecord, RunRecord};
 
 use crate::Deps;
-use crate::entity::Place;
+use crate::auth::Caller;
+use crate::entity::{self, Filter, Place};
 use crate::error::ApiResult;
+use crate::page::Page;
 
 /// Runs that a summary of a pipeline shows.
 const RECENT: usize = 10;
@@ -25,6 +27,32 @@ pub(crate) fn place(scope: Scope, id: &str) -> ApiResult<Place> {
         parent: None,
         id,
     })
+}
+
+/// What belongs to a pipeline and goes with it.
+const BELOW: &[Kind] = &[Kind::InputSet, Kind::Trigger];
+
+/// Deletes a pipeline, and then what belongs to it: one of the same name that is made later must not find that.
+async fn remove(deps: &Deps, caller: &Caller, place: Place) -> ApiResult<()> {
+    entity::delete(deps, caller, &place).await?;
+    let all = Page {
+        index: 0,
+        size: 10_000,
+    };
+    for kind in BELOW {
+        let (owner, every) = (Some(&place.id), Filter::default());
+        let (found, _) = entity::list(deps, &place.scope, *kind, owner, &every, all).await?;
+        for record in found {
+            let below = Place {
+                kind: *kind,
+                parent: record.parent,
+                id: record.id,
+                scope: record.scope,
+            };
+            entity::delete(deps, caller, &below).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The newest runs of a pipeline.

@@ -157,8 +157,8 @@ async fn create(
 ) -> ApiResult {
     let yaml = body.text()?.to_owned();
     let draft = Draft::of_yaml(query.project_scope(&caller)?, Kind::Pipeline, yaml)?;
-    let record = entity::create(&deps, &caller, draft).await?;
-    Ok(success(saved(&record)))
+    let stored = entity::create(&deps, &caller, draft).await?;
+    Ok(stored.answer(saved))
 }
 
 async fn update(
@@ -171,8 +171,8 @@ async fn update(
     let yaml = body.text()?.to_owned();
     let draft = Draft::of_yaml(query.project_scope(&caller)?, Kind::Pipeline, yaml)?;
     check_same(&id, &draft)?;
-    let record = entity::update(&deps, &caller, draft).await?;
-    Ok(success(saved(&record)))
+    let stored = entity::update(&deps, &caller, draft).await?;
+    Ok(stored.answer(saved))
 }
 
 /// The identifier of a pipeline is in its YAML; a path that says otherwise is a slip.
@@ -196,6 +196,6 @@ async fn remove(
     Path(id): Path<String>,
 ) -> ApiResult {
     let place = place(query.project_scope(&caller)?, &id)?;
-    entity::delete(&deps, &caller, &place).await?;
+    super::remove(&deps, &caller, place).await?;
     Ok(success(Value::Bool(true)))
 }

@@ -14,12 +14,12 @@ use super::{ng, place, recent_runs};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
-use crate::entity::{self, Draft, Filter};
+use crate::entity::{self, Draft, Filter, Saved};
 use crate::error::{ApiError, ApiResult};
-use crate::identifier;
 use crate::page::Page;
 use crate::query::Query;
 use crate::wire::tags_map;
+use crate::{envelope, identifier};
 
 pub(crate) fn routes() -> Router<Deps> {
     Router::new()
@@ -159,6 +159,15 @@ fn draft(scope: Scope, body: &Value) -> ApiResult<Draft> {
     Ok(draft)
 }
 
+/// The identifier; beside it what the author should look at, where there is something.
+fn answer(saved: &Saved) -> Value {
+    let mut answer = json!({"identifier": saved.record.id.as_str()});
+    if !saved.warnings.is_empty() {
+        answer["warnings"] = saved.warnings.iter().map(envelope::warning).collect();
+    }
+    answer
+}
+
 async fn create(
     State(deps): State<Deps>,
     Extension(caller): Extension<Caller>,
@@ -166,9 +175,8 @@ async fn create(
     body: Body,
 ) -> ApiResult {
     let draft = draft(scope(&caller, &org, &project)?, &body.object()?)?;
-    let record = entity::create(&deps, &caller, draft).await?;
-    let body = Json(json!({"identifier": record.id.as_str()}));
-    Ok((StatusCode::CREATED, body).into_response())
+    let saved = entity::create(&deps, &caller, draft).await?;
+    Ok((StatusCode::CREATED, Json(answer(&saved))).into_response())
 }
 
 async fn update(
@@ -179,8 +187,8 @@ async fn update(
 ) -> ApiResult {
     let draft = draft(scope(&caller, &org, &project)?, &body.object()?)?;
     ng::check_same(&id, &draft)?;
-    let record = entity::update(&deps, &caller, draft).await?;
-    Ok(Json(json!({"identifier": record.id.as_str()})).into_response())
+    let saved = entity::update(&deps, &caller, draft).await?;
+    Ok(Json(answer(&saved)).into_response())
 }
 
 async fn remove(
@@ -189,6 +197,6 @@ async fn remove(
     Path((org, project, id)): Path<(String, String, String)>,
 ) -> ApiResult {
     let scope = scope(&caller, &org, &project)?;
-    entity::delete(&deps, &caller, &place(scope, &id)?).await?;
+    super::remove(&deps, &caller, place(scope, &id)?).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -4,8 +4,8 @@
 //! by query, for documents that do not name their own.
 //!
 //! Answer: `data` has one row per document, in the order in which they were applied:
-//! `{"kind","identifier","result","file","errors":[{"message","line","column","path","rendered"}]}` with
-//! `result` one of `created`, `updated`, `unchanged`, `refused`. What others refer to comes first,
+//! `{"kind","identifier","result","file","errors":[{"message","line","column","path","rendered"}],"warnings":[…]}`
+//! with `result` one of `created`, `updated`, `unchanged`, `refused`. What others refer to comes first,
 //! whatever the order of the files; a refused document does not keep the others from being applied.
 
 use axum::extract::{Extension, State};
@@ -17,11 +17,11 @@ use slipway_model::id::{OrgId, ProjectId, Scope};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::LargeBody;
-use crate::entity::{self, Change, Draft};
+use crate::entity::{self, Change, Draft, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::query::{self, Query};
-use crate::{connector, secret};
+use crate::{connector, file_store, freeze, overrides, secret, template, variable};
 
 /// Files of one request.
 const MOST_FILES: usize = 2_000;
@@ -34,11 +34,21 @@ const ORDER: &[Kind] = &[
     Kind::Organization,
     Kind::Project,
     Kind::Secret,
+    Kind::Variable,
+    Kind::File,
     Kind::Connector,
+    Kind::Template,
     Kind::Service,
     Kind::Environment,
+    Kind::EnvironmentGroup,
     Kind::Infrastructure,
+    Kind::ServiceOverrides,
+    Kind::Overrides,
     Kind::Pipeline,
+    Kind::InputSet,
+    Kind::OverlayInputSet,
+    Kind::Trigger,
+    Kind::Freeze,
 ];
 
 /// One document of a file.
@@ -152,22 +162,33 @@ async fn put(
         Err(found) => return Ok(unreadable(&document, found)),
     };
     let head = &parsed.head;
-    let (result, errors) = match store(deps, caller, query, parsed, document.text).await {
-        Ok(Change::Created) => ("created", Vec::new()),
-        Ok(Change::Updated) => ("updated", Vec::new()),
-        Ok(Change::Unchanged) => ("unchanged", Vec::new()),
+    let (result, errors, warnings) = match store(deps, caller, query, parsed, document.text).await {
+        Ok(saved) => (result(saved.change), Vec::new(), saved.warnings),
         Err(error) if error.status().is_client_error() => {
-            ("refused", vec![plain(&document, &error)])
+            ("refused", vec![plain(&document, &error)], Vec::new())
         }
         Err(error) => return Err(error),
     };
+    let warnings: Vec<Value> = warnings
+        .iter()
+        .map(|found| told(&document, found))
+        .collect();
     Ok(json!({
         "kind": head.kind.key(),
         "identifier": head.identifier.as_str(),
         "result": result,
         "file": document.file,
         "errors": errors,
+        "warnings": warnings,
     }))
+}
+
+fn result(change: Change) -> &'static str {
+    match change {
+        Change::Created => "created",
+        Change::Updated => "updated",
+        Change::Unchanged => "unchanged",
+    }
 }
 
 fn plain(document: &Document<'_>, error: &ApiError) -> Value {
@@ -177,21 +198,21 @@ fn plain(document: &Document<'_>, error: &ApiError) -> Value {
     })
 }
 
-fn unreadable(document: &Document<'_>, found: &[Diagnostic]) -> Value {
+/// A fault or a warning, with the lines that it is about.
+fn told(document: &Document<'_>, found: &Diagnostic) -> Value {
     let source = |name: &str| (name == document.file).then_some(document.whole);
-    let errors: Vec<Value> = found
-        .iter()
-        .map(|fault| {
-            let one = std::slice::from_ref(fault);
-            json!({
-                "message": fault.message,
-                "line": fault.line,
-                "column": fault.column,
-                "path": fault.path,
-                "rendered": slipway_model::render::render(one, source, false),
-            })
-        })
-        .collect();
+    let one = std::slice::from_ref(found);
+    json!({
+        "message": found.message,
+        "line": found.line,
+        "column": found.column,
+        "path": found.path,
+        "rendered": slipway_model::render::render(one, source, false),
+    })
+}
+
+fn unreadable(document: &Document<'_>, found: &[Diagnostic]) -> Value {
+    let errors: Vec<Value> = found.iter().map(|fault| told(document, fault)).collect();
     // Which entity it was meant to be, as far as that can be read.
     let tree = slipway_model::yaml::parse(document.file, document.text).ok();
     let root = tree.as_ref().and_then(|tree| tree.root().entries().next());
@@ -202,6 +223,7 @@ fn unreadable(document: &Document<'_>, found: &[Diagnostic]) -> Value {
         "result": "refused",
         "file": document.file,
         "errors": errors,
+        "warnings": [],
     })
 }
 
@@ -211,19 +233,29 @@ async fn store(
     query: &Query,
     parsed: &Parsed,
     text: &str,
-) -> ApiResult<Change> {
+) -> ApiResult<Saved> {
     let kind = parsed.head.kind;
     let scope = scope(caller, query, parsed)?;
-    if kind == Kind::Secret {
-        return secret::apply(deps, caller, scope, parsed).await;
+    match kind {
+        Kind::Secret => return secret::apply(deps, caller, scope, parsed).await,
+        Kind::Connector => connector::check_type(parsed.head.entity_type.as_deref())?,
+        _ => {}
     }
-    if kind == Kind::Connector {
-        connector::check_type(parsed.head.entity_type.as_deref())?;
+    let mut draft = Draft::of_parsed(scope, kind, parsed, text.to_owned())?;
+    match kind {
+        Kind::Template => template::apply(deps, caller, draft).await,
+        Kind::Overrides => overrides::apply(deps, caller, draft).await,
+        Kind::File => file_store::apply(deps, caller, &draft, parsed).await,
+        Kind::Variable => {
+            variable::check(&draft)?;
+            entity::upsert(deps, caller, draft).await
+        }
+        Kind::Freeze => {
+            freeze::warn(&mut draft);
+            entity::upsert(deps, caller, draft).await
+        }
+        _ => entity::upsert(deps, caller, draft).await,
     }
-    let draft = Draft::of_parsed(scope, kind, parsed, text.to_owned())?;
-    entity::upsert(deps, caller, draft)
-        .await
-        .map(|(_, change)| change)
 }
 
 /// Where a document belongs: what it says itself, else what the request says. A connector or secret that

@@ -1,7 +1,7 @@
 //! `POST /slipway/api/plan/{pipeline}`: what a run would do, without starting it.
 //!
-//! The body is that of an execute request: `pipeline:` YAML with the runtime inputs, or nothing. Answer:
-//! `{"data":{"text":"…"}}`, the plan as readable text; 400 with every fault when it cannot be planned.
+//! Query and body are those of an execute request: `inputSetIdentifiers`, and `pipeline:` YAML with the
+//! runtime inputs, or nothing. Answer: `{"data":{"text":"…"}}`, the plan as readable text; 400 with every fault when it cannot be planned.
 
 use axum::extract::{Extension, Path, State};
 use serde_json::json;
@@ -25,6 +25,6 @@ pub(super) async fn plan(
 ) -> ApiResult {
     let place = place(query.project_scope(&caller)?, &id)?;
     let pipeline = entity::get(&deps, &place).await?;
-    let text = runs::plan(&deps, &caller, &pipeline, inputs(body.text()?)).await?;
+    let text = runs::plan(&deps, &caller, &pipeline, inputs(&query, body.text()?)?).await?;
     Ok(success(json!({"text": text})))
 }

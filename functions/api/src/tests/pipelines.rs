@@ -196,7 +196,7 @@ async fn a_run_is_accepted_with_the_answers_that_clients_need() {
             .await
             .refusal()
             .2
-            .contains("not supported")
+            .contains("input set `a` does not exist")
     );
     let unknown = format!("/pipeline/api/pipeline/execute/nothing?{SCOPE}");
     assert_eq!(api.call("POST", &unknown, "", "").await.refusal().0, 404);

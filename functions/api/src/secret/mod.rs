@@ -1,8 +1,12 @@
-//! Secrets: `/ng/api/v2/secrets`. Texts only; a value goes in and never comes out.
+//! Secrets: `/ng/api/v2/secrets`. A value goes in and never comes out; keys and credentials only refer to
+//! secrets.
 //!
 //! The entity holds everything but the value, which the secret store keeps. The entity is written first
 //! and taken back when the value cannot be stored, so that no value is ever overwritten by a request
 //! that is then refused.
+
+mod file;
+mod value;
 
 use axum::Router;
 use axum::extract::{Extension, Path, State};
@@ -17,17 +21,15 @@ use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::bundle;
-use crate::entity::{self, Change, Draft, Filter, Place};
+use crate::entity::{self, Change, Draft, Filter, Place, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::page::Page;
 use crate::query::Query;
 
-/// Largest value: that of AWS Secrets Manager, in bytes (*Secrets Manager quotas*).
-const LARGEST: usize = 65_536;
-
 pub(crate) fn routes() -> Router<Deps> {
     Router::new()
+        .merge(file::routes())
         .route("/ng/api/v2/secrets", get(list).post(create))
         .route("/ng/api/v2/secrets/list/secrets", post(list_filtered))
         .route(
@@ -129,17 +131,29 @@ async fn create(
     body: Body,
 ) -> ApiResult {
     let mut body = body.object()?;
-    let value = take_value(&mut body)?;
+    let value = value::take(&mut body)?;
     let scope = bundle::scope(&caller, &query, Kind::Secret, &body)?;
     let draft = bundle::draft(scope, Kind::Secret, &body, None)?;
-    check_type(&draft)?;
-    let value = value.ok_or_else(|| ApiError::field("spec.value", "must not be empty"))?;
-    let record = entity::create(&deps, &caller, draft).await?;
-    if let Err(error) = keep(&deps, &record.scope, &record, value).await {
-        take_back(&deps, &record).await;
+    value::check_given(&draft, value.is_some())?;
+    let saved = create_with(&deps, &caller, draft, value).await?;
+    Ok(saved.answer(render))
+}
+
+/// Creates a secret; without its value nothing stays.
+async fn create_with(
+    deps: &Deps,
+    caller: &Caller,
+    draft: Draft,
+    value: Option<SecretString>,
+) -> ApiResult<Saved> {
+    let saved = entity::create(deps, caller, draft).await?;
+    if let Some(value) = value
+        && let Err(error) = keep(deps, &saved.record, value).await
+    {
+        take_back(deps, &saved.record).await;
         return Err(error);
     }
-    Ok(success(render(&record)))
+    Ok(saved)
 }
 
 /// An update without a value changes everything but the value.
@@ -151,15 +165,28 @@ async fn update(
     body: Body,
 ) -> ApiResult {
     let mut body = body.object()?;
-    let value = take_value(&mut body)?;
+    let value = value::take(&mut body)?;
     let scope = bundle::scope(&caller, &query, Kind::Secret, &body)?;
     let draft = bundle::draft(scope, Kind::Secret, &body, Some(&id))?;
-    check_type(&draft)?;
-    let record = entity::update(&deps, &caller, draft).await?;
-    if let Some(value) = value {
-        keep(&deps, &record.scope, &record, value).await?;
+    let saved = update_with(&deps, &caller, draft, value).await?;
+    Ok(saved.answer(render))
+}
+
+async fn update_with(
+    deps: &Deps,
+    caller: &Caller,
+    draft: Draft,
+    value: Option<SecretString>,
+) -> ApiResult<Saved> {
+    let before = entity::get(deps, &draft.place).await?;
+    if before.entity_type != draft.entity_type {
+        return Err(ApiError::field("type", "of a secret cannot be changed"));
     }
-    Ok(success(render(&record)))
+    let saved = entity::update(deps, caller, draft).await?;
+    if let Some(value) = value {
+        keep(deps, &saved.record, value).await?;
+    }
+    Ok(saved)
 }
 
 async fn remove(
@@ -180,82 +207,32 @@ pub(crate) async fn apply(
     caller: &Caller,
     scope: Scope,
     parsed: &Parsed,
-) -> ApiResult<Change> {
+) -> ApiResult<Saved> {
     let mut root = Map::new();
     root.insert(Kind::Secret.key().to_owned(), parsed.to_json());
     let mut body = Value::Object(root);
-    let value = take_value(&mut body)?;
-    let draft = bundle::draft(scope, Kind::Secret, &body, None)?;
-    check_type(&draft)?;
-    let exists = entity::find(deps, &draft.place).await?.is_some();
-    if !exists && value.is_none() {
-        return Err(ApiError::field(
-            "spec.value",
-            "must not be empty for a new secret",
-        ));
-    }
-    let (record, change) = entity::upsert(deps, caller, draft).await?;
-    let Some(value) = value else {
-        return Ok(change);
-    };
-    if let Err(error) = keep(deps, &record.scope, &record, value).await {
-        if change == Change::Created {
-            take_back(deps, &record).await;
+    let value = value::take(&mut body)?;
+    let mut draft = bundle::draft(scope, Kind::Secret, &body, None)?;
+    draft.warnings.clone_from(&parsed.warnings);
+    if entity::find(deps, &draft.place).await?.is_none() {
+        match draft.entity_type.as_deref() {
+            Some("SecretFile") => draft.warnings.push(file::without_content(parsed)),
+            _ => value::check_given(&draft, value.is_some())?,
         }
-        return Err(error);
+        return create_with(deps, caller, draft, value).await;
     }
+    let changed = value.is_some();
+    let mut saved = update_with(deps, caller, draft, value).await?;
     // Whether a value changed is nobody's business.
-    Ok(if change == Change::Unchanged {
-        Change::Updated
-    } else {
-        change
-    })
+    if changed && saved.change == Change::Unchanged {
+        saved.change = Change::Updated;
+    }
+    Ok(saved)
 }
 
-fn check_type(draft: &Draft) -> ApiResult<()> {
-    match draft.entity_type.as_deref() {
-        Some("SecretText") => Ok(()),
-        other => Err(ApiError::unsupported(format!(
-            "Secrets of type {} are not supported by this version; SecretText is",
-            other.unwrap_or("(none)")
-        ))),
-    }
-}
-
-/// Takes the value out of a body, so that what is stored, logged or answered cannot hold it.
-fn take_value(body: &mut Value) -> ApiResult<Option<SecretString>> {
-    let Some(Value::Object(spec)) = body.pointer_mut("/secret/spec") else {
-        return Ok(None);
-    };
-    // `spec.type` is decoration: clients disagree about it.
-    spec.shift_remove("type");
-    let value_type = spec
-        .get("valueType")
-        .and_then(Value::as_str)
-        .unwrap_or("Inline");
-    if value_type != "Inline" {
-        let message = format!("`{value_type}` is not supported by this version; `Inline` is");
-        return Err(ApiError::field("spec.valueType", message));
-    }
-    match spec.shift_remove("value") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) if text.is_empty() => Ok(None),
-        Some(Value::String(text)) if text.len() <= LARGEST => Ok(Some(SecretString::from(text))),
-        Some(Value::String(_)) => Err(ApiError::field(
-            "spec.value",
-            format!("is longer than {LARGEST} bytes"),
-        )),
-        Some(_) => Err(ApiError::field("spec.value", "must be a string")),
-    }
-}
-
-async fn keep(
-    deps: &Deps,
-    scope: &Scope,
-    record: &EntityRecord,
-    value: SecretString,
-) -> ApiResult<()> {
-    Ok(deps.secret_values.put(scope, &record.id, &value).await?)
+async fn keep(deps: &Deps, record: &EntityRecord, value: SecretString) -> ApiResult<()> {
+    let put = deps.secret_values.put(&record.scope, &record.id, &value);
+    Ok(put.await?)
 }
 
 /// Removes an entity whose value could not be stored. Should that fail too, the entity stays without a

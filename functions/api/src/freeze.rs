@@ -1,0 +1,312 @@
+//! Freeze windows as entities: `/ng/api/freeze`. This version keeps them and does not hold runs back; saving an
+//! enabled one says so. Bodies are YAML, whatever their header says.
+
+use axum::Router;
+use axum::extract::{Extension, Path, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use slipway_model::Code;
+use slipway_model::Diagnostic;
+use slipway_model::entity::Kind;
+use slipway_model::id::Scope;
+use slipway_store::record::EntityRecord;
+
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::entity::{self, Draft, Filter, Place, Saved};
+use crate::envelope::success;
+use crate::error::{ApiError, ApiResult};
+use crate::page::Page;
+use crate::query::Query;
+use crate::wire::{self, tags_map};
+use crate::{Deps, edit, flat};
+
+/// Identifier of the freeze of a whole scope; clients read it even where nobody ever made it.
+const GLOBAL: &str = "_GLOBAL_";
+
+/// Most identifiers of one request.
+const MOST: usize = 100;
+
+pub(crate) fn routes() -> Router<Deps> {
+    let path = "/ng/api/freeze";
+    Router::new()
+        .route(path, post(create))
+        .route(&format!("{path}/list"), post(list))
+        .route(&format!("{path}/delete"), post(remove_many))
+        .route(&format!("{path}/updateFreezeStatus"), post(update_status))
+        .route(&format!("{path}/getGlobalFreeze"), get(global))
+        .route(&format!("{path}/manageGlobalFreeze"), post(put_global))
+        .route(
+            &format!("{path}/{{id}}"),
+            get(one).put(update).delete(remove),
+        )
+}
+
+fn render(record: &EntityRecord) -> Value {
+    let stored = flat::parsed(Kind::Freeze, &record.yaml).map(|parsed| parsed.to_json());
+    let stored = stored.unwrap_or_default();
+    let scope = &record.scope;
+    json!({
+        "accountId": scope.account.as_str(),
+        "orgIdentifier": wire::org(scope),
+        "projectIdentifier": wire::project(scope),
+        "identifier": record.id.as_str(),
+        "name": record.name,
+        "description": record.description,
+        "tags": tags_map(&record.tags),
+        "type": if record.id.as_str() == GLOBAL { "GLOBAL" } else { "MANUAL" },
+        "status": stored.get("status").cloned().unwrap_or_else(|| "Disabled".into()),
+        "freezeScope": match (&scope.org, &scope.project) {
+            (Some(_), Some(_)) => "project",
+            (Some(_), None) => "org",
+            _ => "account",
+        },
+        "windows": stored.get("windows").cloned().unwrap_or_else(|| json!([])),
+        "yaml": record.yaml,
+        "createdAt": record.created_ms,
+        "lastUpdatedAt": record.updated_ms,
+        "currentOrUpcomingWindow": null,
+    })
+}
+
+fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
+    Place::of(query.scope(caller)?, Kind::Freeze, id)
+}
+
+async fn list(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    let body = body.object()?;
+    let text = |field: &str| {
+        let given = body.get(field).and_then(Value::as_str);
+        given.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let named = body.get("freezeIdentifiers").and_then(Value::as_array);
+    let named = named.into_iter().flatten().filter_map(Value::as_str);
+    let filter = Filter {
+        search: text("searchTerm"),
+        identifiers: named.map(str::to_owned).collect(),
+        types: Vec::new(),
+    };
+    let (scope, page, wanted) = (
+        query.scope(&caller)?,
+        Page::ng(&query)?,
+        text("freezeStatus"),
+    );
+    let all = Page {
+        index: 0,
+        size: 10_000,
+    };
+    let (found, _) = entity::list(&deps, &scope, Kind::Freeze, None, &filter, all).await?;
+    let kept: Vec<Value> = found
+        .iter()
+        .map(render)
+        .filter(|freeze| {
+            wanted
+                .as_ref()
+                .is_none_or(|wanted| freeze["status"] == **wanted)
+        })
+        .collect();
+    let total = kept.len();
+    Ok(success(page.render(page.cut(kept), total)))
+}
+
+async fn one(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path(id): Path<String>,
+) -> ApiResult {
+    let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
+    Ok(success(render(&record)))
+}
+
+fn draft(scope: Scope, yaml: String, id: Option<&str>) -> ApiResult<Draft> {
+    let mut draft = Draft::of_yaml(scope, Kind::Freeze, yaml)?;
+    let own = draft.place.id.as_str();
+    if let Some(id) = id.filter(|id| *id != own) {
+        let message = format!("the YAML says `{own}`, the request `{id}`");
+        return Err(ApiError::field("identifier", message));
+    }
+    warn(&mut draft);
+    Ok(draft)
+}
+
+/// An enabled freeze that holds nothing back must not look as if it did.
+pub(crate) fn warn(draft: &mut Draft) {
+    let parsed = flat::parsed(Kind::Freeze, &draft.yaml);
+    let status = parsed
+        .as_ref()
+        .and_then(|parsed| parsed.body().get("status"));
+    let Some(status) = status.filter(|status| status.text() == Some("Enabled")) else {
+        return;
+    };
+    let message = "this version keeps freeze windows and does not hold runs back for them";
+    let warning = Diagnostic::at(Code::BadValue, status, message);
+    draft.warnings.push(warning.path("freeze.status").warning());
+}
+
+fn answer(saved: &Saved) -> Response {
+    saved.answer(render)
+}
+
+async fn create(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    let draft = draft(query.scope(&caller)?, body.text()?.to_owned(), None)?;
+    Ok(answer(&entity::create(&deps, &caller, draft).await?))
+}
+
+async fn update(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path(id): Path<String>,
+    body: Body,
+) -> ApiResult {
+    let yaml = body.text()?.to_owned();
+    let draft = draft(query.scope(&caller)?, yaml, Some(&id))?;
+    Ok(answer(&entity::update(&deps, &caller, draft).await?))
+}
+
+async fn remove(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path(id): Path<String>,
+) -> ApiResult {
+    entity::delete(&deps, &caller, &place(&caller, &query, &id)?).await?;
+    Ok(success(Value::Bool(true)))
+}
+
+/// The global freeze of a scope, as it is where nobody made one.
+fn unset(scope: Scope) -> EntityRecord {
+    EntityRecord {
+        scope,
+        kind: Kind::Freeze.key().to_owned(),
+        parent: None,
+        id: slipway_model::id::EntityId::new(GLOBAL),
+        name: "Global Freeze".to_owned(),
+        description: None,
+        tags: Vec::new(),
+        entity_type: None,
+        yaml: format!(
+            "freeze:\n  name: Global Freeze\n  identifier: {GLOBAL}\n  status: Disabled\n  windows: []\n"
+        ),
+        version: 0,
+        created_ms: 0,
+        updated_ms: 0,
+    }
+}
+
+async fn global(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+) -> ApiResult {
+    let place = place(&caller, &query, GLOBAL)?;
+    let record = entity::find(&deps, &place).await?;
+    Ok(success(render(
+        &record.unwrap_or_else(|| unset(place.scope)),
+    )))
+}
+
+async fn put_global(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    let yaml = body.text()?.to_owned();
+    let draft = draft(query.scope(&caller)?, yaml, Some(GLOBAL))?;
+    Ok(answer(&entity::upsert(&deps, &caller, draft).await?))
+}
+
+/// The identifiers of a body, a JSON array.
+fn listed(body: &Body) -> ApiResult<Vec<String>> {
+    let names: Vec<String> = serde_json::from_str(body.text()?).map_err(|error| {
+        ApiError::invalid(format!("The body is no JSON array of identifiers: {error}"))
+    })?;
+    match names.len() <= MOST {
+        true => Ok(names),
+        false => Err(ApiError::invalid(format!("More than {MOST} identifiers"))),
+    }
+}
+
+/// What became of each of several freezes.
+fn outcome(done: Vec<Value>, failed: Vec<Value>) -> Response {
+    success(json!({
+        "noOfSuccess": done.len(),
+        "noOfFailed": failed.len(),
+        "successfulFreezeResponseDTOList": done,
+        "freezeErrorResponseDTOList": failed,
+    }))
+}
+
+fn failure(id: &str, error: &ApiError) -> Value {
+    json!({"id": id, "errorMessage": error.message()})
+}
+
+async fn update_status(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    let status = match query.required("status")? {
+        status @ ("Enabled" | "Disabled") => Value::from(status),
+        _ => return Err(ApiError::field("status", "must be Enabled or Disabled")),
+    };
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    for id in listed(&body)? {
+        let place = place(&caller, &query, &id)?;
+        match set_status(&deps, &caller, &place, &status).await {
+            Ok(record) => done.push(render(&record)),
+            Err(error) if error.status().is_client_error() => failed.push(failure(&id, &error)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(outcome(done, failed))
+}
+
+async fn set_status(
+    deps: &Deps,
+    caller: &Caller,
+    place: &Place,
+    status: &Value,
+) -> ApiResult<EntityRecord> {
+    let before = entity::get(deps, place).await?;
+    let yaml = edit::set(Kind::Freeze, &before.yaml, "status", status);
+    let draft = draft(place.scope.clone(), yaml, Some(place.id.as_str()))?;
+    Ok(entity::update(deps, caller, draft).await?.record)
+}
+
+async fn remove_many(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    for id in listed(&body)? {
+        let place = place(&caller, &query, &id)?;
+        let removed = async {
+            let record = entity::get(&deps, &place).await?;
+            entity::delete(&deps, &caller, &place).await?;
+            Ok::<_, ApiError>(record)
+        };
+        match removed.await {
+            Ok(record) => done.push(render(&record)),
+            Err(error) if error.status().is_client_error() => failed.push(failure(&id, &error)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(outcome(done, failed))
+}

@@ -1,0 +1,109 @@
+//! Input sets in v1 form: bare objects in snake_case. They hold v0 YAML.
+
+use axum::extract::{Extension, Path, State};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use slipway_model::entity::Kind;
+use slipway_model::id::Scope;
+use slipway_store::record::EntityRecord;
+
+use super::{draft, find};
+use crate::Deps;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::entity::{self, Draft, Place};
+use crate::error::{ApiError, ApiResult};
+use crate::pipeline::v1::scope;
+use crate::query::Query;
+use crate::wire::{self, tags_map};
+
+pub(crate) fn routes() -> Router<Deps> {
+    let path = "/v1/orgs/{org}/projects/{project}/input-sets";
+    Router::new().route(path, post(create)).route(
+        &format!("{path}/{{id}}"),
+        get(one).put(update).delete(remove),
+    )
+}
+
+fn render(record: &EntityRecord) -> Value {
+    json!({
+        "identifier": record.id.as_str(),
+        "name": record.name,
+        "org": wire::org(&record.scope),
+        "project": wire::project(&record.scope),
+        "description": record.description,
+        "tags": tags_map(&record.tags),
+        "input_set_yaml": record.yaml,
+        "git_details": null,
+        "created": record.created_ms,
+        "updated": record.updated_ms,
+    })
+}
+
+fn draft_of(scope: Scope, query: &Query, body: &Value, id: Option<&str>) -> ApiResult<Draft> {
+    let yaml = body
+        .get("input_set_yaml")
+        .and_then(Value::as_str)
+        .filter(|yaml| !yaml.trim().is_empty())
+        .ok_or_else(|| ApiError::field("input_set_yaml", "must not be empty"))?;
+    let written = body.get("identifier").and_then(Value::as_str);
+    let id = id.or(written.filter(|id| !id.is_empty()));
+    let pipeline = query.required("pipeline")?;
+    draft(scope, Kind::InputSet, pipeline, yaml.to_owned(), id)
+}
+
+async fn create(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path((org, project)): Path<(String, String)>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    let scope = scope(&caller, &org, &project)?;
+    let draft = draft_of(scope, &query, &body.object()?, None)?;
+    let saved = entity::create(&deps, &caller, draft).await?;
+    Ok((StatusCode::CREATED, Json(render(&saved.record))).into_response())
+}
+
+fn place(scope: Scope, query: &Query, id: &str) -> ApiResult<Place> {
+    Place::of_pipeline(scope, Kind::InputSet, query.required("pipeline")?, id)
+}
+
+async fn one(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path((org, project, id)): Path<(String, String, String)>,
+    query: Query,
+) -> ApiResult {
+    let place = place(scope(&caller, &org, &project)?, &query, &id)?;
+    let record = find(&deps, &place, false).await?;
+    Ok(Json(render(&record)).into_response())
+}
+
+async fn update(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path((org, project, id)): Path<(String, String, String)>,
+    query: Query,
+    body: Body,
+) -> ApiResult {
+    let scope = scope(&caller, &org, &project)?;
+    let draft = draft_of(scope, &query, &body.object()?, Some(&id))?;
+    find(&deps, &draft.place, false).await?;
+    let saved = entity::update(&deps, &caller, draft).await?;
+    Ok(Json(render(&saved.record)).into_response())
+}
+
+async fn remove(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    Path((org, project, id)): Path<(String, String, String)>,
+    query: Query,
+) -> ApiResult {
+    let place = place(scope(&caller, &org, &project)?, &query, &id)?;
+    entity::delete(&deps, &caller, &place).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

@@ -1,0 +1,349 @@
+//! Environment groups, overrides, variables, triggers and freezes: kept, found and given back.
+
+use serde_json::{Value, json};
+
+use super::{Api, SCOPE};
+
+impl Api {
+    /// An environment `prod`, a service `web` and a pipeline `deploy`.
+    async fn with_targets(&self) {
+        let yaml = "environment:\n  name: prod\n  identifier: prod\n  type: Production\n---\nservice:\n  name: web\n  identifier: web\n---\npipeline:\n  name: deploy\n  identifier: deploy\n  stages:\n    - stage:\n        name: one\n        identifier: one\n        type: Custom\n        spec:\n          execution:\n            steps:\n              - step:\n                  name: w\n                  identifier: w\n                  type: Wait\n                  spec:\n                    duration: 1s\n";
+        let rows = self.apply(yaml).await;
+        assert!(
+            rows.iter().all(|row| row["result"] == "created"),
+            "{rows:?}"
+        );
+    }
+
+    /// The rows of an applied file.
+    async fn apply(&self, yaml: &str) -> Vec<Value> {
+        let body = json!({"files": [{"file": "all.yaml", "yaml": yaml}]});
+        let path = format!("/slipway/api/apply?{SCOPE}");
+        let data = self.post(&path, &body).await.data();
+        data.as_array().cloned().unwrap_or_default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_environment_group() {
+    let api = Api::new().await;
+    let path = format!("/ng/api/environmentGroup?{SCOPE}");
+    let one = format!("/ng/api/environmentGroup/all?{SCOPE}");
+    let yaml = "environmentGroup:\n  name: all\n  identifier: all\n  orgIdentifier: default\n  projectIdentifier: default\n  envIdentifiers:\n    - prod # the real one\n    - org.qa\n";
+    let body = json!({"identifier": "all", "orgIdentifier": "default", "projectIdentifier": "default",
+        "color": "#004fc4", "yaml": yaml});
+    let made = api.post(&path, &body).await.data();
+    assert_eq!(
+        made["envGroup"]["envIdentifiers"],
+        json!(["prod", "org.qa"])
+    );
+    assert_eq!(made["envGroup"]["yaml"], yaml);
+    let read = api.get(&one).await.data();
+    assert_eq!(
+        (&read["envGroup"]["name"], &read["envGroup"]["deleted"]),
+        (&json!("all"), &json!(false))
+    );
+    let changed = json!({"identifier": "all", "yaml": yaml.replace("    - org.qa\n", "")});
+    let put = api.put(&one, &changed).await.data();
+    assert_eq!(put["envGroup"]["envIdentifiers"], json!(["prod"]));
+    let listed = format!("/ng/api/environmentGroup/list?{SCOPE}");
+    assert_eq!(api.post(&listed, &json!({})).await.data()["totalItems"], 1);
+    assert_eq!(api.delete(&one).await.data()["deleted"], true);
+    assert_eq!(
+        api.get(&one).await.refusal().1,
+        "RESOURCE_NOT_FOUND_EXCEPTION"
+    );
+}
+
+const OVERRIDES: &str = "overrides:\n  type: ENV_SERVICE_OVERRIDE\n  environmentRef: prod\n  serviceRef: web\n  spec:\n    variables:\n      - name: size # of the machine\n        type: String\n        value: large\n";
+
+#[tokio::test(start_paused = true)]
+async fn overrides_of_both_spellings() {
+    let api = Api::new().await;
+    api.with_targets().await;
+    for path in ["/ng/api/serviceOverrides", "/ng/api/overrides"] {
+        let all = format!("{path}?{SCOPE}");
+        let body =
+            json!({"orgIdentifier": "default", "projectIdentifier": "default", "yaml": OVERRIDES});
+        let made = api.post(&all, &body).await.data();
+        assert_eq!(
+            (&made["identifier"], &made["type"]),
+            (&json!("prod_web"), &json!("ENV_SERVICE_OVERRIDE"))
+        );
+        assert_eq!(api.post(&all, &body).await.refusal().1, "DUPLICATE_FIELD");
+        let one = format!("{path}/prod_web?{SCOPE}");
+        assert_eq!(api.get(&one).await.data()["yaml"], OVERRIDES);
+        let with_yaml = format!("{path}/get-with-yaml/prod_web?{SCOPE}");
+        // As the CLI does it: everything that was read goes back, one field changed.
+        let mut read = api.get(&with_yaml).await.data();
+        assert_eq!(api.put(&all, &read).await.data()["yaml"], OVERRIDES);
+        read["spec"]["variables"][0]["value"] = "small".into();
+        let put = api.put(&all, &read).await.data();
+        assert!(
+            put["yaml"]
+                .as_str()
+                .is_some_and(|yaml| yaml.contains("small")),
+            "{put}"
+        );
+        let of =
+            format!("/ng/api/environmentsV2/serviceOverrides?{SCOPE}&environmentIdentifier=prod");
+        let listed = api.get(&of).await.data();
+        assert_eq!(
+            listed["content"][0]["spec"]["variables"][0]["value"],
+            "small"
+        );
+        assert_eq!(api.get(&all).await.data()["totalItems"], 1);
+        assert_eq!(api.delete(&one).await.data(), json!(true));
+        assert_eq!(api.get(&one).await.refusal().0, 404);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn overrides_by_fields_and_their_identifiers() {
+    let api = Api::new().await;
+    api.with_targets().await;
+    let all = format!("/ng/api/serviceOverrides?{SCOPE}");
+    let body = json!({"environmentRef": "prod", "type": "ENV_GLOBAL_OVERRIDE", "identifier": "mine",
+        "spec": {"variables": [{"name": "a", "type": "String", "value": "b"}]}});
+    let made = api.post(&all, &body).await.data();
+    assert_eq!(
+        (&made["identifier"], &made["serviceRef"]),
+        (&json!("mine"), &json!(null))
+    );
+    let infra = json!({"environmentRef": "prod", "infraIdentifier": "web", "type": "INFRA_GLOBAL_OVERRIDE", "spec": {}});
+    assert_eq!(
+        api.post(&all, &infra).await.data()["identifier"],
+        "prod_web"
+    );
+    // The same identifier for something else is refused, and leads where it led.
+    let clash = api.post(&all, &json!({"yaml": OVERRIDES})).await.refusal();
+    assert!(clash.2.contains("prod_web"), "{}", clash.2);
+    let kept = api
+        .get(&format!("/ng/api/serviceOverrides/prod_web?{SCOPE}"))
+        .await
+        .data();
+    assert_eq!(kept["infraIdentifier"], "web");
+    for (body, what) in [
+        (
+            json!({"environmentRef": "gone", "type": "ENV_GLOBAL_OVERRIDE"}),
+            "gone",
+        ),
+        (
+            json!({"environmentRef": "prod", "type": "ENV_SERVICE_OVERRIDE"}),
+            "serviceRef",
+        ),
+        (
+            json!({"environmentRef": "prod", "type": "ENV_GLOBAL_OVERRIDE", "serviceRef": "web"}),
+            "serviceRef",
+        ),
+        (
+            json!({"environmentRef": "../prod", "type": "ENV_GLOBAL_OVERRIDE"}),
+            "environmentRef",
+        ),
+        (json!({"type": "ENV_GLOBAL_OVERRIDE"}), "environmentRef"),
+    ] {
+        let (_, _, message) = api.post(&all, &body).await.refusal();
+        assert!(message.contains(what), "{what}: {message}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn overrides_of_version_1() {
+    let api = Api::new().await;
+    api.with_targets().await;
+    let all = format!("/ng/api/environmentsV2/serviceOverrides?{SCOPE}");
+    let yaml = "serviceOverrides:\n  environmentRef: prod\n  serviceRef: web\n  variables:\n    - name: a # why\n      type: String\n      value: b\n";
+    let body = json!({"orgIdentifier": "default", "projectIdentifier": "default",
+        "environmentIdentifier": "prod", "serviceIdentifier": "web", "yaml": yaml});
+    for _ in 0..2 {
+        assert_eq!(api.post(&all, &body).await.data()["yaml"], yaml);
+    }
+    let listed = format!("{all}&environmentIdentifier=prod&serviceIdentifier=web");
+    let found = api.get(&listed).await.data();
+    assert_eq!(
+        (&found["totalItems"], &found["content"][0]["serviceRef"]),
+        (&json!(1), &json!("web"))
+    );
+    let mut slip = body.clone();
+    slip["environmentIdentifier"] = "qa".into();
+    assert!(
+        api.post(&all, &slip)
+            .await
+            .refusal()
+            .2
+            .contains("environmentRef")
+    );
+    assert_eq!(api.delete(&listed).await.data(), json!(true));
+    assert_eq!(api.get(&listed).await.data()["totalItems"], 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn variables_at_every_scope() {
+    let api = Api::new().await;
+    for scope in [
+        "",
+        "&orgIdentifier=default",
+        "&orgIdentifier=default&projectIdentifier=default",
+    ] {
+        let all = format!("/ng/api/variables?accountIdentifier=acme{scope}");
+        let one = format!("/ng/api/variables/region?accountIdentifier=acme{scope}");
+        let mut body = json!({"variable": {"identifier": "region", "name": "region", "description": "d",
+            "type": "String", "spec": {"valueType": "FIXED", "fixedValue": "eu-west-1"}}});
+        let made = api.post(&all, &body).await.data();
+        assert_eq!(
+            made["variable"]["spec"]["fixedValue"], "eu-west-1",
+            "{scope}"
+        );
+        body["variable"]["spec"]["fixedValue"] = "1".into();
+        assert_eq!(
+            api.put(&all, &body).await.data()["variable"]["spec"]["fixedValue"],
+            "1"
+        );
+        assert_eq!(api.get(&one).await.data()["variable"]["name"], "region");
+        assert_eq!(api.get(&all).await.data()["totalItems"], 1);
+        assert_eq!(api.delete(&one).await.data(), json!(true));
+        assert_eq!(api.get(&one).await.refusal().0, 404);
+    }
+    let secret = json!({"variable": {"identifier": "s", "name": "s", "type": "Secret",
+        "spec": {"valueType": "FIXED", "fixedValue": "x"}}});
+    let refused = api.post("/ng/api/variables", &secret).await.refusal();
+    assert!(refused.2.contains("not supported"), "{}", refused.2);
+}
+
+const TRIGGER: &str = "trigger:\n  name: nightly\n  identifier: nightly\n  enabled: true # by night\n  orgIdentifier: default\n  projectIdentifier: default\n  pipelineIdentifier: deploy\n  source:\n    type: Scheduled\n    spec:\n      type: Cron\n      spec:\n        type: UNIX\n        expression: 0 4 * * *\n";
+
+#[tokio::test(start_paused = true)]
+async fn triggers_are_kept_and_say_that_they_do_not_fire() {
+    let api = Api::new().await;
+    api.with_targets().await;
+    let all = format!("/pipeline/api/triggers?{SCOPE}&targetIdentifier=deploy");
+    let one = format!("/pipeline/api/triggers/nightly?{SCOPE}&targetIdentifier=deploy");
+    // Terraform labels its YAML as JSON.
+    let made = api
+        .call("POST", &all, "application/json", TRIGGER)
+        .await
+        .data();
+    assert_eq!(
+        (&made["yaml"], &made["type"]),
+        (&json!(TRIGGER), &json!("Scheduled"))
+    );
+    let off = TRIGGER.replace("enabled: true", "enabled: false");
+    let put = api.call("PUT", &one, "application/yaml", &off).await.data();
+    assert_eq!(
+        (&put["enabled"], &put["targetIdentifier"]),
+        (&json!(false), &json!("deploy"))
+    );
+    let listed = api.get(&all).await.data();
+    assert_eq!(listed["content"][0]["triggerStatus"]["status"], "UNKNOWN");
+    for (method, path) in [
+        (
+            "GET",
+            format!("/pipeline/api/triggers/eventHistory/nightly?{SCOPE}"),
+        ),
+        ("POST", format!("/pipeline/api/webhook/custom/v2?{SCOPE}")),
+        ("POST", format!("/ng/api/webhook?{SCOPE}")),
+    ] {
+        let (status, _, message) = api.call(method, &path, "", "").await.refusal();
+        assert!(
+            status == 400 && message.contains("not fired"),
+            "{path}: {message}"
+        );
+    }
+    let other = api
+        .call("POST", &all.replace("=deploy", "=other"), "", TRIGGER)
+        .await;
+    assert!(other.refusal().2.contains("pipelineIdentifier"));
+    assert_eq!(api.delete(&one).await.data(), json!(true));
+    assert_eq!(api.get(&one).await.refusal().0, 404);
+}
+
+const FREEZE: &str = "freeze:\n  name: winter\n  identifier: winter\n  orgIdentifier: default\n  projectIdentifier: default\n  status: Disabled # for now\n  entityConfigs:\n    - name: all\n      entities:\n        - type: Service\n          filterType: All\n        - type: EnvType\n          filterType: All\n  windows:\n    - timeZone: UTC\n      startTime: 2026-12-20 10:00 AM\n      duration: 5d\n";
+
+#[tokio::test(start_paused = true)]
+async fn freezes_are_kept_and_say_that_they_hold_nothing_back() {
+    let api = Api::new().await;
+    let path = |rest: &str| format!("/ng/api/freeze{rest}?{SCOPE}");
+    let made = api
+        .call("POST", &path(""), "application/json", FREEZE)
+        .await
+        .data();
+    assert_eq!(
+        (&made["status"], &made["freezeScope"]),
+        (&json!("Disabled"), &json!("project"))
+    );
+    assert_eq!(api.get(&path("/winter")).await.data()["yaml"], FREEZE);
+    let on = format!("{}&status=Enabled", path("/updateFreezeStatus"));
+    let done = api.post(&on, &json!(["winter", "gone"])).await.data();
+    assert_eq!(
+        (&done["noOfSuccess"], &done["noOfFailed"]),
+        (&json!(1), &json!(1))
+    );
+    let read = api.get(&path("/winter")).await.data();
+    assert_eq!(read["yaml"], FREEZE.replace("Disabled", "Enabled"));
+    let list = json!({"filterType": "FreezeSetup", "freezeStatus": "Enabled"});
+    assert_eq!(
+        api.post(&path("/list"), &list).await.data()["totalItems"],
+        1
+    );
+    let enabled = FREEZE.replace("Disabled", "Enabled");
+    let put = api
+        .call("PUT", &path("/winter"), "application/yaml", &enabled)
+        .await
+        .json();
+    let warning = put["metaData"]["warnings"][0]["message"].as_str();
+    assert!(
+        warning.is_some_and(|w| w.contains("does not hold runs back")),
+        "{put}"
+    );
+    let global = api.get(&path("/getGlobalFreeze")).await.data();
+    assert_eq!(
+        (&global["identifier"], &global["status"]),
+        (&json!("_GLOBAL_"), &json!("Disabled"))
+    );
+    let yaml = FREEZE.replace("identifier: winter", "identifier: _GLOBAL_");
+    let manage = path("/manageGlobalFreeze");
+    let managed = api
+        .call("POST", &manage, "application/yaml", &yaml)
+        .await
+        .data();
+    assert_eq!(managed["type"], "GLOBAL");
+    assert_eq!(api.delete(&path("/winter")).await.data(), json!(true));
+    assert_eq!(
+        api.post(&path("/delete"), &json!(["_GLOBAL_"]))
+            .await
+            .data()["noOfSuccess"],
+        1
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_of_them_are_applied_whatever_their_order() {
+    let api = Api::new().await;
+    let mut documents = vec![
+        "overlayInputSet:\n  name: o\n  identifier: o\n  orgIdentifier: default\n  projectIdentifier: default\n  pipelineIdentifier: deploy\n  inputSetReferences: [i]\n".to_owned(),
+        "inputSet:\n  name: i\n  identifier: i\n  orgIdentifier: default\n  projectIdentifier: default\n  pipeline:\n    identifier: deploy\n".to_owned(),
+        "environmentGroup:\n  name: g\n  identifier: g\n  envIdentifiers: [prod]\n".to_owned(),
+        "variable:\n  identifier: v\n  name: v\n  type: String\n  spec:\n    valueType: FIXED\n    fixedValue: x\n".to_owned(),
+        "file:\n  identifier: values\n  name: values.yaml\n  type: FILE\n  parentIdentifier: folder\n  content: |\n    a: 1\n".to_owned(),
+        "file:\n  identifier: folder\n  name: charts\n  type: FOLDER\n".to_owned(),
+        "secret:\n  name: f\n  identifier: f\n  type: SecretFile\n  spec:\n    secretManagerIdentifier: harnessSecretManager\n".to_owned(),
+        OVERRIDES.to_owned(),
+        TRIGGER.to_owned(),
+        FREEZE.to_owned(),
+        "serviceOverrides:\n  environmentRef: prod\n  serviceRef: web\n".to_owned(),
+    ];
+    for _ in 0..2 {
+        documents.reverse();
+        let api = Api::new().await;
+        api.with_targets().await;
+        for expected in ["created", "unchanged"] {
+            let rows = api.apply(&documents.join("---\n")).await;
+            assert_eq!(rows.len(), documents.len());
+            assert!(
+                rows.iter().all(|row| row["result"] == expected),
+                "{expected}: {rows:#?}"
+            );
+        }
+    }
+    drop(api);
+}
