@@ -9,7 +9,9 @@ use slipway_model::{Kind, Parsed, Ref, Tree, entity, yaml};
 
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::form::form;
 use crate::runs::Runs;
+use crate::start::StepTypes;
 
 /// Most input sets of a run, those of its overlays counted.
 const MOST_SETS: usize = 100;
@@ -35,6 +37,7 @@ pub async fn given(
     pipeline: &Parsed,
     sets: &[EntityId],
     own: Option<&str>,
+    steps: &StepTypes,
 ) -> Result<Given, RunError> {
     let id = &pipeline.head.identifier;
     let found = fetch(runs, scope, id, sets).await?;
@@ -56,7 +59,7 @@ pub async fn given(
             .map_err(RunError::faulty)
     };
     let whole = fill(pipeline.body())?;
-    let template = inputs::template(&pipeline.tree);
+    let template = form(runs, scope, pipeline, steps).await?;
     let asked = template.as_ref().and_then(|tree| tree.root().get(key));
     Ok(Given {
         inputs: asked.map(fill).transpose()?,

@@ -12,6 +12,7 @@ pub mod directive;
 pub mod end;
 pub mod error;
 pub mod error_name;
+pub mod form;
 pub mod given;
 pub mod lane;
 pub mod name;

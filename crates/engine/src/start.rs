@@ -18,7 +18,7 @@ use crate::runs::{Runs, not_started};
 use crate::stage::each_step;
 
 /// Rounds of fetching what a plan refers to; each goes one reference deeper.
-const MOST_ROUNDS: u32 = 32;
+pub(crate) const MOST_ROUNDS: u32 = 32;
 
 /// Most infrastructures of one environment that a stage may choose from.
 const MOST_LISTED: usize = 1_000;
@@ -178,7 +178,7 @@ async fn plan(
     resolve(&request).map_err(RunError::faulty)
 }
 
-fn request<'a>(
+pub(crate) fn request<'a>(
     scope: &'a Scope,
     pipeline: &'a Parsed,
     inputs: &'a [&'a Tree],
@@ -196,7 +196,7 @@ fn request<'a>(
     }
 }
 
-async fn fetch(runs: &Runs, reference: &Reference) -> Result<Option<Found>, RunError> {
+pub(crate) async fn fetch(runs: &Runs, reference: &Reference) -> Result<Option<Found>, RunError> {
     let Reference {
         scope,
         kind,

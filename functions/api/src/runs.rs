@@ -3,6 +3,7 @@
 use slipway_engine::abort::abort_run;
 use slipway_engine::error::RunError;
 use slipway_engine::error_name::ErrorName;
+use slipway_engine::form::form;
 use slipway_engine::given::{Given, given};
 use slipway_engine::start::{StartRun, prepare, start_run};
 use slipway_model::emit;
@@ -39,6 +40,13 @@ pub(crate) fn read(pipeline: &EntityRecord) -> ApiResult<Parsed> {
         .map_err(|found| ApiError::diagnostics(ErrorName::InvalidRequest, &found))
 }
 
+/// What a run of a pipeline asks for, as YAML; `None` when it asks for nothing.
+pub(crate) async fn asked(deps: &Deps, pipeline: &EntityRecord) -> ApiResult<Option<String>> {
+    let parsed = read(pipeline)?;
+    let form = form(&deps.runs, &pipeline.scope, &parsed, &STEP_TYPES).await?;
+    Ok(form.map(|tree| emit::to_yaml(&tree)))
+}
+
 /// Input sets and own inputs put together, and the pipeline with them filled in.
 pub(crate) async fn put_together(
     deps: &Deps,
@@ -47,7 +55,15 @@ pub(crate) async fn put_together(
 ) -> ApiResult<Given> {
     let parsed = read(pipeline)?;
     let own = inputs.own.as_deref();
-    Ok(given(&deps.runs, &pipeline.scope, &parsed, &inputs.sets, own).await?)
+    Ok(given(
+        &deps.runs,
+        &pipeline.scope,
+        &parsed,
+        &inputs.sets,
+        own,
+        &STEP_TYPES,
+    )
+    .await?)
 }
 
 /// The one document that a run is started with.

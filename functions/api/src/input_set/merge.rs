@@ -4,9 +4,9 @@ use axum::Router;
 use axum::extract::{Extension, State};
 use axum::routing::post;
 use serde_json::{Value, json};
+use slipway_model::emit;
 use slipway_model::entity::Kind;
 use slipway_model::id::EntityId;
-use slipway_model::{emit, inputs};
 
 use crate::Deps;
 use crate::auth::Caller;
@@ -36,8 +36,7 @@ async fn template(
 ) -> ApiResult {
     let id = query.required("pipelineIdentifier")?;
     let record = entity::get(&deps, &place(query.project_scope(&caller)?, id)?).await?;
-    let parsed = runs::read(&record)?;
-    let yaml = inputs::template(&parsed.tree).map(|tree| emit::to_yaml(&tree));
+    let yaml = runs::asked(&deps, &record).await?;
     let (first, all) = (Page { index: 0, size: 1 }, Filter::default());
     let parent = EntityId::new(id);
     let sets = entity::list(

@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Value, json};
-use slipway_model::entity::Kind;
+use slipway_model::entity::{self as language, Kind};
 use slipway_model::id::{OrgId, ProjectId, Scope};
 use slipway_store::record::{EntityRecord, RunRecord};
 
@@ -19,7 +19,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::page::Page;
 use crate::query::Query;
 use crate::wire::tags_map;
-use crate::{envelope, identifier};
+use crate::{edit, envelope, identifier};
 
 pub(crate) fn routes() -> Router<Deps> {
     Router::new()
@@ -141,19 +141,27 @@ async fn one(
     .into_response())
 }
 
-/// The YAML of a body; its other fields repeat what the YAML says.
+/// The YAML of a body; of its other fields only the name may differ from what the YAML says.
 fn draft(scope: Scope, body: &Value) -> ApiResult<Draft> {
     let yaml = body
         .get("pipeline_yaml")
         .and_then(Value::as_str)
         .filter(|yaml| !yaml.trim().is_empty())
         .ok_or_else(|| ApiError::field("pipeline_yaml", "must not be empty"))?;
-    let draft = Draft::of_yaml(scope, Kind::Pipeline, yaml.to_owned())?;
-    if let Some(id) = body
-        .get("identifier")
-        .and_then(Value::as_str)
-        .filter(|id| !id.is_empty())
+    let text = |field: &str| {
+        let text = body.get(field).and_then(Value::as_str);
+        text.filter(|text| !text.is_empty())
+    };
+    let mut yaml = yaml.to_owned();
+    let named = language::parse(Kind::Pipeline.key(), &yaml).map(|parsed| parsed.head.name);
+    // A name that the YAML contradicts is a new one: what else stands in the text stays as it was written.
+    if let (Some(name), Ok(named)) = (text("name"), named)
+        && name != named
     {
+        yaml = edit::set(Kind::Pipeline, &yaml, "name", &name.into());
+    }
+    let draft = Draft::of_yaml(scope, Kind::Pipeline, yaml)?;
+    if let Some(id) = text("identifier") {
         ng::check_same(id, &draft)?;
     }
     Ok(draft)

@@ -8,6 +8,8 @@
 //! with `result` one of `created`, `updated`, `unchanged`, `refused`. What others refer to comes first,
 //! whatever the order of the files; a refused document does not keep the others from being applied.
 
+use std::collections::HashMap;
+
 use axum::extract::{Extension, State};
 use serde_json::{Value, json};
 use slipway_model::Diagnostic;
@@ -28,6 +30,9 @@ const MOST_FILES: usize = 2_000;
 
 /// Documents of one request.
 const MOST_DOCUMENTS: usize = 5_000;
+
+/// Folders inside of one another that are put in order.
+const MOST_FOLDERS: usize = 100;
 
 /// Kinds in the order in which they are applied: what others refer to first.
 const ORDER: &[Kind] = &[
@@ -79,16 +84,39 @@ pub(super) async fn apply(
             documents.push(read(file, yaml, line, text));
         }
     }
-    documents.sort_by_key(|document| match &document.parsed {
-        Ok(parsed) => ORDER.iter().position(|kind| *kind == parsed.head.kind),
-        // What cannot be read is told first; nothing can depend on it.
-        Err(_) => None,
-    });
+    sort(&mut documents);
     let mut rows = Vec::with_capacity(documents.len());
     for document in documents {
         rows.push(put(&deps, &caller, &query, document).await?);
     }
     Ok(success(Value::Array(rows)))
+}
+
+/// Puts what others refer to before them; of the file store a folder before what is in it.
+fn sort(documents: &mut [Document<'_>]) {
+    let node = |document: &Document<'_>| -> Option<(String, String)> {
+        let parsed = document.parsed.as_ref().ok()?;
+        let parent = parsed.body().get_text("parentIdentifier")?;
+        (parsed.head.kind == Kind::File)
+            .then(|| (parsed.head.identifier.to_string(), parent.to_owned()))
+    };
+    let folders: HashMap<String, String> = documents.iter().filter_map(node).collect();
+    documents.sort_by_cached_key(|document| match &document.parsed {
+        Ok(parsed) => {
+            let kind = ORDER.iter().position(|kind| *kind == parsed.head.kind);
+            let mut at = parsed.head.identifier.as_str();
+            let mut depth = 0;
+            while let Some(folder) = folders.get(at)
+                && parsed.head.kind == Kind::File
+                && depth < MOST_FOLDERS
+            {
+                (at, depth) = (folder, depth + 1);
+            }
+            (kind, depth)
+        }
+        // What cannot be read is told first; nothing can depend on it.
+        Err(_) => (None, 0),
+    });
 }
 
 fn files(body: &Value) -> ApiResult<Vec<(&str, &str)>> {

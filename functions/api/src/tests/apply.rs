@@ -78,7 +78,7 @@ async fn a_refused_document_is_told_with_its_line_and_does_not_stop_the_others()
     assert!(errors.iter().any(|e| {
         e["message"]
             .as_str()
-            .is_some_and(|m| m.contains("not supported"))
+            .is_some_and(|m| m.contains("orgIdentifier"))
     }));
 }
 

@@ -31,6 +31,13 @@ impl Api {
             .await
     }
 
+    /// What a plan finds at a path.
+    async fn content(&self, path: &str) -> Option<String> {
+        let id = EntityId::new(path);
+        let found = self.store.find_entity(&scope(), "file", None, &id).await;
+        found.expect("a store").map(|record| record.yaml)
+    }
+
     async fn file(&self, id: &str, kind: &str, parent: &str, content: &str) -> Answer {
         let fields = [
             ("identifier", id),
@@ -79,13 +86,8 @@ async fn files_and_folders_live_their_lives() {
     );
     assert_eq!(content.headers["content-type"], "application/octet-stream");
     // Where a plan looks for the content.
-    let stored = api
-        .store
-        .find_entity(&scope(), "file", None, &EntityId::new("/charts/values"));
-    assert_eq!(
-        stored.await.expect("a store").map(|r| r.yaml).as_deref(),
-        Some("a: 1\n")
-    );
+    let stored = api.content("/charts/values").await;
+    assert_eq!(stored.as_deref(), Some("a: 1\n"));
 
     let children = json!({"identifier": "charts", "name": "charts", "type": "FOLDER"});
     let folder = api.post(&path("/folder"), &children).await.data();
@@ -109,10 +111,8 @@ async fn files_and_folders_live_their_lives() {
         api.get(&path("/files/values/download")).await.text,
         "a: 1\n"
     );
-    let old = api
-        .store
-        .find_entity(&scope(), "file", None, &EntityId::new("/charts/values"));
-    assert_eq!(old.await.expect("a store"), None);
+    let old = api.content("/charts/values").await;
+    assert_eq!(old, None);
     assert_eq!(api.delete(&path("/values")).await.data(), json!(true));
     assert_eq!(api.get(&path("/values")).await.refusal().0, 404);
 }

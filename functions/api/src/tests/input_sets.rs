@@ -95,7 +95,7 @@ async fn sets_and_overlays_live_their_lives() {
     assert_eq!(api.get(&path("/v2")).await.refusal().0, 404);
     let lost = format!("/pipeline/api/inputSets?{SCOPE}&pipelineIdentifier=nothing");
     let yaml = set("a", &[]).replace("identifier: ask", "identifier: nothing");
-    assert_eq!(api.yaml("POST", &lost, &yaml).await.refusal().0, 400);
+    assert_eq!(api.yaml("POST", &lost, &yaml).await.refusal().0, 404);
 }
 
 #[tokio::test(start_paused = true)]

@@ -241,3 +241,77 @@ async fn runtime_inputs_are_asked_for_and_checked() {
         "{text}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_new_name_leaves_comments_and_layout_as_they_were() {
+    let api = Api::new().await;
+    let yaml = PIPELINE
+        .replace("pipeline:\n", "# owned by web\n\npipeline:   # v0\n")
+        .replace("name: wait\n", "name:   'wait'   # shown in lists\n")
+        .replace("  stages:\n", "\n  # one stage is enough\n  stages:\n")
+        .replace("duration: 1s\n", "duration: 1s # not \"0s\"\n# the end\n");
+    let body =
+        |name: &str, yaml: &str| json!({"pipeline_yaml": yaml, "identifier": "wait", "name": name});
+    let made = api.post(V1, &body("wait", &yaml)).await;
+    assert_eq!(made.status.as_u16(), 201, "{}", made.text);
+    let path = format!("{V1}/wait");
+    assert_eq!(api.get(&path).await.json()["pipeline_yaml"], yaml);
+    api.put(&path, &body("Wait a while", &yaml)).await.json();
+    let read = api.get(&path).await.json();
+    let text = read["pipeline_yaml"].as_str().unwrap_or_default();
+    assert_eq!(read["name"], "Wait a while");
+    // One line differs, and in it only the name.
+    let changed: Vec<_> = yaml
+        .lines()
+        .zip(text.lines())
+        .filter(|(a, b)| a != b)
+        .collect();
+    assert_eq!(yaml.lines().count(), text.lines().count(), "{text}");
+    assert_eq!(changed.len(), 1, "{changed:?}");
+    let (_, line) = changed[0];
+    assert!(
+        line.starts_with("  name:   ") && line.ends_with("   # shown in lists"),
+        "{line}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_that_do_not_run_yet_are_kept_and_refused_by_name_when_planned() {
+    let api = Api::new().await;
+    let yaml = PIPELINE.replace("type: Wait", "type: JiraCreate").replace(
+        "duration: 1s",
+        "connectorRef: jira\n                    projectKey: P\n                    issueType: Task\n                    fields: []",
+    );
+    let create = format!("/pipeline/api/pipelines/v2?{SCOPE}");
+    api.call("POST", &create, "application/yaml", &yaml)
+        .await
+        .data();
+    let plan = format!("/slipway/api/plan/wait?{SCOPE}");
+    let (status, _, message) = api.call("POST", &plan, "", "").await.refusal();
+    assert!(status == 400 && message.contains("JiraCreate"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_author_should_look_at_comes_with_the_answer() {
+    let api = Api::new().await;
+    let yaml = PIPELINE.replace(
+        "  tags:\n",
+        "  autoAbortPreviousExecutions: true\n  tags:\n",
+    );
+    let create = format!("/pipeline/api/pipelines/v2?{SCOPE}");
+    let saved = api.call("POST", &create, "application/yaml", &yaml).await;
+    assert_eq!(saved.status.as_u16(), 200, "{}", saved.text);
+    let body = json!({"files": [{"file": "p.yaml", "yaml": yaml}]});
+    let rows = api
+        .post(&format!("/slipway/api/apply?{SCOPE}"), &body)
+        .await
+        .data();
+    let (in_meta, in_row) = (&saved.json()["metaData"]["warnings"], &rows[0]["warnings"]);
+    assert_eq!(in_meta[0]["path"], in_row[0]["path"]);
+    assert!(
+        in_row[0]["rendered"]
+            .as_str()
+            .is_some_and(|text| text.contains("p.yaml")),
+        "{rows}"
+    );
+}
