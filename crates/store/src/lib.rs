@@ -12,6 +12,11 @@
 //! | version of a template | entities | `entity#<scope>#template#<template>`, `<versionLabel>` | as an entity |
 //! | stable version of a template, templates of a scope | entities | `entity#<scope>#template#`, `<template>`; its `yaml` is the label of the stable version | as an entity; written after the version that it names |
 //! | overrides | entities | `entity#<scope>#overrides#<environmentRef>`, `<type>/<serviceRef>/<infraIdentifier>`, the last two empty where they do not apply | as an entity |
+//! | overrides by identifier, overrides of a scope | entities | `entity#<scope>#overrides#`, `<identifier>`; its `yaml` is the environmentRef and the key below it, a line each | as an entity; written before what it names |
+//! | overrides V1 | entities | `entity#<scope>#serviceOverrides#<environmentRef>`, `<serviceRef>` | as an entity |
+//! | input sets and overlays of a pipeline; its triggers | entities | `entity#<scope>#inputSet#<pipeline>`, `<id>`; `entity#<scope>#trigger#<pipeline>`, `<id>` | as an entity |
+//! | content of a file by path | entities | `entity#<scope>#file#`, `</path>`; of a folder, which has none, `entity#<scope>#file#folder`, `</path>` | as an entity; written before the file, deleted after it |
+//! | files and folders of a scope | entities | `entity#<scope>#file#node`, `<identifier>` | as an entity |
 //! | token by hash | entities | `token#<sha256>`, `token` | strong |
 //! | blob by digest | runs | `blob#<sha256>`, `blob`; S3 `blobs/<sha256>` above 100 KB | immutable |
 //! | next number of a pipeline's runs | runs | `sequence#<scope>#<pipeline>`, `sequence` | atomic; a number may be lost, none is given twice |
