@@ -1,8 +1,9 @@
-//! The runtime inputs that a run of a pipeline asks for.
+//! What people see of a pipeline before it runs: the inputs that a run asks for, and the pipeline with its
+//! templates put in.
 
 use slipway_model::id::Scope;
 use slipway_model::{Parsed, Tree};
-use slipway_plan::Snapshot;
+use slipway_plan::{Reference, Snapshot};
 
 use crate::error::RunError;
 use crate::runs::Runs;
@@ -19,19 +20,44 @@ pub async fn form(
     pipeline: &Parsed,
     steps: &StepTypes,
 ) -> Result<Option<Tree>, RunError> {
-    let mut snapshot = Snapshot::default();
-    let mut template = None;
+    let ask = |known: &Snapshot| slipway_plan::form(&request(scope, pipeline, &[], steps, known));
+    let known = gathered(runs, |known| ask(known).references).await?;
+    Ok(ask(&known).template)
+}
+
+/// The pipeline with every template put in, its inputs still open.
+///
+/// # Errors
+/// Faults of its templates, and as [`form`].
+pub async fn expanded(
+    runs: &Runs,
+    scope: &Scope,
+    pipeline: &Parsed,
+    steps: &StepTypes,
+) -> Result<Parsed, RunError> {
+    let ask = |known: &Snapshot| {
+        slipway_plan::template_references(&request(scope, pipeline, &[], steps, known))
+    };
+    let known = gathered(runs, ask).await?;
+    let request = request(scope, pipeline, &[], steps, &known);
+    slipway_plan::expanded(&request).map_err(RunError::faulty)
+}
+
+/// What `ask` asks for, fetched until nothing new appears.
+async fn gathered(
+    runs: &Runs,
+    ask: impl Fn(&Snapshot) -> Vec<Reference>,
+) -> Result<Snapshot, RunError> {
+    let mut known = Snapshot::default();
     for _ in 0..MOST_ROUNDS {
-        let form = slipway_plan::form(&request(scope, pipeline, &[], steps, &snapshot));
-        template = form.template;
-        let wanted = snapshot.unknown(form.references);
+        let wanted = known.unknown(ask(&known));
         if wanted.is_empty() {
             break;
         }
         for reference in wanted {
             let found = fetch(runs, &reference).await?;
-            snapshot.put(reference, found);
+            known.put(reference, found);
         }
     }
-    Ok(template)
+    Ok(known)
 }

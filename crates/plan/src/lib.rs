@@ -43,7 +43,7 @@ pub use plan::{
     Variable, When, WhenStatus,
 };
 pub use reference::{EVERY, Entities, FILE, Found, Reference, Snapshot, VARIABLE};
-pub use resolve::{Request, expanded, references, resolve};
+pub use resolve::{Request, expanded, references, resolve, template_references};
 pub use text::text;
 
 /// Version of the plan's layout that this code writes.

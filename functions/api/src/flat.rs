@@ -13,6 +13,7 @@ use slipway_store::record::EntityRecord;
 use crate::auth::Caller;
 use crate::entity::{self, Draft, Place, Saved};
 use crate::error::{ApiError, ApiResult};
+use crate::place::beside;
 use crate::query::{self, Query};
 use crate::{Deps, edit, identifier};
 
@@ -218,7 +219,9 @@ pub(crate) async fn store(
             let place = Place {
                 scope: scope.clone(),
                 kind: flat.kind,
-                parent: environment.map(slipway_model::id::EntityId::new),
+                parent: environment
+                    .map(slipway_model::id::EntityId::new)
+                    .map(|id| beside(&scope, id)),
                 id: slipway_model::id::EntityId::new(flat.identifier()?),
             };
             entity::find(deps, &place).await?

@@ -16,6 +16,7 @@ use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::flat::{self, Flat, Verb};
 use crate::page::Page;
+use crate::place::beside;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
 
@@ -74,7 +75,7 @@ async fn place(deps: &Deps, caller: &Caller, query: &Query, id: &str) -> ApiResu
     };
     let scope = query.scope(caller)?;
     if let Some(environment) = query.one("environmentIdentifier")? {
-        return at(&scope, environment_id(environment)?);
+        return at(&scope, beside(&scope, environment_id(environment)?));
     }
     let (all, everything) = (
         Page {
@@ -108,12 +109,7 @@ async fn place(deps: &Deps, caller: &Caller, query: &Query, id: &str) -> ApiResu
 
 /// An environment may be one of a wider scope: `account.prod`.
 fn environment_id(text: &str) -> ApiResult<EntityId> {
-    let bare = text
-        .strip_prefix("account.")
-        .or_else(|| text.strip_prefix("org."))
-        .unwrap_or(text);
-    crate::identifier::check("environmentIdentifier", bare)?;
-    Ok(EntityId::new(text))
+    crate::identifier::reference("environmentIdentifier", text)
 }
 
 async fn list(
@@ -126,8 +122,9 @@ async fn list(
         identifiers: query.all("infraIdentifiers").map(str::to_owned).collect(),
         types: query.all("deploymentType").map(str::to_owned).collect(),
     };
-    let environment = environment_id(query.required("environmentIdentifier")?)?;
     let (scope, page) = (query.scope(&caller)?, Page::ng(&query)?);
+    let environment = environment_id(query.required("environmentIdentifier")?)?;
+    let environment = beside(&scope, environment);
     let (found, total) = entity::list(
         &deps,
         &scope,

@@ -94,10 +94,11 @@ impl Place {
             Ok(Some(identifier::reference(field, id.as_str())?))
         };
         let (parent, id) = match kind {
-            Kind::Infrastructure => (
-                wanted("environmentRef", head.env_ref.as_ref())?,
-                head.identifier.clone(),
-            ),
+            Kind::Infrastructure => {
+                let environment = wanted("environmentRef", head.env_ref.as_ref())?;
+                let environment = environment.map(|id| beside(&scope, id));
+                (environment, head.identifier.clone())
+            }
             Kind::InputSet | Kind::OverlayInputSet => (
                 wanted("pipelineIdentifier", head.pipeline.as_ref())?,
                 head.identifier.clone(),
@@ -159,6 +160,14 @@ impl Place {
     }
 }
 
+/// The bare identifier of an environment of the same scope, however it is written.
+pub(crate) fn beside(scope: &Scope, environment: EntityId) -> EntityId {
+    match scope.resolve(environment.as_str()) {
+        (of, id) if of == *scope => id,
+        _ => environment,
+    }
+}
+
 /// A `versionLabel` of a request: what its pattern (`^[0-9a-zA-Z][^\s/&]{0,127}$`) allows.
 pub(crate) fn version(label: &str) -> ApiResult<EntityId> {
     let begins = label
@@ -213,7 +222,7 @@ fn overridden(parsed: &Parsed) -> ApiResult<EntityId> {
 
 #[cfg(test)]
 mod tests {
-    use slipway_model::entity;
+    use slipway_model::entity::{self, Kind};
     use slipway_model::id::{AccountId, Scope};
 
     use super::{Place, version};
@@ -222,6 +231,10 @@ mod tests {
     fn every_kind_has_an_owner_and_a_key() {
         let scope = Scope::account(AccountId::new("acme"));
         for (yaml, expected) in [
+            (
+                "infrastructureDefinition:\n  name: i\n  identifier: i\n  environmentRef: account.prod\n  type: KubernetesDirect\n  spec:\n    connectorRef: k\n    namespace: n\n    releaseName: r\n",
+                "infrastructureDefinition prod i",
+            ),
             ("service:\n  name: s\n  identifier: s\n", "service - s"),
             (
                 "overlayInputSet:\n  name: o\n  identifier: o\n  pipeline:\n    identifier: p\n  inputSetReferences: [a]\n",
@@ -263,6 +276,17 @@ mod tests {
                     format!("{} {parent} {}", p.kind.key(), p.id)
                 });
             assert_eq!(found, expected, "{yaml}");
+            // Where a plan looks for it.
+            if let Ok(place) = Place::of_parsed(scope.clone(), &parsed)
+                && parsed.head.kind != Kind::OverlayInputSet
+            {
+                let wanted = slipway_plan::Reference::of(&parsed, scope.clone());
+                assert_eq!(
+                    (wanted.parent, wanted.id),
+                    (place.parent, place.id),
+                    "{yaml}"
+                );
+            }
         }
     }
 

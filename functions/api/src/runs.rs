@@ -1,20 +1,27 @@
 //! The engine's use cases as requests need them.
 
+use std::sync::Arc;
+
 use slipway_engine::abort::abort_run;
 use slipway_engine::error::RunError;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::form::form;
+use slipway_engine::form;
 use slipway_engine::given::{Given, given};
 use slipway_engine::start::{StartRun, prepare, start_run};
 use slipway_model::emit;
 use slipway_model::entity::{self as language, Kind, Parsed};
-use slipway_model::id::EntityId;
+use slipway_model::id::{EntityId, RunId};
+use slipway_plan::Plan;
 use slipway_steps::registry::STEP_TYPES;
+use slipway_store::Page;
 use slipway_store::record::{EntityRecord, RunRecord};
 
 use crate::Deps;
 use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult};
+
+/// Newest runs that are looked at for one with a plan.
+const RECENT: usize = 20;
 
 /// What a request gives to a run.
 #[derive(Clone, Debug, Default)]
@@ -43,8 +50,18 @@ pub(crate) fn read(pipeline: &EntityRecord) -> ApiResult<Parsed> {
 /// What a run of a pipeline asks for, as YAML; `None` when it asks for nothing.
 pub(crate) async fn asked(deps: &Deps, pipeline: &EntityRecord) -> ApiResult<Option<String>> {
     let parsed = read(pipeline)?;
-    let form = form(&deps.runs, &pipeline.scope, &parsed, &STEP_TYPES).await?;
+    let form = form::form(&deps.runs, &pipeline.scope, &parsed, &STEP_TYPES).await?;
     Ok(form.map(|tree| emit::to_yaml(&tree)))
+}
+
+/// A pipeline's YAML with its templates put in; to the letter when it has none.
+pub(crate) async fn expanded(deps: &Deps, pipeline: &EntityRecord) -> ApiResult<String> {
+    if !pipeline.yaml.contains("templateRef") {
+        return Ok(pipeline.yaml.clone());
+    }
+    let parsed = read(pipeline)?;
+    let whole = form::expanded(&deps.runs, &pipeline.scope, &parsed, &STEP_TYPES).await?;
+    Ok(emit::to_yaml(&whole.tree))
 }
 
 /// Input sets and own inputs put together, and the pipeline with them filled in.
@@ -90,17 +107,35 @@ pub(crate) async fn start(
     Ok(start_run(&deps.runs, request(caller, pipeline, inputs), &STEP_TYPES).await?)
 }
 
-/// The plan that a run would have if it were started now, as text.
+/// The plan that a run would have if it were started now.
 pub(crate) async fn plan(
     deps: &Deps,
     caller: &Caller,
     pipeline: &EntityRecord,
     inputs: Inputs,
-) -> ApiResult<String> {
+) -> ApiResult<Plan> {
     let inputs = document(deps, pipeline, inputs).await?;
     let request = request(caller, pipeline, inputs);
     let (plan, _) = prepare(&deps.runs, &request, &STEP_TYPES).await?;
-    Ok(slipway_plan::text(&plan))
+    Ok(plan)
+}
+
+/// The newest run of a pipeline that was planned, with its plan.
+pub(crate) async fn last_plan(
+    deps: &Deps,
+    pipeline: &EntityRecord,
+) -> ApiResult<Option<(RunId, Arc<Plan>)>> {
+    let newest = Page::first(RECENT);
+    let runs = deps
+        .store
+        .list_runs(&pipeline.scope, Some(&pipeline.id), newest);
+    for run in runs.await?.items {
+        if let Some(digest) = &run.plan {
+            let plan = deps.store.get_plan(digest).await?;
+            return Ok(Some((run.id, plan)));
+        }
+    }
+    Ok(None)
 }
 
 fn request(caller: &Caller, pipeline: &EntityRecord, inputs_yaml: Option<String>) -> StartRun {

@@ -102,13 +102,25 @@ pub fn references(request: &Request<'_>) -> Vec<Reference> {
 /// Links to nothing or in a circle, `templateInputs` that do not fit, and everything that the result is not
 /// well-formed for.
 pub fn expanded(request: &Request<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+    let expanded = open(request, &RefCell::default())?;
+    Ok(expanded.unwrap_or_else(|| request.pipeline.clone()))
+}
+
+/// What [`expanded`] looked up: to be asked again with what was found, until nothing new appears.
+pub fn template_references(request: &Request<'_>) -> Vec<Reference> {
     let asked = RefCell::default();
+    // Its faults are told when everything was found.
+    let _ = open(request, &asked);
+    asked.into_inner().into_list()
+}
+
+/// The pipeline with its templates put in and its inputs left open; `None` when it has no template.
+fn open(request: &Request<'_>, asked: &RefCell<Asked>) -> Result<Option<Parsed>, Vec<Diagnostic>> {
     let source = template::Source {
         unfilled: inputs::Unfilled::Keep,
-        ..source(request, &asked)
+        ..source(request, asked)
     };
-    let expanded = template::expand(&source, request.pipeline, request.scope)?;
-    Ok(expanded.unwrap_or_else(|| request.pipeline.clone()))
+    template::expand(&source, request.pipeline, request.scope)
 }
 
 /// The pipeline with its inputs filled in and its templates put in.

@@ -24,6 +24,12 @@ pub(crate) fn routes() -> Router<Deps> {
         .merge(v1::routes())
 }
 
+async fn in_git() -> ApiError {
+    ApiError::unsupported(
+        "Input sets in Git are not supported by this version: send the YAML of the input set",
+    )
+}
+
 /// What `entity_type` says of an overlay.
 const OVERLAY: &str = "OVERLAY_INPUT_SET";
 

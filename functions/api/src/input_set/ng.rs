@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use serde_json::Value;
 use slipway_model::entity::Kind;
 use slipway_model::id::EntityId;
@@ -31,6 +31,10 @@ pub(crate) fn routes() -> Router<Deps> {
         .route(
             &format!("{path}/{{id}}"),
             get(one).put(update).delete(remove),
+        )
+        .route(
+            &format!("{path}/{{id}}/update-git-metadata"),
+            put(super::in_git),
         )
 }
 

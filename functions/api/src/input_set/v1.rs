@@ -3,7 +3,7 @@
 use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
@@ -22,10 +22,12 @@ use crate::wire::{self, tags_map};
 
 pub(crate) fn routes() -> Router<Deps> {
     let path = "/v1/orgs/{org}/projects/{project}/input-sets";
-    Router::new().route(path, post(create)).route(
-        &format!("{path}/{{id}}"),
-        get(one).put(update).delete(remove),
-    )
+    let one_path = format!("{path}/{{id}}");
+    Router::new()
+        .route(path, post(create))
+        .route(&one_path, get(one).put(update).delete(remove))
+        .route(&format!("{one_path}/import"), post(super::in_git))
+        .route(&format!("{one_path}/git-metadata"), put(super::in_git))
 }
 
 fn render(record: &EntityRecord) -> Value {

@@ -14,6 +14,7 @@ use crate::auth::Caller;
 use crate::entity::{self, Filter, Place};
 use crate::error::ApiResult;
 use crate::page::Page;
+use crate::runs;
 
 /// Runs that a summary of a pipeline shows.
 const RECENT: usize = 10;
@@ -53,6 +54,16 @@ async fn remove(deps: &Deps, caller: &Caller, place: Place) -> ApiResult<()> {
         }
     }
     Ok(())
+}
+
+/// The YAML of a pipeline with its templates put in, or what is wrong with these: a pipeline can be read whatever
+/// became of its templates.
+async fn applied(deps: &Deps, record: &EntityRecord) -> ApiResult<Result<String, String>> {
+    match runs::expanded(deps, record).await {
+        Ok(yaml) => Ok(Ok(yaml)),
+        Err(error) if error.status().is_client_error() => Ok(Err(error.message().to_owned())),
+        Err(error) => Err(error),
+    }
 }
 
 /// The newest runs of a pipeline.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use slipway_model::entity::Kind;
 use slipway_store::record::{EntityRecord, RunRecord};
 
-use super::{place, recent_runs, stage_names};
+use super::{applied, place, recent_runs, stage_names};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
@@ -130,13 +130,17 @@ async fn one(
     Path(id): Path<String>,
 ) -> ApiResult {
     let record = entity::get(&deps, &place(query.project_scope(&caller)?, &id)?).await?;
-    let resolved = query.one("getTemplatesResolvedPipeline")? == Some("true");
+    let resolved = match query.one("getTemplatesResolvedPipeline")? {
+        Some("true") => Some(applied(&deps, &record).await?),
+        _ => None,
+    };
+    let fault = resolved.as_ref().and_then(|applied| applied.as_ref().err());
     Ok(success(json!({
         "yamlPipeline": record.yaml,
-        // No template is resolved by this version, and a pipeline that names one is refused when saved.
-        "resolvedTemplatesPipelineYaml": resolved.then_some(&record.yaml),
+        "resolvedTemplatesPipelineYaml": resolved.as_ref().and_then(|applied| applied.as_ref().ok()),
         "gitDetails": null,
-        "entityValidityDetails": {"valid": true, "invalidYaml": null},
+        "entityValidityDetails": {"valid": fault.is_none(), "invalidYaml": null},
+        "yamlSchemaErrorWrapper": fault.map(|message| json!({"message": message})),
         "modules": ["cd"],
         "storeType": "INLINE",
         "connectorRef": null,

@@ -10,7 +10,7 @@ use slipway_model::entity::{self as language, Kind};
 use slipway_model::id::{OrgId, ProjectId, Scope};
 use slipway_store::record::{EntityRecord, RunRecord};
 
-use super::{ng, place, recent_runs};
+use super::{applied, ng, place, recent_runs};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
@@ -122,6 +122,13 @@ async fn one(
 ) -> ApiResult {
     let scope = scope(&caller, &org, &project)?;
     let record = entity::get(&deps, &place(scope, &id)?).await?;
+    let applied = applied(&deps, &record).await?;
+    let faults: Vec<Value> = applied
+        .as_ref()
+        .err()
+        .map(|message| json!({"message": message}))
+        .into_iter()
+        .collect();
     Ok(Json(json!({
         "identifier": record.id.as_str(),
         "name": record.name,
@@ -130,11 +137,11 @@ async fn one(
         "description": record.description,
         "tags": tags_map(&record.tags),
         "pipeline_yaml": record.yaml,
-        "template_applied_pipeline_yaml": record.yaml,
+        "template_applied_pipeline_yaml": applied.as_ref().ok(),
         "modules": ["cd"],
         "git_details": null,
-        "valid": true,
-        "yaml_error_wrapper": [],
+        "valid": faults.is_empty(),
+        "yaml_error_wrapper": faults,
         "created": record.created_ms,
         "updated": record.updated_ms,
     }))

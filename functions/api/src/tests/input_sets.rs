@@ -219,3 +219,25 @@ async fn sets_in_v1_form_and_with_their_pipeline() {
     let listed = format!("/pipeline/api/inputSets?{SCOPE}&pipelineIdentifier=ask");
     assert_eq!(api.get(&listed).await.data()["totalItems"], 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_is_compared_with_that_of_the_last_run() {
+    let api = Api::new().await;
+    api.with_sets().await;
+    let plan = format!("/slipway/api/plan/ask?{SCOPE}&inputSetIdentifiers=both&diff=true");
+    let (status, _, message) = api.call("POST", &plan, "", "").await.refusal();
+    assert!(
+        status == 404 && message.contains("has not run"),
+        "{message}"
+    );
+    let execute = format!("/pipeline/api/pipeline/execute/ask?{SCOPE}&inputSetIdentifiers=both");
+    let run = api.call("POST", &execute, "", "").await.data()["planExecution"]["uuid"].clone();
+    let same = api.call("POST", &plan, "", "").await.data();
+    assert_eq!((&same["text"], &same["against"]), (&json!(""), &run));
+    let path = format!("/pipeline/api/pipelines/v2/ask?{SCOPE}");
+    let changed = PIPELINE.replace("duration: 1s", "duration: 9s");
+    api.yaml("PUT", &path, &changed).await.data();
+    let other = api.call("POST", &plan, "", "").await.data();
+    let text = other["text"].as_str().unwrap_or_default();
+    assert!(text.contains("9s") && text.contains("1s"), "{text}");
+}

@@ -179,6 +179,21 @@ async fn a_pipeline_and_its_template_are_applied_in_any_order() {
         let text = api.call("POST", &plan, "", "").await.data();
         let text = text["text"].as_str().unwrap_or_default();
         assert!(text.contains("Wait") && text.contains(stable), "{text}");
+        let read = format!("/pipeline/api/pipelines/use?{SCOPE}&getTemplatesResolvedPipeline=true");
+        let read = api.get(&read).await.data();
+        assert_eq!(read["yamlPipeline"], USER);
+        let applied = read["resolvedTemplatesPipelineYaml"]
+            .as_str()
+            .unwrap_or_default();
+        assert!(
+            applied.contains(stable) && !applied.contains("templateRef"),
+            "{applied}"
+        );
+        let in_v1 = api
+            .get("/v1/orgs/default/projects/default/pipelines/use")
+            .await
+            .json();
+        assert_eq!(in_v1["template_applied_pipeline_yaml"], applied);
         let again = api.post(&path, &json!({ "files": files })).await.data();
         let again = again.as_array().cloned().unwrap_or_default();
         assert!(
@@ -186,4 +201,26 @@ async fn a_pipeline_and_its_template_are_applied_in_any_order() {
             "{again:?}"
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pipeline_whose_template_is_gone_can_be_read_and_says_so() {
+    let api = Api::new().await;
+    let path = format!("/pipeline/api/pipelines/v2?{SCOPE}");
+    api.call("POST", &path, "application/yaml", USER)
+        .await
+        .data();
+    let read = format!("/pipeline/api/pipelines/use?{SCOPE}&getTemplatesResolvedPipeline=true");
+    let read = api.get(&read).await.data();
+    assert_eq!(read["entityValidityDetails"]["valid"], false);
+    let why = read["yamlSchemaErrorWrapper"]["message"].as_str();
+    assert!(why.is_some_and(|why| why.contains("pause")), "{read}");
+    let in_v1 = api
+        .get("/v1/orgs/default/projects/default/pipelines/use")
+        .await
+        .json();
+    assert_eq!(
+        (&in_v1["valid"], &in_v1["pipeline_yaml"]),
+        (&json!(false), &json!(USER))
+    );
 }
