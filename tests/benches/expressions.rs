@@ -29,7 +29,11 @@ impl World {
             ("stage.variables.count", Value::from("3")),
             ("service.name", Value::from("shop")),
         ];
-        let path = |text: &str| text.split('.').map(|key| Segment::Key(key.into())).collect();
+        let path = |text: &str| {
+            text.split('.')
+                .map(|key| Segment::Key(key.into()))
+                .collect()
+        };
         Self(known.map(|(text, value)| (path(text), value)).into())
     }
 }
@@ -109,7 +113,12 @@ fn documents(world: &World) {
         "a": "<+env.name>", "b": "x", "c": "<+service.name>", "d": ["y", "z", "<+env.name>"],
         "e": {"f": "plain", "g": "<+pipeline.name>", "h": "w", "i": 1},
     });
-    black_box(evaluate_json(black_box(&document), world, &Limits::default())).expect("defined");
+    black_box(evaluate_json(
+        black_box(&document),
+        world,
+        &Limits::default(),
+    ))
+    .expect("defined");
 }
 
 /// The median rate of all blocks, a second.

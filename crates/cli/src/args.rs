@@ -186,9 +186,12 @@ pub struct RunArgs {
     pub wait_timeout: Option<u64>,
 }
 
-/// Runtime inputs of a pipeline; what is given later in this list wins.
+/// Runtime inputs of a pipeline: input sets, over them the file, over it the single ones.
 #[derive(Clone, Debug, Default, Args)]
 pub struct InputArgs {
+    /// An input set or overlay of the pipeline; of several the later one wins.
+    #[arg(long = "input-set", value_name = "IDENTIFIER")]
+    pub input_sets: Vec<String>,
     /// Runtime inputs as Harness YAML (root `pipeline:`).
     #[arg(long, value_name = "FILE")]
     pub input_file: Option<PathBuf>,

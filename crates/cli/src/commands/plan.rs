@@ -24,8 +24,11 @@ pub async fn plan(
         None => Body::Empty,
     };
     let path = format!("/slipway/api/plan/{}", segment(&args.pipeline));
-    let query: &[(&str, &str)] = if args.diff { &[("diff", "true")] } else { &[] };
-    let answer = client.call(Method::POST, &path, query, body).await?;
+    let mut query = run::sets(&args.given);
+    if args.diff {
+        query.push(("diff", "true"));
+    }
+    let answer = client.call(Method::POST, &path, &query, body).await?;
     match (format, answer["data"]["text"].as_str()) {
         // A plan is made to be read: text is its form, on a pipe too.
         (None | Some(Format::Table), Some(text)) => {

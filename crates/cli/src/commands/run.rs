@@ -57,9 +57,9 @@ pub async fn start(client: &Client, args: &RunArgs) -> Result<String, CliError> 
         None => Body::Empty,
     };
     let path = format!("/pipeline/api/pipeline/execute/{}", segment(&args.pipeline));
-    let answer = client
-        .call(Method::POST, &path, &[("moduleType", "cd")], body)
-        .await?;
+    let mut query = sets(&args.given);
+    query.push(("moduleType", "cd"));
+    let answer = client.call(Method::POST, &path, &query, body).await?;
     answer
         .pointer("/data/planExecution/uuid")
         .and_then(|id| id.as_str())
@@ -68,6 +68,14 @@ pub async fn start(client: &Client, args: &RunArgs) -> Result<String, CliError> 
             what: path,
             why: "it has no data.planExecution.uuid".to_owned(),
         })
+}
+
+/// The input sets, as the query names them.
+pub fn sets(inputs: &InputArgs) -> Vec<(&str, &str)> {
+    let names = inputs.input_sets.iter();
+    names
+        .map(|name| ("inputSetIdentifiers", name.as_str()))
+        .collect()
 }
 
 /// The inputs as YAML: those of the file, and over them the assignments.

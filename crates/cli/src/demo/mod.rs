@@ -177,7 +177,7 @@ async fn perform(client: &Client, clock: &Clock, act: &Act) -> anyhow::Result<Va
             pipeline: "deploy_shop".to_owned(),
             given: InputArgs {
                 inputs: vec![format!("tag={}", act.tag)],
-                input_file: None,
+                ..InputArgs::default()
             },
             follow: true,
             no_wait: false,
