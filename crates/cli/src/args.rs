@@ -240,6 +240,33 @@ pub enum Kind {
     /// A pipeline.
     #[value(alias = "pipelines")]
     Pipeline,
+    /// An input set; wants --pipeline. The list has overlays too.
+    #[value(alias = "input-sets", alias = "inputset")]
+    InputSet,
+    /// An overlay of input sets; wants --pipeline.
+    #[value(alias = "overlays", alias = "overlay-input-set")]
+    Overlay,
+    /// A template; --version-label for one that is not the stable version.
+    #[value(alias = "templates")]
+    Template,
+    /// A group of environments.
+    #[value(alias = "environment-groups", alias = "env-group")]
+    EnvironmentGroup,
+    /// Overrides of services in environments.
+    #[value(alias = "override", alias = "service-overrides")]
+    Overrides,
+    /// A variable of the account, organization or project.
+    #[value(alias = "variables")]
+    Variable,
+    /// A file or folder of the file store.
+    #[value(alias = "files")]
+    File,
+    /// A trigger; wants --pipeline.
+    #[value(alias = "triggers")]
+    Trigger,
+    /// A freeze window.
+    #[value(alias = "freezes")]
+    Freeze,
     /// A run of a pipeline.
     #[value(alias = "runs", alias = "execution", alias = "executions")]
     Run,
@@ -258,6 +285,12 @@ pub struct GetArgs {
     /// Environment of an infrastructure.
     #[arg(long)]
     pub environment: Option<String>,
+    /// Pipeline of an input set or a trigger.
+    #[arg(long)]
+    pub pipeline: Option<String>,
+    /// Version of a template; without it the stable one.
+    #[arg(long, value_name = "LABEL")]
+    pub version_label: Option<String>,
 }
 
 /// Options of `slipway list`.
@@ -268,7 +301,7 @@ pub struct ListArgs {
     /// Environment of infrastructures.
     #[arg(long)]
     pub environment: Option<String>,
-    /// Only runs of this pipeline.
+    /// Only runs, input sets or triggers of this pipeline.
     #[arg(long)]
     pub pipeline: Option<String>,
     /// At most so many.

@@ -43,6 +43,10 @@ pub async fn apply(
                 .or_else(|| error["message"].as_str());
             anstream::eprintln!("{}", output::visible(text.unwrap_or("refused")));
         }
+        for warning in result["warnings"].as_array().into_iter().flatten() {
+            let text = warning["rendered"].as_str().unwrap_or_default();
+            anstream::eprintln!("{}", output::visible(text));
+        }
     }
     Ok(if refused {
         Exit::Failed

@@ -22,6 +22,49 @@ const TYPED: &[Column] = &[
     ("NAME", "/name"),
     ("TYPE", "/type"),
 ];
+const SETS: &[Column] = &[
+    ("IDENTIFIER", "/identifier"),
+    ("NAME", "/name"),
+    ("TYPE", "/inputSetType"),
+    ("OUTDATED", "/outdated"),
+];
+const TEMPLATES: &[Column] = &[
+    ("IDENTIFIER", "/identifier"),
+    ("VERSION", "/versionLabel"),
+    ("TYPE", "/templateEntityType"),
+    ("STABLE", "/stableTemplate"),
+    ("NAME", "/name"),
+];
+const OVERRIDES: &[Column] = &[
+    ("IDENTIFIER", "/identifier"),
+    ("TYPE", "/type"),
+    ("ENVIRONMENT", "/environmentRef"),
+    ("SERVICE", "/serviceRef"),
+    ("INFRASTRUCTURE", "/infraIdentifier"),
+];
+const VARIABLES: &[Column] = &[
+    ("IDENTIFIER", "/identifier"),
+    ("NAME", "/name"),
+    ("VALUE", "/spec/fixedValue"),
+];
+const FILES: &[Column] = &[
+    ("IDENTIFIER", "/identifier"),
+    ("TYPE", "/type"),
+    ("PATH", "/path"),
+    ("USAGE", "/fileUsage"),
+];
+const TRIGGERS: &[Column] = &[
+    ("IDENTIFIER", "/identifier"),
+    ("NAME", "/name"),
+    ("TYPE", "/type"),
+    ("ENABLED", "/enabled"),
+];
+const FREEZES: &[Column] = &[
+    ("IDENTIFIER", "/identifier"),
+    ("NAME", "/name"),
+    ("STATUS", "/status"),
+    ("SCOPE", "/freezeScope"),
+];
 const PIPELINES: &[Column] = &[
     ("IDENTIFIER", "/identifier"),
     ("NAME", "/name"),
@@ -64,6 +107,15 @@ fn place(kind: Kind) -> Place {
         Kind::Connector => at("/ng/api/connectors", "connector", TYPED),
         Kind::Secret => at("/ng/api/v2/secrets", "secret", TYPED),
         Kind::Pipeline => at("/pipeline/api/pipelines", "", PIPELINES),
+        Kind::InputSet => at("/pipeline/api/inputSets", "", SETS),
+        Kind::Overlay => at("/pipeline/api/inputSets/overlay", "", SETS),
+        Kind::Template => at("/template/api/templates", "", TEMPLATES),
+        Kind::EnvironmentGroup => at("/ng/api/environmentGroup", "envGroup", NAMED),
+        Kind::Overrides => at("/ng/api/serviceOverrides", "", OVERRIDES),
+        Kind::Variable => at("/ng/api/variables", "variable", VARIABLES),
+        Kind::File => at("/ng/api/file-store", "", FILES),
+        Kind::Trigger => at("/pipeline/api/triggers", "", TRIGGERS),
+        Kind::Freeze => at("/ng/api/freeze", "", FREEZES),
         Kind::Run => at("/pipeline/api/pipelines/execution", "", RUNS),
         Kind::Instance => at("/slipway/api/instances", "", INSTANCES),
     }
@@ -78,12 +130,11 @@ pub async fn list(
     let place = place(args.kind);
     let limit = args.limit.to_string();
     let mut query = vec![("size", limit.as_str()), ("pageSize", limit.as_str())];
-    query.extend(environment(args.kind, args.environment.as_deref())?);
-    query.extend(
-        args.pipeline
-            .as_deref()
-            .map(|id| ("pipelineIdentifier", id)),
-    );
+    query.extend(owner(
+        args.kind,
+        args.environment.as_deref(),
+        args.pipeline.as_deref(),
+    )?);
     let answer = match args.kind {
         Kind::Pipeline => {
             post(
@@ -97,6 +148,16 @@ pub async fn list(
         Kind::Run => {
             let path = "/pipeline/api/pipelines/execution/summary";
             post(client, path, &query, "PipelineExecution").await?
+        }
+        Kind::Template => {
+            query.push(("templateListType", "All"));
+            let path = "/template/api/templates/list";
+            post(client, path, &query, "Template").await?
+        }
+        Kind::Freeze => post(client, "/ng/api/freeze/list", &query, "FreezeSetup").await?,
+        Kind::Overlay => {
+            query.push(("inputSetType", "OVERLAY_INPUT_SET"));
+            client.get("/pipeline/api/inputSets", &query).await?
         }
         _ => client.get(place.path, &query).await?,
     };
@@ -128,7 +189,16 @@ pub async fn get(
             "an instance has no page of its own: use `slipway list instance`".to_owned(),
         ));
     }
-    let query = environment(args.kind, args.environment.as_deref())?;
+    let mut query = owner(
+        args.kind,
+        args.environment.as_deref(),
+        args.pipeline.as_deref(),
+    )?;
+    query.extend(
+        args.version_label
+            .as_deref()
+            .map(|label| ("versionLabel", label)),
+    );
     let path = match args.kind {
         Kind::Run => format!("{}/v2/{}", place.path, segment(&args.id)),
         _ => format!("{}/{}", place.path, segment(&args.id)),
@@ -139,9 +209,13 @@ pub async fn get(
         Kind::Run => data["pipelineExecutionSummary"].clone(),
         _ => unwrap(data, place.wrapper),
     };
-    let yaml = row["yaml"]
-        .as_str()
-        .or_else(|| row["yamlPipeline"].as_str());
+    let yaml = [
+        "yaml",
+        "yamlPipeline",
+        "inputSetYaml",
+        "overlayInputSetYaml",
+    ];
+    let yaml = yaml.iter().find_map(|field| row[field].as_str());
     match (output::format(format), yaml) {
         (Format::Table, Some(yaml)) => output::line(output::visible(yaml).trim_end())?,
         _ => output::one(format, place.columns, &row)?,
@@ -163,18 +237,27 @@ pub fn segment(id: &str) -> String {
         .collect()
 }
 
-fn environment(
+/// What an entity belongs to, as the query names it; refused where it is needed and not given.
+fn owner<'a>(
     kind: Kind,
-    environment: Option<&str>,
-) -> Result<Vec<(&'static str, &str)>, CliError> {
-    match (kind, environment) {
-        (Kind::Infrastructure, None) => Err(CliError::Usage(
-            "infrastructures belong to an environment: give --environment".to_owned(),
-        )),
-        (_, given) => Ok(given
-            .map(|id| ("environmentIdentifier", id))
-            .into_iter()
-            .collect()),
+    environment: Option<&'a str>,
+    pipeline: Option<&'a str>,
+) -> Result<Vec<(&'static str, &'a str)>, CliError> {
+    let wanted = |what: &str, option: &str| {
+        Err(CliError::Usage(format!(
+            "{what} belong to {option}: give --{option}"
+        )))
+    };
+    match (kind, environment, pipeline) {
+        (Kind::Infrastructure, None, _) => wanted("infrastructures", "environment"),
+        (Kind::InputSet | Kind::Overlay, _, None) => wanted("input sets", "pipeline"),
+        (Kind::Trigger, _, None) => wanted("triggers", "pipeline"),
+        (Kind::Trigger, _, Some(id)) => Ok(vec![("targetIdentifier", id)]),
+        _ => {
+            let environment = environment.map(|id| ("environmentIdentifier", id));
+            let pipeline = pipeline.map(|id| ("pipelineIdentifier", id));
+            Ok(environment.into_iter().chain(pipeline).collect())
+        }
     }
 }
 
@@ -197,7 +280,46 @@ fn unwrap(mut row: Value, wrapper: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::segment;
+    use clap::CommandFactory as _;
+
+    use super::{Kind, owner, segment};
+    use crate::args::Cli;
+
+    #[test]
+    fn no_option_stands_for_two_things() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_belongs_to_something_asks_for_it() {
+        for (kind, environment, pipeline, expected) in [
+            (Kind::Service, None, None, Some("")),
+            (Kind::Infrastructure, None, None, None),
+            (
+                Kind::Infrastructure,
+                Some("e"),
+                None,
+                Some("environmentIdentifier=e"),
+            ),
+            (Kind::InputSet, Some("e"), None, None),
+            (
+                Kind::InputSet,
+                None,
+                Some("p"),
+                Some("pipelineIdentifier=p"),
+            ),
+            (Kind::Trigger, None, None, None),
+            (Kind::Trigger, None, Some("p"), Some("targetIdentifier=p")),
+            (Kind::Run, None, Some("p"), Some("pipelineIdentifier=p")),
+        ] {
+            let query = owner(kind, environment, pipeline).ok();
+            let query = query.map(|query| {
+                let pairs: Vec<_> = query.iter().map(|(k, v)| format!("{k}={v}")).collect();
+                pairs.join("&")
+            });
+            assert_eq!(query.as_deref(), expected, "{kind:?}");
+        }
+    }
 
     #[test]
     fn an_identifier_cannot_leave_its_path_segment() {
