@@ -162,3 +162,58 @@ fn a_second_process_on_the_same_data_is_refused() {
         text(&second.stderr)
     );
 }
+
+#[tokio::test]
+async fn a_plan_is_shown_compared_and_filled_from_input_sets() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = shop(dir.path()).await;
+    let sets = dir.path().join("sets.yaml");
+    let set = |id: &str, tag: &str| {
+        format!(
+            "inputSet:\n  name: {id}\n  identifier: {id}\n  orgIdentifier: default\n  projectIdentifier: default\n  \
+             pipeline:\n    identifier: deploy_shop\n    variables:\n      - name: tag\n        type: String\n        \
+             value: \"{tag}\"\n"
+        )
+    };
+    std::fs::write(&sets, [set("one", "1.0"), set("two", "2.0")].join("---\n")).expect("a file");
+    let applied = local.slipway(&["apply", "-f", sets.to_str().expect("text")]);
+    assert_eq!(code(&applied), 0, "{}", text(&applied.stderr));
+
+    let nothing = local.slipway(&["plan", "deploy_shop", "--input-set", "one", "--diff"]);
+    assert_eq!(code(&nothing), 1, "there is no run to compare with");
+    let plan = local.slipway(&["plan", "deploy_shop", "--input-set", "one"]);
+    let shown = text(&plan.stdout);
+    assert_eq!(code(&plan), 0, "{}", text(&plan.stderr));
+    assert!(
+        shown.contains("EcsRollingDeploy") && shown.contains("1.0"),
+        "{shown}"
+    );
+
+    let run = local.slipway(&["run", "deploy_shop", "--input-set", "one", "--follow"]);
+    assert_eq!(code(&run), 0, "{}", text(&run.stderr));
+    // Of two sets the later one wins, and what is given on the command line wins over both.
+    let sets = ["--input-set", "one", "--input-set", "two"];
+    for (more, tag) in [(&[][..], "2.0"), (&["--input", "tag=3.0"][..], "3.0")] {
+        let arguments: Vec<&str> = ["plan", "deploy_shop", "--diff"]
+            .into_iter()
+            .chain(sets)
+            .chain(more.iter().copied())
+            .collect();
+        let diff = local.slipway(&arguments);
+        let shown = text(&diff.stdout);
+        assert_eq!(code(&diff), 0, "{}", text(&diff.stderr));
+        let is = |sign: char, tag: &str| {
+            shown
+                .lines()
+                .any(|line| line.starts_with(sign) && line.contains(tag))
+        };
+        assert!(is('-', "1.0") && is('+', tag), "{shown}");
+    }
+    let unknown = local.slipway(&["run", "deploy_shop", "--input-set", "three"]);
+    assert_eq!(code(&unknown), 1);
+    assert!(
+        text(&unknown.stderr).contains("three"),
+        "{}",
+        text(&unknown.stderr)
+    );
+}
