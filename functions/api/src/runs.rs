@@ -161,6 +161,14 @@ impl From<RunError> for ApiError {
         if error.name().rest_code() == "SERVICE_UNAVAILABLE" {
             tracing::warn!(error = %error.full_text(), "a use case failed");
         }
-        Self::new(error.name(), error.to_string())
+        // What a store says of itself is made for users: which disk or table to look at.
+        let message = match &error {
+            RunError::Store { source, .. } => format!("{error}: {source}"),
+            RunError::Workflow { .. } => format!(
+                "{error}: Step Functions did not do it; look at its quotas, or in local mode whether the disk is full"
+            ),
+            _ => error.to_string(),
+        };
+        Self::new(error.name(), message)
     }
 }
