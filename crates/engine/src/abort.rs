@@ -3,7 +3,7 @@
 use slipway_model::id::{PrincipalId, RunId};
 use slipway_store::StoreError;
 
-pub use crate::begin::complete;
+use crate::begin::complete;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::runs::Runs;

@@ -24,6 +24,7 @@
 
 mod diff;
 mod digest;
+mod facts;
 pub mod fit;
 mod form;
 mod iteration;

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json};
 use slipway_expr::{Context, Limits, Segment, Value};
 
+use crate::facts::Facts;
 use crate::{ArtifactPlan, Iteration, Plan, StagePlan, Variable, in_turns};
 
 /// A place in a plan, as expressions see it.
@@ -43,21 +44,6 @@ impl<'p> View<'p> {
                 Json::Object(fields.collect::<Map<_, _>>())
             }
             other => other.clone(),
-        }
-    }
-
-    fn find(&self, path: &[&str]) -> Option<Json> {
-        let plan = self.plan;
-        match path {
-            ["pipeline", "identifier"] => Some(plan.pipeline.as_str().into()),
-            ["pipeline", "name"] => Some(plan.name.as_str().into()),
-            ["pipeline", "variables", name @ ..] => variable(&plan.variables, &name.join(".")),
-            ["variable", ..] => variable(&plan.scope_variables, &path.join(".")),
-            ["matrix" | "repeat" | "strategy", ..] => in_turns(self.turns.iter().copied(), path),
-            ["stage", rest @ ..] if matches!(rest, ["matrix" | "repeat" | "strategy", ..]) => {
-                in_turns(self.stage?.iteration.iter(), rest)
-            }
-            _ => self.in_stage(self.stage?, path),
         }
     }
 
@@ -119,30 +105,29 @@ fn variable(variables: &[Variable], name: &str) -> Option<Json> {
     Some(found.value.clone())
 }
 
-fn names(path: &[Segment]) -> Option<Vec<&str>> {
-    path.iter().map(Segment::key).collect()
-}
-
-fn is_data(path: &[&str]) -> bool {
-    let path = path.strip_prefix(&["stage"]).unwrap_or(path);
-    matches!(path.first(), Some(&("matrix" | "repeat" | "strategy")))
-}
-
 impl Context for View<'_> {
     fn lookup(&self, path: &[Segment]) -> Option<Value> {
-        let path = names(path)?;
-        match self.find(&path)? {
-            Json::String(text) if is_data(&path) => Some(text.into()),
-            Json::String(_) => None,
-            other => Some(Value::from_json(&other)),
-        }
+        self.data(path)
     }
 
     fn definition(&self, path: &[Segment]) -> Option<String> {
-        let path = names(path)?;
-        match self.find(&path)? {
-            Json::String(text) if !is_data(&path) => Some(text),
-            _ => None,
+        self.text(path)
+    }
+}
+
+impl Facts for View<'_> {
+    fn find(&self, path: &[&str]) -> Option<Json> {
+        let plan = self.plan;
+        match path {
+            ["pipeline", "identifier"] => Some(plan.pipeline.as_str().into()),
+            ["pipeline", "name"] => Some(plan.name.as_str().into()),
+            ["pipeline", "variables", name @ ..] => variable(&plan.variables, &name.join(".")),
+            ["variable", ..] => variable(&plan.scope_variables, &path.join(".")),
+            ["matrix" | "repeat" | "strategy", ..] => in_turns(self.turns.iter().copied(), path),
+            ["stage", rest @ ..] if matches!(rest, ["matrix" | "repeat" | "strategy", ..]) => {
+                in_turns(self.stage?.iteration.iter(), rest)
+            }
+            _ => self.in_stage(self.stage?, path),
         }
     }
 }

@@ -5,6 +5,7 @@ use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
+use slipway_engine::context::status_name;
 use slipway_model::id::{EntityId, Scope};
 use slipway_store::record::RunRecord;
 
@@ -42,7 +43,7 @@ fn started(run: &RunRecord) -> Value {
         "planExecution": {
             "uuid": run.id.as_str(),
             "planId": run.id.as_str(),
-            "status": summary::internal(run.status),
+            "status": status_name(run.status),
             "startTs": run.started_ms,
             "endTs": run.ended_ms,
             "createdAt": run.started_ms,
@@ -139,7 +140,7 @@ async fn in_v1(
         .unwrap_or_default();
     let scope = v1::scope(&caller, &org, &project)?;
     let run = start(&deps, &caller, scope, &id, own(given).into()).await?;
-    let status = summary::internal(run.status);
+    let status = status_name(run.status);
     let details = json!({"execution_id": run.id.as_str(), "status": status});
     Ok(Json(json!({"execution_details": details})).into_response())
 }

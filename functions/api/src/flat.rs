@@ -4,6 +4,8 @@
 //! where both say something different, the flat field is what was meant, and the text is changed to
 //! agree. Otherwise the text is kept as it was sent, to the letter.
 
+use axum::extract::{Extension, State};
+use axum::routing::{MethodFilter, MethodRouter, on};
 use serde_json::{Map, Value};
 use slipway_model::Tree;
 use slipway_model::entity::{Kind, Parsed};
@@ -11,6 +13,7 @@ use slipway_model::id::{OrgId, ProjectId, Scope};
 use slipway_store::record::EntityRecord;
 
 use crate::auth::Caller;
+use crate::body::Body;
 use crate::entity::{self, Draft, Place, Saved};
 use crate::error::{ApiError, ApiResult};
 use crate::place::beside;
@@ -199,6 +202,42 @@ pub(crate) enum Verb {
     Create,
     Update,
     Upsert,
+}
+
+/// The requests that store entities of one kind by flat bodies.
+#[derive(Clone, Copy)]
+pub(crate) struct Form {
+    pub(crate) kind: Kind,
+    /// The field that may hold the body's object.
+    pub(crate) wrapper: &'static str,
+    /// The entity as answers show it.
+    pub(crate) render: fn(&EntityRecord) -> Value,
+}
+
+impl Form {
+    /// `POST` creates, `PUT` updates.
+    pub(crate) fn save(self) -> MethodRouter<Deps> {
+        self.on(MethodFilter::POST, Verb::Create)
+            .merge(self.on(MethodFilter::PUT, Verb::Update))
+    }
+
+    /// `PUT` creates or updates.
+    pub(crate) fn upsert(self) -> MethodRouter<Deps> {
+        self.on(MethodFilter::PUT, Verb::Upsert)
+    }
+
+    fn on(self, method: MethodFilter, verb: Verb) -> MethodRouter<Deps> {
+        let handler = move |State(deps): State<Deps>,
+                            Extension(caller): Extension<Caller>,
+                            query: Query,
+                            body: Body| async move {
+            let body = body.object()?;
+            let flat = Flat::new(self.kind, &body, self.wrapper)?;
+            let saved = store(&deps, &caller, &query, &flat, verb).await?;
+            ApiResult::Ok(saved.answer(self.render))
+        };
+        on(method, handler)
+    }
 }
 
 /// Stores the flat body of a request.

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::extract::{Extension, Path, State};
-use axum::routing::{get, put};
+use axum::routing::get;
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
 use slipway_model::id::{EntityId, Scope};
@@ -10,23 +10,25 @@ use slipway_store::record::EntityRecord;
 
 use crate::Deps;
 use crate::auth::Caller;
-use crate::body::Body;
 use crate::entity::{self, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
-use crate::flat::{self, Flat, Verb};
+use crate::flat::{self, Form};
 use crate::page::Page;
 use crate::place::beside;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
 
+const FORM: Form = Form {
+    kind: Kind::Infrastructure,
+    wrapper: "infrastructure",
+    render,
+};
+
 pub(crate) fn routes() -> Router<Deps> {
     Router::new()
-        .route(
-            "/ng/api/infrastructures",
-            get(list).post(create).put(update),
-        )
-        .route("/ng/api/infrastructures/upsert", put(upsert))
+        .route("/ng/api/infrastructures", FORM.save().get(list))
+        .route("/ng/api/infrastructures/upsert", FORM.upsert())
         .route("/ng/api/infrastructures/{id}", get(one).delete(remove))
 }
 
@@ -148,46 +150,6 @@ async fn one(
     let place = place(&deps, &caller, &query, &id).await?;
     let record = entity::get(&deps, &place).await?;
     Ok(success(render(&record)))
-}
-
-async fn create(
-    state: State<Deps>,
-    caller: Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
-    store(state, caller, query, body, Verb::Create).await
-}
-
-async fn update(
-    state: State<Deps>,
-    caller: Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
-    store(state, caller, query, body, Verb::Update).await
-}
-
-async fn upsert(
-    state: State<Deps>,
-    caller: Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
-    store(state, caller, query, body, Verb::Upsert).await
-}
-
-async fn store(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-    verb: Verb,
-) -> ApiResult {
-    let body = body.object()?;
-    let flat = Flat::new(Kind::Infrastructure, &body, "infrastructure")?;
-    let saved = flat::store(&deps, &caller, &query, &flat, verb).await?;
-    Ok(saved.answer(render))
 }
 
 async fn remove(

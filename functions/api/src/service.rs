@@ -2,26 +2,31 @@
 
 use axum::Router;
 use axum::extract::{Extension, Path, State};
-use axum::routing::{get, put};
+use axum::routing::get;
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
 use slipway_store::record::EntityRecord;
 
 use crate::Deps;
 use crate::auth::Caller;
-use crate::body::Body;
 use crate::entity::{self, Filter, Place};
 use crate::envelope::success;
 use crate::error::ApiResult;
-use crate::flat::{self, Flat, Verb};
+use crate::flat::Form;
 use crate::page::Page;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
 
+const FORM: Form = Form {
+    kind: Kind::Service,
+    wrapper: "service",
+    render,
+};
+
 pub(crate) fn routes() -> Router<Deps> {
     Router::new()
-        .route("/ng/api/servicesV2", get(list).post(create).put(update))
-        .route("/ng/api/servicesV2/upsert", put(upsert))
+        .route("/ng/api/servicesV2", FORM.save().get(list))
+        .route("/ng/api/servicesV2/upsert", FORM.upsert())
         .route("/ng/api/servicesV2/{id}", get(one).delete(remove))
 }
 
@@ -81,46 +86,6 @@ async fn one(
 ) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
     Ok(success(render(&record)))
-}
-
-async fn create(
-    state: State<Deps>,
-    caller: Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
-    store(state, caller, query, body, Verb::Create).await
-}
-
-async fn update(
-    state: State<Deps>,
-    caller: Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
-    store(state, caller, query, body, Verb::Update).await
-}
-
-async fn upsert(
-    state: State<Deps>,
-    caller: Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
-    store(state, caller, query, body, Verb::Upsert).await
-}
-
-async fn store(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-    verb: Verb,
-) -> ApiResult {
-    let body = body.object()?;
-    let flat = Flat::new(Kind::Service, &body, "service")?;
-    let saved = flat::store(&deps, &caller, &query, &flat, verb).await?;
-    Ok(saved.answer(render))
 }
 
 async fn remove(

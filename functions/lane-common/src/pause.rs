@@ -1,6 +1,6 @@
 //! Long waits: the machine waits on a token, so that an abort is seen at once and nothing runs meanwhile.
 
-use slipway_engine::abort::complete;
+use slipway_engine::begin::complete;
 use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;

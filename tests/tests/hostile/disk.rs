@@ -41,8 +41,8 @@ fn data_of_a_newer_version_is_left_as_it_is() {
     assert!(kept.to_string().contains("kept"), "{kept}");
 }
 
-/// Starts local mode so that no file of it grows beyond `blocks` (of 512 bytes in dash, 1,024 in bash): what a full
-/// disk does to a process, without a disk of our own.
+/// Starts local mode so that no file of it grows beyond `kib` (bash counts in 1,024 bytes): what a full disk does to
+/// a process, without a disk of our own.
 fn start_cramped(data: &Path, kib: usize) -> (std::process::Child, String) {
     let mut child = Command::new("bash")
         .args([

@@ -38,7 +38,7 @@ pub fn validate(format: Option<Format>, args: &ValidateArgs) -> Result<Exit, Cli
                     |file| texts.get(file).copied(),
                     color,
                 );
-                // The colours are the renderer's own; what the file says is made visible before.
+                // Not `visible`: the colours are the renderer's own, and it shows control characters of the file as signs.
                 output::line(text.trim_end())?;
             }
             output::line(&format!(

@@ -7,6 +7,7 @@ use slipway_expr::{Context, Limits, Segment, Value};
 use slipway_model::id::Scope;
 use slipway_model::{Parsed, Ref};
 
+use crate::facts::{Facts, names};
 use crate::{EnvironmentPlan, InfrastructurePlan, Iteration, ServicePlan, Variable, in_turns};
 
 /// Names that are settled while a stage is planned.
@@ -91,7 +92,23 @@ impl<'a> Known<'a> {
         slipway_expr::condition(condition, self, &Limits::default())
             .map_err(|error| error.full_text())
     }
+}
 
+fn object<'t>(fields: impl Iterator<Item = (&'t String, &'t String)>) -> Json {
+    let fields = fields.map(|(key, value)| (key.clone(), Json::from(value.as_str())));
+    Json::Object(fields.collect())
+}
+
+/// A variable by its name, which may hold dots. Secrets are never known.
+fn variable(variables: &[Variable], name: &[&str]) -> Option<Json> {
+    let name = name.join(".");
+    variables
+        .iter()
+        .find(|variable| variable.name == name && variable.kind != "Secret")
+        .map(|variable| variable.value.clone())
+}
+
+impl Facts for Known<'_> {
     fn find(&self, path: &[&str]) -> Option<Json> {
         let head = &self.pipeline.head;
         match path {
@@ -148,51 +165,13 @@ impl<'a> Known<'a> {
     }
 }
 
-fn names(path: &[Segment]) -> Option<Vec<&str>> {
-    path.iter()
-        .map(|segment| match segment {
-            Segment::Key(name) => Some(name.as_str()),
-            Segment::Index(_) => None,
-        })
-        .collect()
-}
-
-fn object<'t>(fields: impl Iterator<Item = (&'t String, &'t String)>) -> Json {
-    let fields = fields.map(|(key, value)| (key.clone(), Json::from(value.as_str())));
-    Json::Object(fields.collect())
-}
-
-/// A variable by its name, which may hold dots. Secrets are never known.
-fn variable(variables: &[Variable], name: &[&str]) -> Option<Json> {
-    let name = name.join(".");
-    variables
-        .iter()
-        .find(|variable| variable.name == name && variable.kind != "Secret")
-        .map(|variable| variable.value.clone())
-}
-
-fn is_data(path: &[&str]) -> bool {
-    let path = path.strip_prefix(&["stage"]).unwrap_or(path);
-    matches!(path.first(), Some(&("matrix" | "repeat" | "strategy")))
-}
-
 impl Context for Known<'_> {
     fn lookup(&self, path: &[Segment]) -> Option<Value> {
-        let path = names(path)?;
-        match self.find(&path)? {
-            // What a loop hands out was evaluated when the loop was taken apart.
-            Json::String(text) if is_data(&path) => Some(text.into()),
-            Json::String(_) => None,
-            other => Some(Value::from_json(&other)),
-        }
+        self.data(path)
     }
 
     fn definition(&self, path: &[Segment]) -> Option<String> {
-        let path = names(path)?;
-        match self.find(&path)? {
-            Json::String(text) if !is_data(&path) => Some(text),
-            _ => None,
-        }
+        self.text(path)
     }
 }
 

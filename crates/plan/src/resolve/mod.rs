@@ -280,6 +280,8 @@ fn tags(value: Ref<'_>) -> indexmap::IndexMap<String, String> {
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_broken;
+#[cfg(test)]
 mod tests_loops;
 #[cfg(test)]
 mod tests_targets;

@@ -7,32 +7,6 @@ use slipway_store::record::{RunRecord, StageSummary};
 
 use crate::wire::{self, tags_list};
 
-/// The internal upper-case spelling, which only the answer to an execute request uses.
-pub(crate) fn internal(status: Status) -> &'static str {
-    match status {
-        Status::NotStarted => "NOT_STARTED",
-        Status::Queued => "QUEUED",
-        Status::Running => "RUNNING",
-        Status::AsyncWaiting => "ASYNC_WAITING",
-        Status::TimedWaiting => "TIMED_WAITING",
-        Status::ResourceWaiting => "RESOURCE_WAITING",
-        Status::InterventionWaiting => "INTERVENTION_WAITING",
-        Status::ApprovalWaiting => "APPROVAL_WAITING",
-        Status::InputWaiting => "INPUT_WAITING",
-        Status::Paused => "PAUSED",
-        Status::Discontinuing => "DISCONTINUING",
-        Status::Success => "SUCCEEDED",
-        Status::IgnoreFailed => "IGNORE_FAILED",
-        Status::Skipped => "SKIPPED",
-        Status::Failed => "FAILED",
-        Status::Errored => "ERRORED",
-        Status::Aborted => "ABORTED",
-        Status::AbortedByFreeze => "ABORTED_BY_FREEZE",
-        Status::Expired => "EXPIRED",
-        Status::ApprovalRejected => "APPROVAL_REJECTED",
-    }
-}
-
 /// `failureInfo`: an object, or null. What was left behind is part of the message, where everybody sees it.
 pub(crate) fn failure_info(failure: Option<&Failure>) -> Value {
     let Some(failure) = failure else {

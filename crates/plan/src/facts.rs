@@ -1,0 +1,40 @@
+//! What a plan knows, as expressions ask for it.
+
+use serde_json::Value as Json;
+use slipway_expr::{Segment, Value};
+
+/// Something that answers to paths of names.
+pub(crate) trait Facts {
+    /// The value at a path, as far as it is known.
+    fn find(&self, path: &[&str]) -> Option<Json>;
+
+    /// The value at a path that is data.
+    fn data(&self, path: &[Segment]) -> Option<Value> {
+        let path = names(path)?;
+        match self.find(&path)? {
+            Json::String(text) if is_data(&path) => Some(text.into()),
+            Json::String(_) => None,
+            other => Some(Value::from_json(&other)),
+        }
+    }
+
+    /// The text at a path that may hold expressions of its own.
+    fn text(&self, path: &[Segment]) -> Option<String> {
+        let path = names(path)?;
+        match self.find(&path)? {
+            Json::String(text) if !is_data(&path) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// The keys of a path; indices are names of nothing that a plan knows.
+pub(crate) fn names(path: &[Segment]) -> Option<Vec<&str>> {
+    path.iter().map(Segment::key).collect()
+}
+
+/// Whether a text is data: what a loop hands out was evaluated when the loop was taken apart.
+fn is_data(path: &[&str]) -> bool {
+    let path = path.strip_prefix(&["stage"]).unwrap_or(path);
+    matches!(path.first(), Some(&("matrix" | "repeat" | "strategy")))
+}
