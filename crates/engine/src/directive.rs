@@ -38,6 +38,11 @@ pub enum Directive {
         /// One entry per child lane.
         lanes: Vec<ChildLane>,
     },
+    /// Go on in another execution of the lane's machine: the history of this one is getting long.
+    Continue {
+        /// Name of that execution: a repeated start is refused by the service.
+        execution: String,
+    },
     /// The lane has ended well.
     Done {
         /// How.
@@ -52,8 +57,20 @@ pub enum Directive {
 
 impl Directive {
     /// Names of all directives: those of the states that `Route` leads to.
-    pub const NAMES: &'static [&'static str] =
-        &["AwaitDelegate", "Done", "Failed", "Fork", "Pause", "Sleep"];
+    pub const NAMES: &'static [&'static str] = &[
+        "AwaitDelegate",
+        "Continue",
+        "Done",
+        "Failed",
+        "Fork",
+        "Pause",
+        "Sleep",
+    ];
+
+    /// Whether the lane has ended.
+    pub fn is_end(&self) -> bool {
+        matches!(self, Self::Done { .. } | Self::Failed { .. })
+    }
 
     /// The directive that ends a lane with `status`.
     pub fn end(status: Status) -> Self {
@@ -64,6 +81,24 @@ impl Directive {
         }
     }
 }
+
+/// A directive as the machine carries it from one `Advance` to the next.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Next {
+    /// What to do.
+    #[serde(flatten)]
+    pub directive: Directive,
+    /// How many directives this execution has been given.
+    #[serde(default)]
+    pub turn: u32,
+    /// Which execution of the lane this is, from 0; in a [`Directive::Continue`] the number of the next.
+    #[serde(default)]
+    pub part: u32,
+}
+
+/// Most directives of one execution. Each is at most 80 events of its history (a delegate's work that 20 delegates
+/// were unsuitable for), and a history has at most 25,000 (AWS documentation, *Step Functions service quotas*).
+pub const MOST_TURNS: u32 = 300;
 
 /// A child lane of a fork.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -17,12 +17,21 @@ pub fn stage_execution(run: &RunId, stage: &StageId, attempt: u32) -> String {
 /// Name of the execution of a lane.
 pub fn lane_execution(run: &RunId, lane: &Lane, attempt: u32) -> String {
     let stage = &lane.stage;
-    let rest = match &lane.walk {
+    shorten(&format!("{run}-{stage}-{attempt}-{}", walk_name(lane)))
+}
+
+/// Name of the execution in which a lane goes on: its `part`-th, from 1.
+pub fn lane_part(run: &RunId, lane: &Lane, part: u32) -> String {
+    let stage = &lane.stage;
+    shorten(&format!("{run}-{stage}-{}-part-{part}", walk_name(lane)))
+}
+
+fn walk_name(lane: &Lane) -> String {
+    match &lane.walk {
         Walk::Steps => "steps".to_owned(),
         Walk::Rollback => "rollback".to_owned(),
         Walk::Branch { parallel, branch } => format!("{parallel}-{branch}"),
-    };
-    shorten(&format!("{run}-{stage}-{attempt}-{rest}"))
+    }
 }
 
 fn shorten(name: &str) -> String {

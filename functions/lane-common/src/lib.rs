@@ -17,11 +17,13 @@ mod wiring;
 
 use std::time::Duration;
 
-use slipway_engine::directive::Directive;
+use slipway_engine::directive::{Directive, Next};
 use slipway_engine::runs::Runs;
+use slipway_engine::{name, runs};
 use slipway_steps::{Step, StepServices};
 
 pub use invocation::Event;
+pub use slipway_engine::directive::MOST_TURNS;
 pub use slipway_engine::error::HandlerError;
 pub use wiring::{ConfigError, answer, wire};
 
@@ -39,18 +41,44 @@ pub struct Deps {
     pub find: fn(&str) -> Option<&'static dyn Step>,
     /// How long an invocation goes on.
     pub budget: Duration,
+    /// How many directives an execution is given before the lane goes on in another; at most [`MOST_TURNS`].
+    pub turns: u32,
 }
 
 /// Walks a lane until it must wait, fork or end; or, for an event with a token, notes what ends its wait and
 /// answers with the directive that is being carried out.
-pub async fn handle(deps: &Deps, event: Event) -> Result<Directive, HandlerError> {
+pub async fn handle(deps: &Deps, event: Event) -> Result<Next, HandlerError> {
     if let Some(token) = &event.token {
         return Box::pin(pause::note(deps, &event, token)).await;
     }
     pause::forget(deps, &event).await?;
     // Boxed: the futures of the SDK clients nest deeper than the compiler likes to lay out.
-    let walk = Box::pin(walk::Walk::load(deps, event)).await?;
-    Box::pin(walk.go()).await
+    let walk = Box::pin(walk::Walk::load(deps, event.clone())).await?;
+    let directive = Box::pin(walk.go()).await?;
+    number(deps, &event, directive)
+}
+
+/// Counts a directive. Where the history of the execution gets long, another execution is to ask again.
+fn number(deps: &Deps, event: &Event, directive: Directive) -> Result<Next, HandlerError> {
+    let before = event.next.as_ref();
+    let turn = before.map_or(0, |next| next.turn) + 1;
+    let part = before.map_or(event.part.unwrap_or(0), |next| next.part);
+    if turn < deps.turns.min(MOST_TURNS) || directive.is_end() {
+        return Ok(Next {
+            directive,
+            turn,
+            part,
+        });
+    }
+    let lane = runs::lane(&event.lane_id)?;
+    let part = part + 1;
+    let execution = name::lane_part(&event.run_id, &lane, part);
+    let directive = Directive::Continue { execution };
+    Ok(Next {
+        directive,
+        turn,
+        part,
+    })
 }
 
 /// The steps of lanes that need no swimlane of their own.

@@ -1,7 +1,7 @@
 //! Long waits: the machine waits on a token, so that an abort is seen at once and nothing runs meanwhile.
 
 use slipway_engine::begin::complete;
-use slipway_engine::directive::Directive;
+use slipway_engine::directive::{Directive, Next};
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
 use slipway_model::id::NodeId;
@@ -13,12 +13,8 @@ use crate::{Deps, Event, HandlerError};
 const WAIT: &str = "pause";
 
 /// Notes the token that ends a pause. Where the run is to be aborted already, it ends at once.
-pub(crate) async fn note(
-    deps: &Deps,
-    event: &Event,
-    token: &str,
-) -> Result<Directive, HandlerError> {
-    let Some(directive @ Directive::Pause { .. }) = &event.next else {
+pub(crate) async fn note(deps: &Deps, event: &Event, token: &str) -> Result<Next, HandlerError> {
+    let Some(next) = event.next.as_ref().filter(|next| is_pause(&next.directive)) else {
         let message = format!("lane {} has a token and no pause", event.lane_id);
         return Err(HandlerError::new(ErrorName::InvalidRequest, message));
     };
@@ -37,18 +33,22 @@ pub(crate) async fn note(
     if run.abort.is_some() {
         complete(&deps.runs, token).await?;
     }
-    Ok(directive.clone())
+    Ok(next.clone())
 }
 
 /// Forgets the token of the pause that was just over.
 pub(crate) async fn forget(deps: &Deps, event: &Event) -> Result<(), HandlerError> {
-    if !matches!(event.next, Some(Directive::Pause { .. })) {
+    if !event.done().is_some_and(is_pause) {
         return Ok(());
     }
     let store = &deps.runs.store;
     let taken = store.take_wait(&event.run_id, &node(event), 0, WAIT).await;
     taken.doing(|| format!("end the wait of lane {}", event.lane_id))?;
     Ok(())
+}
+
+fn is_pause(directive: &Directive) -> bool {
+    matches!(directive, Directive::Pause { .. })
 }
 
 /// A lane waits as a whole: its id stands for a node's.

@@ -32,7 +32,7 @@ impl Walk<'_> {
         attempt: u32,
     ) -> Result<Result<Option<Value>, Failure>, HandlerError> {
         let id = task_id(&self.of_run.run.id, &step.id, attempt);
-        match &self.event.next {
+        match self.event.done() {
             Some(Directive::AwaitDelegate { task, .. }) if *task == id => {}
             _ => return Ok(Ok(None)),
         }
@@ -125,29 +125,16 @@ impl Walk<'_> {
 }
 
 /// Why a task without a result has none, if no result can come any more. A timeout of the machine's wait is
-/// left to the step's own limit, which has passed by then. Silence about a task that was never claimed (a
-/// delegate died with the token in its hands) has done nothing yet: it is given out again.
+/// left to the step's own limit, which has passed by then. Silence about a task that was never claimed has done
+/// nothing yet (a delegate died with the token in its hands, or none that asked carries the selectors): it is
+/// given out again.
 fn lost(task: &DelegateTaskRecord, error: Option<&str>) -> Option<Failure> {
-    let (error, message) = match error? {
-        "States.HeartbeatTimeout" if task.delegate.is_some() => (
-            ErrorType::DelegateRestart,
-            format!(
-                "Delegate {} took the work and fell silent; whether the work went on is unknown.",
-                task.delegate.as_deref().unwrap_or("(unnamed)")
-            ),
+    let delegate = task.delegate.as_deref()?;
+    (error? == "States.HeartbeatTimeout").then(|| Failure {
+        error: ErrorType::DelegateRestart,
+        message: format!(
+            "Delegate {delegate} took the work and fell silent; whether the work went on is unknown."
         ),
-        "DelegateUnsuitable" => (
-            ErrorType::DelegateProvisioning,
-            format!(
-                "No delegate carries the selectors {}: start one that does.",
-                task.selectors.join(", ")
-            ),
-        ),
-        _ => return None,
-    };
-    Some(Failure {
-        error,
-        message,
         left_behind: None,
     })
 }

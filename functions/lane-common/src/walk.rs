@@ -90,7 +90,7 @@ impl<'d> Walk<'d> {
         let conditions = std::mem::take(&mut self.facts.conditions);
         self.facts = self.of_run.facts(&self.lane, &self.nodes);
         self.facts.conditions = conditions;
-        if let Some(Directive::Fork { node, .. }) = &self.event.next {
+        if let Some(Directive::Fork { node, .. }) = self.event.done() {
             self.facts.joined.insert(NodeId::new(node.as_str()));
         }
         self.unwritten = Unwritten::default();

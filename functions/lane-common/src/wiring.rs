@@ -11,7 +11,7 @@ use slipway_steps::{Step, StepServices};
 use slipway_store::layout::{Layout, LayoutError};
 use slipway_store::{SecretStore, Store};
 
-use crate::{BUDGET, Deps, HandlerError, handle};
+use crate::{BUDGET, Deps, HandlerError, MOST_TURNS, handle};
 
 /// Variable that gives the first part of the names of users' secrets.
 const SECRET_PREFIX: &str = "SLIPWAY_SECRET_PREFIX";
@@ -65,6 +65,7 @@ pub async fn wire(find: fn(&str) -> Option<&'static dyn Step>) -> Result<Deps, C
         services,
         find,
         budget: BUDGET,
+        turns: MOST_TURNS,
     })
 }
 

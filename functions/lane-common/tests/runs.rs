@@ -436,3 +436,48 @@ async fn a_crash_at_any_request_to_the_store_changes_nothing() {
     }
     assert!(crashes > 30, "only {crashes} crashes");
 }
+
+#[tokio::test(start_paused = true)]
+async fn y12_a_lane_of_many_waits_goes_on_in_another_execution() {
+    let world = World::with_turns(4).await;
+    let waits: String = (0..7).map(|n| wait(&format!("w{n}"), "2s")).collect();
+    world
+        .apply(&pipeline(&[stage("long", &waits, "", "")]))
+        .await;
+
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+
+    assert_eq!(run.status, Status::Success);
+    let path = async |part: &str| world.path("lane", &format!("{}-long-{part}", run.id)).await;
+    let three = "Advance Route Sleep ".repeat(3);
+    let on = format!("{three}Advance Route Continue Done");
+    assert_eq!(path("0-steps").await, on);
+    assert_eq!(path("steps-part-1").await, on);
+    assert_eq!(
+        path("steps-part-2").await,
+        "Advance Route Sleep Advance Route Done"
+    );
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn y12_a_failure_after_a_lane_went_on_rolls_back() {
+    let world = World::with_turns(2).await;
+    let steps = wait("w0", "2s") + &wait("w1", "2s") + &script("bad", "fail", "");
+    let undo = script("undo", "ok", "");
+    world
+        .apply(&pipeline(&[stage("long", &steps, &undo, ROLL_BACK)]))
+        .await;
+
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+
+    assert_eq!(run.status, Status::Failed);
+    let stage = format!("{}-long-0", run.id);
+    assert_eq!(
+        world.path("stage", &stage).await,
+        "Begin Steps End RollBack End"
+    );
+    world.assert_clean(&run.id).await;
+}

@@ -8,7 +8,7 @@ use slipway_asl::{Lambda, LambdaError};
 use slipway_engine::error::HandlerError;
 use slipway_engine::runs::Runs;
 use slipway_engine::start::resume_unstarted;
-use slipway_fn_lane_common::BUDGET;
+use slipway_fn_lane_common::{BUDGET, MOST_TURNS};
 use slipway_fn_pipeline::LaneFunctions;
 use slipway_model::Kind;
 use slipway_model::id::{AccountId, OrgId, ProjectId, Scope};
@@ -40,6 +40,7 @@ impl Functions {
             services: services.clone(),
             find,
             budget: BUDGET,
+            turns: MOST_TURNS,
         };
         let lanes = LaneFunctions {
             common: place::function("slipway-lane-common"),

@@ -138,6 +138,11 @@ pub fn scope() -> Scope {
 
 impl World {
     pub async fn new() -> Self {
+        Self::with_turns(slipway_fn_lane_common::MOST_TURNS).await
+    }
+
+    /// Executions of lanes are given so many directives.
+    pub async fn with_turns(turns: u32) -> Self {
         let clock = Clock::paused("2026-01-01T00:00:00Z".parse().expect("a time"));
         let embedded = Embedded::temporary().expect("a store");
         let crash = Arc::<Crash>::default();
@@ -161,7 +166,7 @@ impl World {
             clock: clock.clone(),
             pipeline_machine: machine("pipeline"),
         };
-        wire(&functions, &runs, store);
+        wire(&functions, &runs, store, turns);
         let world = Self {
             engine,
             sfn,
@@ -390,7 +395,7 @@ fn store(embedded: &Embedded, crash: &Arc<Crash>, clock: Clock) -> Store {
     )
 }
 
-fn wire(functions: &Functions, runs: &Runs, store: Store) {
+fn wire(functions: &Functions, runs: &Runs, store: Store, turns: u32) {
     let runs = Runs {
         store: store.clone(),
         ..runs.clone()
@@ -419,6 +424,7 @@ fn wire(functions: &Functions, runs: &Runs, store: Store) {
         services,
         find: slipway_fn_lane_common::find,
         budget: slipway_fn_lane_common::BUDGET,
+        turns,
     };
     assert!(functions.wired.set((pipeline, lane)).is_ok());
 }
