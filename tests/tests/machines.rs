@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use slipway_engine::directive::Directive;
+use slipway_engine::directive::{ChildLane, Directive};
 use slipway_engine::error_name::ErrorName;
+use slipway_engine::name::{self, Lane};
+use slipway_model::id::{NodeId, RunId, StageId};
 
 const MACHINES: &[&str] = &["pipeline", "stage", "lane"];
 
@@ -94,6 +96,40 @@ fn every_machine_is_jsonata_and_has_a_comment_a_limit_and_one_screen() {
         assert!(machine["TimeoutSeconds"].as_u64() > Some(0), "{name}");
         assert!(text(name).lines().count() <= 300, "{name}");
     }
+}
+
+/// AWS documentation, *Step Functions service quotas*: a definition and a payload.
+const LARGEST_DEFINITION: usize = 1024 * 1024;
+const LARGEST_PAYLOAD: usize = 256 * 1024;
+
+#[test]
+fn y13_definitions_and_payloads_stay_small_however_large_the_pipeline() {
+    for name in MACHINES {
+        let size = text(name).len();
+        assert!(size < LARGEST_DEFINITION / 10, "{name} has {size} bytes");
+    }
+    // Names are cut, ids are not: the longest that a pipeline can have.
+    let run = RunId::new("r".repeat(36));
+    let (id, most) = ("s".repeat(128), slipway_model::names::MOST_BRANCHES);
+    let stage = StageId::new(id.as_str());
+    let block = NodeId::new(format!("pipeline.stages.{id}.spec.execution.steps.{id}"));
+    let lanes = (0..most).map(|branch| {
+        let lane = Lane::branch(&stage, &block, branch);
+        ChildLane {
+            execution: name::lane_execution(&run, &lane, 0),
+            lane_id: lane.id().to_string(),
+        }
+    });
+    let fork = Directive::Fork {
+        node: block.to_string(),
+        concurrency: 0,
+        lanes: lanes.collect(),
+    };
+    let size = serde_json::to_vec(&fork).expect("JSON").len();
+    assert!(
+        size < LARGEST_PAYLOAD,
+        "a fork of {most} lanes has {size} bytes"
+    );
 }
 
 #[test]

@@ -194,18 +194,22 @@ fn failure_of(stage: &StagePlan, facts: &Facts, status: Status) -> Option<Failur
     }))
 }
 
+/// What a person does where nothing more is done by itself: a rollback is not rolled back.
+const BY_HAND: &str =
+    "Nothing more is tried: look at what runs there, put it right, then run the pipeline again.";
+
 fn rollback_trouble(stage: &StagePlan, facts: &Facts) -> String {
     let failed = failed_steps(&stage.rollback_steps, facts);
     match failed.into_iter().next() {
         Some(failure) => {
             let more = failure.left_behind.map(|l| format!(" Left behind: {l}"));
             format!(
-                "rolling back failed. {}{}",
+                "rolling back failed. {}{} {BY_HAND}",
                 failure.message,
                 more.unwrap_or_default()
             )
         }
-        None => "rolling back did not come to its end".to_owned(),
+        None => format!("rolling back did not come to its end. {BY_HAND}"),
     }
 }
 

@@ -141,10 +141,10 @@ fn the_end_tells_what_is_left_behind() {
         .nodes
         .insert(NodeId::new("undo"), fact(Status::Failed, "Denied."));
     let ending = after_rollback(&deploy, &badly, 9);
-    insta::assert_snapshot!(text(ending.failure), @"Step b: No. | rolling back failed. Step undo: Denied.");
+    insta::assert_snapshot!(text(ending.failure), @"Step b: No. | rolling back failed. Step undo: Denied. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.");
 
     let ending = after_rollback(&deploy, &failed, 9);
-    insta::assert_snapshot!(text(ending.failure), @"Step b: No. | rolling back did not come to its end");
+    insta::assert_snapshot!(text(ending.failure), @"Step b: No. | rolling back did not come to its end. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.");
 
     deploy.failure_strategies = vec![on("AllErrors", "Abort", json!(null))];
     let aborted = facts(&[("a", Status::Aborted, "Stopped.")]);

@@ -481,3 +481,32 @@ async fn y12_a_failure_after_a_lane_went_on_rolls_back() {
     );
     world.assert_clean(&run.id).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn y18_a_rollback_that_fails_ends_with_what_to_do_and_is_not_rolled_back() {
+    let world = World::new().await;
+    let undo = script("undo", "fail", "") + &script("after", "ok", "");
+    world
+        .apply(&pipeline(&[stage(
+            "deploy",
+            &script("bad", "fail", ""),
+            &undo,
+            ROLL_BACK,
+        )]))
+        .await;
+
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+
+    insta::assert_snapshot!(world.story(&run).await, @r#"
+    run Failed: Step bad: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. LEFT BEHIND: rolling back failed. Step undo: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.
+    deploy Failed: Step bad: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. LEFT BEHIND: rolling back failed. Step undo: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.
+    deploy.rollbackSteps.undo #0 Failed
+    deploy.steps.bad #0 Failed
+    "#);
+    assert_eq!(
+        world.path("stage", &format!("{}-deploy-0", run.id)).await,
+        "Begin Steps End RollBack End"
+    );
+    world.assert_clean(&run.id).await;
+}

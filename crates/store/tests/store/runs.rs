@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use slipway_model::id::{PrincipalId, StageId};
 use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_store::embedded::Embedded;
 use slipway_store::record::{RunRecord, StageSummary};
 use slipway_store::{Page, StoreError};
 
-use crate::{id, run, scope, store};
+use crate::{clock, id, run, scope, store};
 
 pub(crate) fn record(name: &str, started_ms: i64) -> RunRecord {
     RunRecord {
@@ -191,4 +192,59 @@ async fn sixty_four_at_once_get_sixty_four_numbers() {
             .expect("a number"),
         1
     );
+}
+
+/// Puts one attribute of a run's own item.
+async fn rewrite(embedded: &Embedded, name: &str, attribute: &str, value: &str) {
+    let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+    let store = embedded.store(clock());
+    embedded
+        .dynamodb()
+        .update_item()
+        .table_name(&store.layout().runs)
+        .key("pk", text(&format!("run#{name}")))
+        .key("sk", text("run"))
+        .condition_expression("attribute_exists(pk)")
+        .update_expression("SET #name = :value")
+        .expression_attribute_names("#name", attribute)
+        .expression_attribute_values(":value", text(value))
+        .send()
+        .await
+        .expect("rewritten");
+}
+
+#[tokio::test(start_paused = true)]
+async fn y20_records_of_other_versions_are_read_or_left_out_of_lists() {
+    let embedded = Embedded::temporary().expect("embedded services");
+    let store = embedded.store(clock());
+    for (at, name) in [(1, "old"), (2, "future"), (3, "now"), (4, "torn")] {
+        let record = record(name, at);
+        store.create_run(&record).await.expect("created");
+    }
+    // An older version knew no tags and no stages; a newer one writes a field that nobody here knows.
+    let mut body = serde_json::to_value(record("old", 1)).expect("JSON");
+    let fields = body.as_object_mut().expect("an object");
+    fields.remove("tags").expect("there were tags");
+    fields.remove("stages").expect("there were stages");
+    fields.insert("colour".to_owned(), "blue".into());
+    rewrite(&embedded, "old", "body", &body.to_string()).await;
+    rewrite(&embedded, "future", "status", "Dreaming").await;
+    rewrite(&embedded, "torn", "body", "{\"id\": ").await;
+
+    assert_eq!(
+        store.get_run(&run("old")).await.expect("read"),
+        record("old", 1)
+    );
+    for name in ["future", "torn"] {
+        let alone = store.get_run(&run(name)).await.expect_err("unreadable");
+        assert!(matches!(alone, StoreError::Unreadable { .. }), "{alone}");
+    }
+    let listed = store.list_runs(&scope(), None, Page::first(9)).await;
+    let ids: Vec<_> = listed
+        .expect("listed")
+        .items
+        .into_iter()
+        .map(|run| run.id.to_string())
+        .collect();
+    assert_eq!(ids, ["now", "old"]);
 }
