@@ -118,6 +118,7 @@ fn y13_definitions_and_payloads_stay_small_however_large_the_pipeline() {
         ChildLane {
             execution: name::lane_execution(&run, &lane, 0),
             lane_id: lane.id().to_string(),
+            part: 0,
         }
     });
     let fork = Directive::Fork {

@@ -2,7 +2,7 @@
 
 use slipway_plan::{FailureStrategy, Node, Plan};
 
-use crate::strategy;
+use crate::strategy::{self, Action};
 
 /// Names that `errors` of a failure strategy may hold (FEATURES 6).
 const ERROR_TYPES: &[&str] = &[
@@ -40,7 +40,7 @@ pub fn check(plan: &Plan) -> Vec<Fault> {
     let mut faults = Vec::new();
     for stage in plan.groups.iter().flatten() {
         let place = format!("stages.{}", stage.id);
-        check_strategies(&place, &stage.failure_strategies, &mut faults);
+        check_strategies(&place, &stage.failure_strategies, false, &mut faults);
         check_nodes(&stage.steps, &mut faults);
         check_nodes(&stage.rollback_steps, &mut faults);
     }
@@ -51,26 +51,24 @@ fn check_nodes(nodes: &[Node], faults: &mut Vec<Fault>) {
     for node in nodes {
         match node {
             Node::Step(step) => {
-                check_strategies(step.id.as_str(), &step.failure_strategies, faults);
+                check_strategies(step.id.as_str(), &step.failure_strategies, false, faults);
             }
             Node::Group(group) => {
-                check_strategies(group.id.as_str(), &group.failure_strategies, faults);
+                check_strategies(group.id.as_str(), &group.failure_strategies, true, faults);
                 check_nodes(&group.nodes, faults);
-                if !group.rollback_steps.is_empty() {
-                    faults.push(Fault {
-                        place: format!("{}.rollbackSteps", group.id),
-                        message: "rollback steps of a step group come with a later version; put \
-                                  them into the stage's rollbackSteps"
-                            .to_owned(),
-                    });
-                }
+                check_nodes(&group.rollback_steps, faults);
             }
             Node::Parallel(parallel) => check_nodes(&parallel.branches, faults),
         }
     }
 }
 
-fn check_strategies(place: &str, strategies: &[FailureStrategy], faults: &mut Vec<Fault>) {
+fn check_strategies(
+    place: &str,
+    strategies: &[FailureStrategy],
+    of_group: bool,
+    faults: &mut Vec<Fault>,
+) {
     for (index, strategy) in strategies.iter().enumerate() {
         let place = format!("{place}.failureStrategies[{index}].onFailure");
         for error in &strategy.errors {
@@ -81,12 +79,21 @@ fn check_strategies(place: &str, strategies: &[FailureStrategy], faults: &mut Ve
                 });
             }
         }
-        if let Err(message) = strategy::parse(&strategy.action, &strategy.spec) {
-            faults.push(Fault {
-                place: format!("{place}.action"),
-                message,
-            });
-        }
+        let action = strategy::parse(&strategy.action, &strategy.spec);
+        let fault = match action {
+            Err(message) => Some(message),
+            Ok(Action::RetryStepGroup(_) | Action::StepGroupRollback) if !of_group => {
+                Some(format!(
+                    "`{}` is an action of a step group's failure strategy",
+                    strategy.action
+                ))
+            }
+            Ok(_) => None,
+        };
+        faults.extend(fault.map(|message| Fault {
+            place: format!("{place}.action"),
+            message,
+        }));
     }
 }
 
@@ -108,7 +115,9 @@ mod tests {
                 "retryCount": 1, "onRetryFailure": {"action": {"type": "Retry", "spec": {"retryCount": 1}}},
             }))),
             group("g", vec![step("typo").strategy(on("Timeouts", "Ignore", json!(null)))])
-                .strategy(on("Timeout", "ManualIntervention", json!({"timeout": "1d"}))),
+                .strategy(on("Timeout", "ManualIntervention", json!({"timeout": "1d"})))
+                .strategy(on("AllErrors", "PipelineRollback", json!(null))),
+            step("alone").strategy(on("AllErrors", "StepGroupRollback", json!(null))),
         ];
         let faults = check(&plan(vec![vec![stage("deploy", steps)]]));
         let told: Vec<String> = faults

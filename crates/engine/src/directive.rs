@@ -94,6 +94,9 @@ pub struct Next {
     /// Which execution of the lane this is, from 0; in a [`Directive::Continue`] the number of the next.
     #[serde(default)]
     pub part: u32,
+    /// How much people had said about the run when this was decided.
+    #[serde(default)]
+    pub heard: usize,
 }
 
 /// Most directives of one execution. Each is at most 80 events of its history (a delegate's work that 20 delegates
@@ -108,4 +111,6 @@ pub struct ChildLane {
     pub execution: String,
     /// Lane id, the input of the child.
     pub lane_id: String,
+    /// From where the executions that the child goes on in are counted.
+    pub part: u32,
 }

@@ -217,6 +217,7 @@ pub(crate) fn run(plan: &Plan) -> slipway_store::record::RunRecord {
         plan: None,
         failure: None,
         abort: None,
+        signals: Vec::new(),
         tags: Vec::new(),
         stages: Vec::new(),
     }
@@ -241,5 +242,8 @@ pub(crate) fn record(id: &str, outputs: Value) -> slipway_store::record::NodeRec
         progress: Value::Null,
         units: Vec::new(),
         delegate: None,
+        asked_ms: None,
+        round: 0,
+        base: 0,
     }
 }

@@ -18,6 +18,7 @@ pub mod lane;
 pub mod name;
 pub mod plan_run;
 pub mod runs;
+pub mod signal;
 pub mod stage;
 pub mod start;
 pub mod strategy;

@@ -12,8 +12,9 @@ use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
-use crate::lane::{Facts, NodeFact};
+use crate::lane::{Facts, NodeFact, contains};
 use crate::name::{Lane, Walk};
+use crate::signal;
 
 /// What the use cases need of the world.
 #[derive(Clone)]
@@ -156,6 +157,9 @@ impl StageOfRun {
                 .collect(),
             aborted: self.run.abort.is_some(),
             deadline_ms: (!self.rolls_back(lane)).then(|| self.deadline_ms()),
+            answers: signal::answers(&self.run),
+            stopped: signal::stopped(&self.run),
+            paused: signal::is_paused(&self.run),
             ..Facts::default()
         }
     }
@@ -171,12 +175,6 @@ impl StageOfRun {
     }
 }
 
-fn contains(nodes: &[slipway_plan::Node], id: &NodeId) -> bool {
-    nodes
-        .iter()
-        .any(|node| crate::lane::node_id(node) == id || contains(crate::lane::children(node), id))
-}
-
 /// What a decision sees of a node's record.
 pub fn fact(record: &NodeRecord) -> NodeFact {
     NodeFact {
@@ -185,6 +183,9 @@ pub fn fact(record: &NodeRecord) -> NodeFact {
         started_ms: record.started_ms,
         ended_ms: record.ended_ms,
         failure: record.failure.clone(),
+        asked_ms: record.asked_ms,
+        round: record.round,
+        base: record.base,
     }
 }
 

@@ -6,7 +6,7 @@ use slipway_store::record::StageSummary;
 
 use crate::lane::{Facts, Halt, LanePlan, WalkOutcome, node_id, steps_verdict, worst};
 use crate::name::Lane;
-use crate::strategy::{self, Verdict};
+use crate::strategy::{self, Failed, Level, Undo, Verdict};
 
 /// Whether a stage runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,8 +75,7 @@ pub fn gate<'p>(stage: &'p StagePlan, earlier: &[StageSummary]) -> Gate<'p> {
 /// Decides what follows when the lane of a stage's steps has ended, or was lost.
 pub fn after_steps(stage: &StagePlan, facts: &Facts, now_ms: i64) -> AfterSteps {
     let lane = steps_lane(stage);
-    let strategies = [stage.failure_strategies.as_slice()];
-    let by_stage = |error, status| strategy::judge(&strategies, error, status, u32::MAX);
+    let by_stage = |error, status| by_stage(stage, error, status, now_ms);
     let (status, rolls_back) = match steps_verdict(&lane, facts, now_ms) {
         // An abort never rolls back (developer.harness.io, *Abort a pipeline*).
         WalkOutcome::Unfinished | WalkOutcome::Halted(_) if facts.aborted => {
@@ -84,16 +83,18 @@ pub fn after_steps(stage: &StagePlan, facts: &Facts, now_ms: i64) -> AfterSteps 
         }
         WalkOutcome::Walked => (section_status(&stage.steps, facts), false),
         WalkOutcome::Halted(Halt::Abort) => (Status::Aborted, false),
-        WalkOutcome::Halted(Halt::Failure { rolls_back }) => {
-            (section_status(&stage.steps, facts), rolls_back)
+        WalkOutcome::Halted(Halt::Failure { undo }) => {
+            (section_status(&stage.steps, facts), undo == Undo::Stage)
         }
+        // A group answers for what halts it; none is around the stage's own nodes.
+        WalkOutcome::Halted(Halt::Group { .. }) => (section_status(&stage.steps, facts), true),
         WalkOutcome::Halted(Halt::Deadline) => (
             worst([section_status(&stage.steps, facts), Status::Expired]),
-            rolls_back(by_stage(ErrorType::Timeout, Status::Expired)),
+            by_stage(ErrorType::Timeout, Status::Expired),
         ),
         WalkOutcome::Unfinished => (
             Status::Errored,
-            rolls_back(by_stage(ErrorType::Unknown, Status::Errored)),
+            by_stage(ErrorType::Unknown, Status::Errored),
         ),
     };
     let ran = steps_that_ran(&stage.steps, facts);
@@ -158,11 +159,26 @@ fn steps_lane(stage: &StagePlan) -> LanePlan<'_> {
     }
 }
 
-fn rolls_back(verdict: Verdict) -> bool {
+/// Whether the stage's own strategies want it rolled back after a failure that no step stands for. Nothing is tried
+/// again, and nobody is asked.
+fn by_stage(stage: &StagePlan, error: ErrorType, status: Status, now_ms: i64) -> bool {
+    let level = |strategies| Level {
+        strategies,
+        retried: u32::MAX,
+    };
+    let failed = Failed {
+        error,
+        status,
+        at_ms: i64::MIN,
+        answer: None,
+        now_ms,
+    };
+    let levels = [level(&[][..]), level(&stage.failure_strategies)];
+    let verdict = strategy::judge(&levels, &failed);
     matches!(
         verdict,
         Verdict::Over {
-            rolls_back: true,
+            halt: Some(Undo::Stage | Undo::Group(_)),
             ..
         }
     )

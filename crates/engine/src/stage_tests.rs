@@ -94,6 +94,9 @@ fn fact(status: Status, message: &str) -> NodeFact {
             message: message.to_owned(),
             left_behind: None,
         }),
+        asked_ms: None,
+        round: 0,
+        base: 0,
     }
 }
 

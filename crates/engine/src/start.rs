@@ -85,6 +85,7 @@ pub async fn start_run(
         plan: Some(digest),
         failure: None,
         abort: None,
+        signals: Vec::new(),
         tags: plan
             .tags
             .iter()

@@ -158,6 +158,12 @@ pub(crate) fn wait(run: &RunId, node: &NodeId, attempt: u32, kind: &str) -> Key 
     Key::new(Table::Runs, of_run(run), sk)
 }
 
+/// Sorts between a run's own item and its stages, so that one query reads all three.
+pub(crate) fn signal(run: &RunId, node: &NodeId, attempt: u32, kind: &str) -> Key {
+    let sk = format!("signal#{}#{attempt:06}#{}", part(node.as_str()), part(kind));
+    Key::new(Table::Runs, of_run(run), sk)
+}
+
 pub(crate) fn delegate_task(id: &str) -> Key {
     Key::new(Table::Runs, format!("task#{}", part(id)), "task")
 }

@@ -56,6 +56,7 @@ mod node;
 pub mod record;
 mod run;
 mod secret;
+mod signal;
 mod token;
 mod wait;
 

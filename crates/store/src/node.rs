@@ -85,7 +85,8 @@ impl Store {
         self.change_node(change, node, attempt).await
     }
 
-    /// Stores that an attempt has ended.
+    /// Stores that an attempt has ended, or that it failed and a person is asked about it
+    /// ([`Status::InterventionWaiting`]).
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when that attempt was never started or has ended before.
@@ -225,13 +226,14 @@ impl Store {
 
     async fn end_change(&self, end: &NodeEnd) -> Result<Change, StoreError> {
         let what = describe(&end.node, end.attempt);
+        let asks = end.status == Status::InterventionWaiting;
         let progress = match &end.progress {
             Some(progress) => Some(self.store_value(&what, progress).await?),
             None => None,
         };
         Ok(Change::new(key::node(&end.run, &end.node, end.attempt))
             .set("status", status(end.status))
-            .set("ended", number(self.now_ms()))
+            .set(if asks { "asked" } else { "ended" }, number(self.now_ms()))
             .put("failure", failure(&what, end.failure.as_ref())?)
             .put("outputs", self.some_value(&what, &end.outputs).await?)
             .set("units", self.store_value(&what, &end.units).await?)
@@ -251,6 +253,7 @@ impl Store {
             progress: Value::Null,
             units: Vec::new(),
             delegate: None,
+            asked_ms: None,
             ..node.clone()
         };
         let units = match node.units.is_empty() {
@@ -267,7 +270,8 @@ impl Store {
             .with_some("outputs", self.some_value(&what, &node.outputs).await?)
             .with_some("progress", self.some_value(&what, &node.progress).await?)
             .with_some("units", units)
-            .with_some("delegate", node.delegate.clone().map(text));
+            .with_some("delegate", node.delegate.clone().map(text))
+            .with_some("asked", node.asked_ms.map(number));
         Ok((key, item))
     }
 
@@ -300,6 +304,7 @@ impl Store {
         node.progress = self.load_value(item, "progress").await?.unwrap_or_default();
         node.units = self.load_value(item, "units").await?.unwrap_or_default();
         node.delegate = read_text(item, "delegate").map(str::to_owned);
+        node.asked_ms = read_number(item, "asked");
         Ok(node)
     }
 }

@@ -76,6 +76,28 @@ pub struct RunRecord {
     /// Stages, by id, in the order of the plan, with their status.
     #[serde(default)]
     pub stages: Vec<StageSummary>,
+    /// What people said about it while it ran, oldest first. Each is an item of its own.
+    #[serde(skip)]
+    pub signals: Vec<SignalRecord>,
+}
+
+/// What a person said about a run or a node of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SignalRecord {
+    /// The run.
+    pub run: RunId,
+    /// The node; empty for the run as a whole.
+    pub node: NodeId,
+    /// Which attempt of the node; for the run as a whole the number of the signal, from 0.
+    pub attempt: u32,
+    /// What it is about: `answer`, `stop`, `pause`, ….
+    pub kind: String,
+    /// What was said.
+    pub says: String,
+    /// Who.
+    pub who: PrincipalId,
+    /// When, in epoch milliseconds.
+    pub at_ms: i64,
 }
 
 /// What a list of runs shows of a stage.
@@ -141,6 +163,15 @@ pub struct NodeRecord {
     pub units: Vec<UnitRecord>,
     /// Name of the delegate that took its task.
     pub delegate: Option<String>,
+    /// When a person was asked about its failure, in epoch milliseconds.
+    #[serde(default)]
+    pub asked_ms: Option<i64>,
+    /// How often the step groups around it had been begun again, all counted, when it began.
+    #[serde(default)]
+    pub round: u32,
+    /// Its first attempt in that round.
+    #[serde(default)]
+    pub base: u32,
 }
 
 /// A command unit of a step: a section of its log.

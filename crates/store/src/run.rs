@@ -16,7 +16,7 @@ use crate::item::{
 };
 use crate::key::{self, Key, Table};
 use crate::layout::SK;
-use crate::record::{RunRecord, StageSummary};
+use crate::record::{RunRecord, SignalRecord, StageSummary};
 use crate::{Listing, Page, Store};
 
 /// Runs of a list that are read at once.
@@ -53,6 +53,7 @@ impl Store {
             failure: None,
             abort: None,
             stages: Vec::new(),
+            signals: Vec::new(),
             ..run.clone()
         };
         let item = row(&key)
@@ -104,18 +105,18 @@ impl Store {
         if run.as_str().is_empty() || run.as_str().len() > 512 {
             return Ok(None);
         }
-        // The run's own item and those of its stages lie side by side.
+        // The run's own item, what people said, and the stages lie side by side.
         let keys = Keys::Between("run".to_owned(), "stage#\u{10FFFF}".to_owned());
         let items = self
             .query(Range::new(Table::Runs, key::of_run(run), keys))
             .await?;
-        let Some((head, stages)) = items.split_first() else {
+        let Some((head, rest)) = items.split_first() else {
             return Ok(None);
         };
         if read_text(head, SK) != Some("run") {
             return Ok(None);
         }
-        self.read_run(head, stages).await.map(Some)
+        self.read_run(head, rest).await.map(Some)
     }
 
     /// Runs of a scope, or of one pipeline in it, newest first.
@@ -270,7 +271,7 @@ impl Store {
         self.get_run(run).await.map(|run| run.stages)
     }
 
-    async fn read_run(&self, head: &Item, stages: &[Item]) -> Result<RunRecord, StoreError> {
+    async fn read_run(&self, head: &Item, rest: &[Item]) -> Result<RunRecord, StoreError> {
         let what = place(head);
         let damaged = |why: &'static str| StoreError::unreadable(&*what, why);
         let mut run: RunRecord = self
@@ -285,8 +286,15 @@ impl Store {
         run.failure = read_json(&what, head, "failure")?;
         run.abort = read_json(&what, head, "abort")?;
         run.stages = self.load_value(head, "stages").await?.unwrap_or_default();
+        let is_signal =
+            |item: &&Item| read_text(item, SK).is_some_and(|sk| sk.starts_with("signal#"));
+        for item in rest.iter().filter(is_signal) {
+            run.signals.extend(self.load_value(item, "body").await?);
+        }
+        run.signals
+            .sort_by_key(|signal: &SignalRecord| signal.at_ms);
         let mut newer = HashMap::new();
-        for item in stages {
+        for item in rest.iter().filter(|item| !is_signal(item)) {
             match self.load_value::<StageSummary>(item, "body").await {
                 Ok(Some(stage)) => drop(newer.insert(stage.id.clone(), stage)),
                 Ok(None) => {}

@@ -54,12 +54,17 @@ pub async fn handle(deps: &Deps, event: Event) -> Result<Next, HandlerError> {
     pause::forget(deps, &event).await?;
     // Boxed: the futures of the SDK clients nest deeper than the compiler likes to lay out.
     let walk = Box::pin(walk::Walk::load(deps, event.clone())).await?;
-    let directive = Box::pin(walk.go()).await?;
-    number(deps, &event, directive)
+    let (directive, heard) = Box::pin(walk.go()).await?;
+    number(deps, &event, directive, heard)
 }
 
 /// Counts a directive. Where the history of the execution gets long, another execution is to ask again.
-fn number(deps: &Deps, event: &Event, directive: Directive) -> Result<Next, HandlerError> {
+fn number(
+    deps: &Deps,
+    event: &Event,
+    directive: Directive,
+    heard: usize,
+) -> Result<Next, HandlerError> {
     let before = event.next.as_ref();
     let turn = before.map_or(0, |next| next.turn) + 1;
     let part = before.map_or(event.part.unwrap_or(0), |next| next.part);
@@ -68,6 +73,7 @@ fn number(deps: &Deps, event: &Event, directive: Directive) -> Result<Next, Hand
             directive,
             turn,
             part,
+            heard,
         });
     }
     let lane = runs::lane(&event.lane_id)?;
@@ -78,6 +84,7 @@ fn number(deps: &Deps, event: &Event, directive: Directive) -> Result<Next, Hand
         directive,
         turn,
         part,
+        heard,
     })
 }
 

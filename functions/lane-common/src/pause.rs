@@ -12,7 +12,7 @@ use crate::{Deps, Event, HandlerError};
 /// Kind of the wait of a paused lane.
 const WAIT: &str = "pause";
 
-/// Notes the token that ends a pause. Where the run is to be aborted already, it ends at once.
+/// Notes the token that ends a pause. Where something was said meanwhile, it ends at once.
 pub(crate) async fn note(deps: &Deps, event: &Event, token: &str) -> Result<Next, HandlerError> {
     let Some(next) = event.next.as_ref().filter(|next| is_pause(&next.directive)) else {
         let message = format!("lane {} has a token and no pause", event.lane_id);
@@ -27,10 +27,10 @@ pub(crate) async fn note(deps: &Deps, event: &Event, token: &str) -> Result<Next
     };
     let put = deps.runs.store.put_wait(&wait).await;
     put.doing(|| format!("record that lane {} waits", event.lane_id))?;
-    // Read after the wait was recorded: an abort either sees the wait, or is seen here.
+    // Read after the wait was recorded: who says something either sees the wait, or is heard here.
     let run = deps.runs.store.get_run(&event.run_id).await;
     let run = run.doing(|| format!("read run {}", event.run_id))?;
-    if run.abort.is_some() {
+    if run.abort.is_some() || run.signals.len() > next.heard {
         complete(&deps.runs, token).await?;
     }
     Ok(next.clone())

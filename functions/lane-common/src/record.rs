@@ -1,7 +1,7 @@
 //! Records of nodes, as they begin and end.
 
 use serde_json::Value;
-use slipway_engine::lane::Opening;
+use slipway_engine::lane::{Attempt, Opening};
 use slipway_model::id::{EntityId, LaneId, NodeId, RunId, StageId};
 use slipway_model::status::{Failure, Status};
 use slipway_plan::Node;
@@ -85,7 +85,7 @@ struct Label<'p> {
 
 impl Writer<'_> {
     /// The record of something that begins.
-    pub(crate) fn begins(&self, node: Opening<'_>, attempt: u32, spec: Value) -> NodeRecord {
+    pub(crate) fn begins(&self, node: Opening<'_>, attempt: Attempt, spec: Value) -> NodeRecord {
         let label = match node {
             Opening::Step(step) => Label {
                 id: &step.id,
@@ -113,6 +113,7 @@ impl Writer<'_> {
     pub(crate) fn ends_unrun(
         &self,
         node: &Node,
+        attempt: Attempt,
         status: Status,
         failure: Option<Failure>,
     ) -> NodeRecord {
@@ -125,17 +126,17 @@ impl Writer<'_> {
             status,
             failure,
             ended_ms: Some(self.now_ms),
-            ..self.begins(opening, 0, Value::Null)
+            ..self.begins(opening, attempt, Value::Null)
         }
     }
 
-    fn record(&self, label: &Label<'_>, attempt: u32, spec: Value) -> NodeRecord {
+    fn record(&self, label: &Label<'_>, attempt: Attempt, spec: Value) -> NodeRecord {
         NodeRecord {
             run: self.run.clone(),
             id: label.id.clone(),
             stage: self.stage.clone(),
             lane: self.lane.clone(),
-            attempt,
+            attempt: attempt.number,
             identifier: label.identifier.clone(),
             name: label.name.to_owned(),
             node_type: label.node_type.to_owned(),
@@ -148,6 +149,9 @@ impl Writer<'_> {
             progress: Value::Null,
             units: Vec::new(),
             delegate: None,
+            asked_ms: None,
+            round: attempt.round,
+            base: attempt.base,
         }
     }
 }

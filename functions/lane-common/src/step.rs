@@ -7,8 +7,8 @@ use slipway_engine::abort::{abort_run, cancel_task, task_id};
 use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::lane::{LanePlan, StopReason};
-use slipway_engine::strategy::{Verdict, judge};
+use slipway_engine::lane::{LanePlan, StopReason, judge};
+use slipway_engine::strategy::Verdict;
 use slipway_model::id::PrincipalId;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::StepPlan;
@@ -185,26 +185,25 @@ impl Walk<'_> {
         trace: Option<StepTrace>,
     ) -> Result<Option<Directive>, HandlerError> {
         let record = self.record(step)?.clone();
-        let levels = lane
-            .step(&step.id)
-            .map(|(_, levels)| levels)
-            .unwrap_or_default();
-        let status = match judge(&levels, failure.error, failed, record.attempt) {
-            Verdict::Again(_) => failed,
+        let verdict = judge(lane, &self.facts, step, &failure, failed, self.now_ms());
+        let status = match verdict {
+            Verdict::Again(_) | Verdict::GroupAgain { .. } => failed,
+            Verdict::Ask { .. } => Status::InterventionWaiting,
             Verdict::Over { status, .. } => status,
         };
         if status == Status::Aborted {
-            // The wish is recorded before the node ends: the lane would not ask again.
-            let who = PrincipalId::new(FAILURE_STRATEGY);
-            abort_run(&self.deps.runs, &self.of_run.run.id, &who).await?;
+            self.abort_by_strategy().await?;
         }
         let (progress, units) = match trace {
             Some(trace) => (trace.progress, trace.units),
             None => (record.progress.clone(), record.units.clone()),
         };
+        let now = Some(self.now_ms());
+        let asks = status == Status::InterventionWaiting;
         let ended = NodeRecord {
             status,
-            ended_ms: Some(self.now_ms()),
+            ended_ms: now.filter(|_| !asks),
+            asked_ms: now.filter(|_| asks),
             failure: Some(failure),
             progress,
             units,
@@ -212,6 +211,14 @@ impl Walk<'_> {
         };
         self.end(ended).await?;
         Ok(None)
+    }
+
+    /// Aborts the run because a failure strategy, or who was asked, says so. The wish is recorded before the node ends:
+    /// the lane would not ask again.
+    pub(crate) async fn abort_by_strategy(&self) -> Result<(), HandlerError> {
+        let who = PrincipalId::new(FAILURE_STRATEGY);
+        abort_run(&self.deps.runs, &self.of_run.run.id, &who).await?;
+        Ok(())
     }
 
     /// Stops a step early: what would go on by itself is released, then its end is recorded.
@@ -255,12 +262,34 @@ impl Walk<'_> {
                 self.fail(lane, step, failure, Status::Expired, Some(trace))
                     .await
             }
+            StopReason::MarkedAsFailed => {
+                let failure = Failure {
+                    error: ErrorType::UserMarkedFailure,
+                    message: format!("It was marked as failed{}.", self.said_by(step, attempt)),
+                    left_behind,
+                };
+                self.fail(lane, step, failure, Status::Failed, Some(trace))
+                    .await
+            }
+            StopReason::MadeToExpire => {
+                let by = self.said_by(step, attempt);
+                let failure = timeout(format!("It was made to expire{by}."));
+                self.fail(lane, step, failure, Status::Expired, Some(trace))
+                    .await
+            }
             StopReason::StageTimeout => {
                 let failure = timeout("The time of its stage or of the run was up.".to_owned());
                 self.fail(lane, step, failure, Status::Expired, Some(trace))
                     .await
             }
         }
+    }
+
+    /// Who stopped a step.
+    fn said_by(&self, step: &StepPlan, attempt: u32) -> String {
+        let mut signals = self.of_run.run.signals.iter();
+        let found = signals.find(|signal| signal.node == step.id && signal.attempt == attempt);
+        found.map_or_else(String::new, |signal| format!(" by {}", signal.who))
     }
 
     fn aborted(&self, left_behind: Option<String>) -> Failure {

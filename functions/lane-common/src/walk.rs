@@ -10,12 +10,12 @@ use slipway_engine::directive::{ChildLane, Directive};
 use slipway_engine::end::end_stage;
 use slipway_engine::error::{Doing, RunError};
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::lane::{LanePlan, Move, Opening, next, node_id};
+use slipway_engine::lane::{Attempt, LanePlan, Move, Opening, next, node_id};
 use slipway_engine::name::{self, Lane, Walk as Nodes};
 use slipway_engine::runs::{self, StageOfRun, fact};
 use slipway_model::id::NodeId;
 use slipway_model::status::{Failure, Status};
-use slipway_plan::{Node, ParallelPlan, StagePlan};
+use slipway_plan::{Node, ParallelPlan, StagePlan, StepPlan};
 use slipway_store::StoreError;
 use slipway_store::record::NodeRecord;
 
@@ -27,8 +27,14 @@ use crate::{Deps, Event, HandlerError};
 /// How stale the knowledge of an abort may be between two nodes.
 const ABORT_SEEN_WITHIN: Duration = Duration::from_secs(1);
 
+/// Longest pause at a time, in seconds: half a machine's year.
+const LONGEST_PAUSE: u64 = 1_500_000;
+
 /// Longest wait that costs no token; an abort is seen after it.
 const LONGEST_SLEEP: u64 = 60;
+
+/// How many executions a lane may go on in, before the numbers of its next beginning.
+const PARTS_APART: u32 = 10_000;
 
 /// How often another writer may be met before the invocation gives up.
 const MOST_CONFLICTS: u32 = 10;
@@ -97,8 +103,8 @@ impl<'d> Walk<'d> {
         Ok(())
     }
 
-    /// Walks until the lane must wait, fork or end.
-    pub(crate) async fn go(mut self) -> Result<Directive, HandlerError> {
+    /// Walks until the lane must wait, fork or end; with how much had been said about the run by then.
+    pub(crate) async fn go(mut self) -> Result<(Directive, usize), HandlerError> {
         let plan = Arc::clone(&self.of_run.plan);
         let mut stages = plan.groups.iter().flatten();
         let stage = stages.find(|stage| stage.id == self.lane.stage);
@@ -117,7 +123,7 @@ impl<'d> Walk<'d> {
                     duration_ms = self.spent().as_millis(),
                     "lane walked as far as it goes: {directive:?}"
                 );
-                return Ok(directive);
+                return Ok((directive, self.of_run.run.signals.len()));
             }
         }
     }
@@ -130,10 +136,20 @@ impl<'d> Walk<'d> {
         self.see_abort().await?;
         self.moves += 1;
         match next(lane, &self.facts, self.now_ms()) {
-            Move::Evaluate { node, condition } => self.evaluate(node, condition).await,
-            Move::Skip { node, reason } => {
+            Move::Evaluate {
+                node,
+                attempt,
+                condition,
+            } => self.evaluate(node, attempt, condition).await,
+            Move::Skip {
+                node,
+                attempt,
+                reason,
+            } => {
                 tracing::debug!(run.id = %self.event.run_id, node.id = %node_id(node), "skipped: {reason}");
-                let skipped = self.writer().ends_unrun(node, Status::Skipped, None);
+                let skipped = self
+                    .writer()
+                    .ends_unrun(node, attempt, Status::Skipped, None);
                 self.begin(skipped).await
             }
             Move::Start { node, attempt } => self.start(node, attempt).await,
@@ -150,6 +166,8 @@ impl<'d> Walk<'d> {
             } => self.close(node, status, failure).await,
             Move::Fork { parallel } => Ok(Some(self.fork(parallel))),
             Move::Wait { until_ms } => Ok(self.wait_until(until_ms).await),
+            Move::Hold { until_ms } => Ok(Some(self.hold(until_ms))),
+            Move::Settle { step, status } => self.settle(step, status).await,
             Move::Done { status } => self.done(status).await.map(Some),
         }
     }
@@ -157,19 +175,22 @@ impl<'d> Walk<'d> {
     async fn evaluate(
         &mut self,
         node: &Node,
+        attempt: Attempt,
         condition: &str,
     ) -> Result<Option<Directive>, HandlerError> {
         let id = node_id(node);
         let holds = NodeExpressions::new(&self.of_run, &self.nodes, id).condition(condition);
         match holds {
             Ok(holds) => {
-                self.facts.conditions.insert(id.clone(), holds);
+                self.facts
+                    .conditions
+                    .insert((id.clone(), attempt.number), holds);
                 Ok(None)
             }
             Err(failure) => {
                 let failed = self
                     .writer()
-                    .ends_unrun(node, Status::Failed, Some(failure));
+                    .ends_unrun(node, attempt, Status::Failed, Some(failure));
                 self.begin(failed).await
             }
         }
@@ -178,7 +199,7 @@ impl<'d> Walk<'d> {
     async fn start(
         &mut self,
         node: Opening<'_>,
-        attempt: u32,
+        attempt: Attempt,
     ) -> Result<Option<Directive>, HandlerError> {
         let Opening::Step(step) = node else {
             let record = self.writer().begins(node, attempt, Value::Null);
@@ -266,11 +287,14 @@ impl<'d> Walk<'d> {
 
     fn fork(&self, parallel: &ParallelPlan) -> Directive {
         let run = &self.of_run.run.id;
+        let again = self.facts.nodes.get(&parallel.id);
+        let again = again.map_or(0, |fact| fact.attempt);
         let lanes = (0..parallel.branches.len()).map(|branch| {
             let lane = Lane::branch(&self.lane.stage, &parallel.id, branch);
             ChildLane {
-                execution: name::lane_execution(run, &lane, 0),
+                execution: name::lane_execution(run, &lane, again),
                 lane_id: lane.id().to_string(),
+                part: again.saturating_mul(PARTS_APART),
             }
         });
         Directive::Fork {
@@ -283,6 +307,31 @@ impl<'d> Walk<'d> {
     async fn wait_until(&mut self, until_ms: i64) -> Option<Directive> {
         let left = u64::try_from(until_ms - self.now_ms()).unwrap_or(0);
         self.wait(Duration::from_millis(left)).await
+    }
+
+    /// Waits for a person, or until it is too late.
+    fn hold(&self, until_ms: i64) -> Directive {
+        let left = u64::try_from(until_ms.saturating_sub(self.now_ms())).unwrap_or(0);
+        let seconds = left.div_ceil(1_000).clamp(1, LONGEST_PAUSE);
+        Directive::Pause { seconds }
+    }
+
+    /// Records what became of a step whose failure a person was asked about.
+    async fn settle(
+        &mut self,
+        step: &StepPlan,
+        status: Status,
+    ) -> Result<Option<Directive>, HandlerError> {
+        if status == Status::Aborted && self.of_run.run.abort.is_none() {
+            self.abort_by_strategy().await?;
+        }
+        let record = NodeRecord {
+            status,
+            ended_ms: Some(self.now_ms()),
+            ..self.record(step)?.clone()
+        };
+        self.end(record).await?;
+        Ok(None)
     }
 
     /// Short waits pass here; longer ones are for the machine.

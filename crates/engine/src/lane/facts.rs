@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use slipway_model::id::NodeId;
 use slipway_model::status::{Failure, Status};
 
+use super::moves::StopReason;
+use crate::strategy::Answer;
+
 /// What is known about a node, in its newest attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeFact {
@@ -18,6 +21,39 @@ pub struct NodeFact {
     pub ended_ms: Option<i64>,
     /// Why it failed, if it did.
     pub failure: Option<Failure>,
+    /// When a person was asked about its failure, in epoch milliseconds.
+    pub asked_ms: Option<i64>,
+    /// How often the groups around it had been begun again, all counted, when it began.
+    pub round: u32,
+    /// Its first attempt in that round.
+    pub base: u32,
+}
+
+/// An attempt of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attempt {
+    /// 0 for the first.
+    pub number: u32,
+    /// As [`NodeFact::round`].
+    pub round: u32,
+    /// As [`NodeFact::base`].
+    pub base: u32,
+}
+
+impl NodeFact {
+    /// The attempt after this one, in the same round.
+    pub(crate) fn again(&self) -> Attempt {
+        Attempt {
+            number: self.attempt.saturating_add(1),
+            round: self.round,
+            base: self.base,
+        }
+    }
+
+    /// How often it was tried again in its round.
+    pub(crate) fn retried(&self) -> u32 {
+        self.attempt.saturating_sub(self.base)
+    }
 }
 
 /// What a decision may know.
@@ -25,10 +61,16 @@ pub struct NodeFact {
 pub struct Facts {
     /// Nodes of the stage that have begun.
     pub nodes: BTreeMap<NodeId, NodeFact>,
-    /// Conditions that were evaluated for nodes that have not begun.
-    pub conditions: BTreeMap<NodeId, bool>,
+    /// Conditions that were evaluated for attempts that have not begun.
+    pub conditions: BTreeMap<(NodeId, u32), bool>,
     /// Parallel blocks whose branches have been walked to their end by child lanes.
     pub joined: BTreeSet<NodeId>,
+    /// What people said about failures that asked for it, by node and attempt.
+    pub answers: BTreeMap<(NodeId, u32), Answer>,
+    /// Steps that a person stopped, by node and attempt.
+    pub stopped: BTreeMap<(NodeId, u32), StopReason>,
+    /// Nothing new shall begin for now.
+    pub paused: bool,
     /// The run shall stop.
     pub aborted: bool,
     /// When the stage or the run is out of time, in epoch milliseconds. `None` for a rollback, which has

@@ -4,15 +4,19 @@
 //! remembered, so a lane that is asked again after a crash answers the same. Pure.
 
 mod facts;
+mod level;
 mod moves;
 mod plan;
 mod walk;
 
-pub use facts::{Facts, NodeFact, worst};
-pub use moves::{Halt, Move, Opening, StopReason};
-pub(crate) use plan::children;
+pub use facts::{Attempt, Facts, NodeFact, worst};
+pub use level::judge;
+pub use moves::{GroupThen, Halt, Move, Opening, StopReason};
 pub use plan::{LanePlan, node_id};
+pub(crate) use plan::{children, contains};
 pub use walk::{WalkOutcome, next, steps_verdict};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_strategies;

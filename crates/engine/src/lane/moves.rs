@@ -3,6 +3,9 @@
 use slipway_model::status::{Failure, Status};
 use slipway_plan::{GroupPlan, Node, ParallelPlan, StepPlan};
 
+use super::facts::Attempt;
+use crate::strategy::Undo;
+
 /// What a lane does next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Move<'p> {
@@ -10,6 +13,8 @@ pub enum Move<'p> {
     Evaluate {
         /// The node.
         node: &'p Node,
+        /// Its attempt that would begin.
+        attempt: Attempt,
         /// Its condition.
         condition: &'p str,
     },
@@ -17,6 +22,8 @@ pub enum Move<'p> {
     Skip {
         /// The node.
         node: &'p Node,
+        /// Its attempt that does not.
+        attempt: Attempt,
         /// Why, for people.
         reason: String,
     },
@@ -24,8 +31,8 @@ pub enum Move<'p> {
     Start {
         /// What begins.
         node: Opening<'p>,
-        /// 0 for the first attempt.
-        attempt: u32,
+        /// Which attempt of it.
+        attempt: Attempt,
     },
     /// Let a step that has begun go on.
     Continue {
@@ -43,6 +50,13 @@ pub enum Move<'p> {
         /// Why.
         reason: StopReason,
     },
+    /// Record what a person's answer, or none in time, makes of a step that had failed.
+    Settle {
+        /// The step.
+        step: &'p StepPlan,
+        /// How it ended.
+        status: Status,
+    },
     /// Record the end of a group or parallel block.
     Close {
         /// The group or block.
@@ -59,6 +73,11 @@ pub enum Move<'p> {
     },
     /// Nothing to do before this time, in epoch milliseconds.
     Wait {
+        /// Until when.
+        until_ms: i64,
+    },
+    /// Nothing to do before this time, in epoch milliseconds, or before a person says something.
+    Hold {
         /// Until when.
         until_ms: i64,
     },
@@ -89,6 +108,10 @@ pub enum StopReason {
     StepTimeout,
     /// The time limit of the stage or of the run.
     StageTimeout,
+    /// A person marked it as failed.
+    MarkedAsFailed,
+    /// A person let it expire.
+    MadeToExpire,
 }
 
 /// Why a lane does not go on to its end.
@@ -96,11 +119,51 @@ pub enum StopReason {
 pub enum Halt {
     /// A failure whose action ends the stage.
     Failure {
-        /// The stage's rollback steps shall run.
-        rolls_back: bool,
+        /// What is undone.
+        undo: Undo,
+    },
+    /// A failure whose action ends a group around it for now.
+    Group {
+        /// How many groups are around that group.
+        depth: usize,
+        /// What happens to the group.
+        then: GroupThen,
     },
     /// The run was aborted.
     Abort,
     /// The stage or run is out of time.
     Deadline,
+}
+
+/// What happens to a group in which a step failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupThen {
+    /// It begins again at this time, in epoch milliseconds.
+    Again {
+        /// The time.
+        at_ms: i64,
+    },
+    /// Its rollback steps run.
+    RollBack,
+}
+
+impl Halt {
+    /// Of two, the one that counts.
+    pub(crate) fn or(self, other: Self) -> Self {
+        let rank = |halt: Self| match halt {
+            Self::Deadline => (0, 0),
+            Self::Failure {
+                undo: Undo::Nothing | Undo::Group(_),
+            } => (1, 0),
+            // The outermost group takes the others with it.
+            Self::Group { depth, .. } => (2, usize::MAX - depth),
+            Self::Failure { undo: Undo::Stage } => (3, 0),
+            Self::Abort => (5, 0),
+        };
+        if rank(other) > rank(self) {
+            other
+        } else {
+            self
+        }
+    }
 }

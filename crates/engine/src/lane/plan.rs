@@ -1,7 +1,7 @@
 //! The part of a stage's plan that one lane walks.
 
 use slipway_model::id::NodeId;
-use slipway_plan::{FailureStrategy, Node, StagePlan, StepPlan};
+use slipway_plan::{GroupPlan, Node, StagePlan, StepPlan};
 
 use crate::name::{Lane, Walk};
 
@@ -14,11 +14,11 @@ pub struct LanePlan<'p> {
     pub stage: &'p StagePlan,
     /// The nodes to walk, in order.
     pub nodes: &'p [Node],
-    /// All nodes of the section that the lane belongs to (`steps` or `rollbackSteps`): what the
-    /// `stageStatus` of a condition looks at.
+    /// All nodes of the section that the lane belongs to (`steps` or `rollbackSteps`, of the stage or of a group):
+    /// what the `stageStatus` of a condition looks at.
     pub section: &'p [Node],
-    /// Failure strategies of the groups around `nodes`, from the outside in.
-    pub(crate) groups: Vec<&'p [FailureStrategy]>,
+    /// The groups around `nodes`, from the outside in.
+    pub(crate) groups: Vec<&'p GroupPlan>,
 }
 
 impl<'p> LanePlan<'p> {
@@ -43,29 +43,20 @@ impl<'p> LanePlan<'p> {
                     let mut groups = Vec::new();
                     let branches = find_parallel(section, parallel, &mut groups)?;
                     let nodes = branches.get(*branch..*branch + 1)?;
+                    let undoing = groups.iter().rev().map(|group| &group.rollback_steps);
+                    let mut sections = undoing.chain([section]);
+                    let section = sections.find(|nodes| contains(nodes, parallel))?;
                     Some(plan(nodes, section.as_slice(), groups))
                 })
             }
         }
     }
 
-    /// A step of the lane's section, and the failure strategies that apply to it, nearest first.
-    pub fn step(&self, id: &NodeId) -> Option<(&'p StepPlan, Vec<&'p [FailureStrategy]>)> {
+    /// A step of the lane's section, and the groups around it, from the outside in.
+    pub(crate) fn step(&self, id: &NodeId) -> Option<(&'p StepPlan, Vec<&'p GroupPlan>)> {
         let mut groups = Vec::new();
         let step = find_step(self.section, id, &mut groups)?;
-        Some((step, self.levels(&step.failure_strategies, &groups)))
-    }
-
-    /// The levels of failure strategies, nearest first, for a node below `groups`.
-    pub(crate) fn levels(
-        &self,
-        own: &'p [FailureStrategy],
-        groups: &[&'p [FailureStrategy]],
-    ) -> Vec<&'p [FailureStrategy]> {
-        let mut levels = vec![own];
-        levels.extend(groups.iter().rev());
-        levels.push(&self.stage.failure_strategies);
-        levels
+        Some((step, groups))
     }
 }
 
@@ -78,7 +69,7 @@ pub fn node_id(node: &Node) -> &NodeId {
     }
 }
 
-/// The nodes directly below a node.
+/// The nodes directly below a node, rollback steps of a group not among them.
 pub(crate) fn children(node: &Node) -> &[Node] {
     match node {
         Node::Step(_) => &[],
@@ -87,10 +78,25 @@ pub(crate) fn children(node: &Node) -> &[Node] {
     }
 }
 
+/// The rollback steps of a node, which only groups have.
+pub(crate) fn undoing(node: &Node) -> &[Node] {
+    match node {
+        Node::Group(group) => &group.rollback_steps,
+        Node::Step(_) | Node::Parallel(_) => &[],
+    }
+}
+
+/// Whether a node is among `nodes` or below them.
+pub(crate) fn contains(nodes: &[Node], id: &NodeId) -> bool {
+    nodes.iter().any(|node| {
+        node_id(node) == id || contains(children(node), id) || contains(undoing(node), id)
+    })
+}
+
 fn find_parallel<'p>(
     nodes: &'p [Node],
     id: &NodeId,
-    groups: &mut Vec<&'p [FailureStrategy]>,
+    groups: &mut Vec<&'p GroupPlan>,
 ) -> Option<&'p [Node]> {
     nodes.iter().find_map(|node| match node {
         Node::Parallel(parallel) if parallel.id == *id => Some(parallel.branches.as_slice()),
@@ -103,7 +109,7 @@ fn find_parallel<'p>(
 fn find_step<'p>(
     nodes: &'p [Node],
     id: &NodeId,
-    groups: &mut Vec<&'p [FailureStrategy]>,
+    groups: &mut Vec<&'p GroupPlan>,
 ) -> Option<&'p StepPlan> {
     nodes.iter().find_map(|node| match node {
         Node::Step(step) => (step.id == *id).then_some(step),
@@ -114,13 +120,13 @@ fn find_step<'p>(
 /// Searches below a node, keeping track of the groups on the way; they stay on a find.
 fn below<'p, T>(
     node: &'p Node,
-    groups: &mut Vec<&'p [FailureStrategy]>,
-    search: impl Fn(&'p [Node], &mut Vec<&'p [FailureStrategy]>) -> Option<T>,
+    groups: &mut Vec<&'p GroupPlan>,
+    search: impl Fn(&'p [Node], &mut Vec<&'p GroupPlan>) -> Option<T>,
 ) -> Option<T> {
     if let Node::Group(group) = node {
-        groups.push(&group.failure_strategies);
+        groups.push(group);
     }
-    let found = search(children(node), groups);
+    let found = search(children(node), groups).or_else(|| search(undoing(node), groups));
     if found.is_none() && matches!(node, Node::Group(_)) {
         groups.pop();
     }

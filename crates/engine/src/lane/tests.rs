@@ -1,19 +1,19 @@
 //! Traces of what lanes do, and a proof by random plans that they end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use proptest::prelude::{Just, Strategy, any, prop, proptest};
 use serde_json::Value;
 use slipway_model::id::NodeId;
 use slipway_model::status::{ErrorType, Failure, Status};
-use slipway_plan::{Node, StagePlan, WhenStatus};
+use slipway_plan::{Node, StagePlan, StepPlan, WhenStatus};
 
-use super::{Facts, LanePlan, Move, NodeFact, Opening, StopReason, next, node_id};
+use super::{Attempt, Facts, LanePlan, Move, NodeFact, Opening, StopReason, judge, next, node_id};
 use crate::fixture::{With, group, on, parallel, retry, stage, step};
 use crate::name::Lane;
 use crate::stage::{AfterSteps, after_steps};
-use crate::strategy::{self, Verdict};
+use crate::strategy::{self, Answer, Verdict};
 
 /// How a step of a test behaves: fails so many times with an error, then succeeds; or hangs.
 #[derive(Clone, Copy, Debug)]
@@ -23,18 +23,20 @@ enum Outcome {
 }
 
 /// Carries out the moves of a stage's lanes on facts in memory, in the way of the lane functions.
-struct World<'p> {
+pub(super) struct World<'p> {
     stage: &'p StagePlan,
-    facts: Facts,
+    pub(super) facts: Facts,
     now_ms: i64,
     outcomes: BTreeMap<&'static str, Outcome>,
     conditions: BTreeMap<&'static str, bool>,
     abort_at: Option<&'static str>,
+    /// What is said, one word for each question.
+    pub(super) answers: VecDeque<&'static str>,
     trace: Vec<String>,
 }
 
 impl<'p> World<'p> {
-    fn new(stage: &'p StagePlan) -> Self {
+    pub(super) fn new(stage: &'p StagePlan) -> Self {
         Self {
             stage,
             facts: Facts::default(),
@@ -42,21 +44,22 @@ impl<'p> World<'p> {
             outcomes: BTreeMap::new(),
             conditions: BTreeMap::new(),
             abort_at: None,
+            answers: VecDeque::new(),
             trace: Vec::new(),
         }
     }
 
-    fn fails(mut self, step: &'static str, error: ErrorType, times: u32) -> Self {
+    pub(super) fn fails(mut self, step: &'static str, error: ErrorType, times: u32) -> Self {
         self.outcomes.insert(step, Outcome::Fails(error, times));
         self
     }
 
-    fn hangs(mut self, step: &'static str) -> Self {
+    pub(super) fn hangs(mut self, step: &'static str) -> Self {
         self.outcomes.insert(step, Outcome::Hangs);
         self
     }
 
-    fn walk(&mut self, lane: &Lane) -> Status {
+    pub(super) fn walk(&mut self, lane: &Lane) -> Status {
         let plan = LanePlan::of(self.stage, lane).expect("a lane of the stage");
         for _ in 0..2_000 {
             match next(&plan, &self.facts, self.now_ms) {
@@ -69,16 +72,28 @@ impl<'p> World<'p> {
 
     fn carry_out(&mut self, plan: &LanePlan<'p>, next: Move<'p>) {
         match next {
-            Move::Evaluate { node, .. } => {
+            Move::Evaluate { node, attempt, .. } => {
                 let verdict = self.conditions[node_id(node).as_str()];
-                self.facts.conditions.insert(node_id(node).clone(), verdict);
+                let key = (node_id(node).clone(), attempt.number);
+                self.facts.conditions.insert(key, verdict);
             }
-            Move::Skip { node, reason } => {
+            Move::Skip {
+                node,
+                attempt,
+                reason,
+            } => {
                 self.note(format!("skip {}: {reason}", node_id(node)));
-                self.record(node_id(node), 0, Status::Skipped, None);
+                self.begin(node_id(node), attempt);
+                self.record(node_id(node), Status::Skipped, None);
             }
+            Move::Settle { step, status } => {
+                self.note(format!("settle {} {status:?}", step.id));
+                let failure = self.facts.nodes[&step.id].failure.clone();
+                self.record(&step.id, status, failure);
+            }
+            Move::Hold { until_ms } => self.hold(until_ms),
             Move::Start { node, attempt } => self.start(node, attempt),
-            Move::Continue { step, attempt } => self.go_on(plan, &step.id, attempt),
+            Move::Continue { step, attempt } => self.go_on(plan, step, attempt),
             Move::Stop {
                 step,
                 attempt,
@@ -86,15 +101,21 @@ impl<'p> World<'p> {
             } => {
                 self.note(format!("stop {} ({reason:?})", step.id));
                 match reason {
-                    StopReason::Abort => self.record(&step.id, attempt, Status::Aborted, None),
-                    StopReason::StepTimeout | StopReason::StageTimeout => {
-                        self.fail(plan, &step.id, attempt, ErrorType::Timeout, Status::Expired);
+                    StopReason::Abort => self.record(&step.id, Status::Aborted, None),
+                    StopReason::StepTimeout
+                    | StopReason::StageTimeout
+                    | StopReason::MadeToExpire => {
+                        self.fail(plan, step, attempt, ErrorType::Timeout, Status::Expired);
+                    }
+                    StopReason::MarkedAsFailed => {
+                        let error = ErrorType::UserMarkedFailure;
+                        self.fail(plan, step, attempt, error, Status::Failed);
                     }
                 }
             }
             Move::Close { node, status, .. } => {
                 self.note(format!("close {} {status:?}", node_id(node)));
-                self.record(node_id(node), 0, status, None);
+                self.record(node_id(node), status, None);
             }
             Move::Fork { parallel } => {
                 for branch in 0..parallel.branches.len() {
@@ -110,75 +131,103 @@ impl<'p> World<'p> {
         }
     }
 
-    fn start(&mut self, node: Opening<'p>, attempt: u32) {
+    fn start(&mut self, node: Opening<'p>, attempt: Attempt) {
         let (id, what) = match node {
             Opening::Step(step) => (&step.id, "start"),
             Opening::Group(group) => (&group.id, "open"),
             Opening::Parallel(parallel) => (&parallel.id, "open"),
         };
         let before = self.facts.nodes.get(id).map(|fact| fact.attempt);
-        assert_ne!(before, Some(attempt), "{id} is started once per attempt");
-        self.note(format!("{what} {id} #{attempt}"));
+        assert!(
+            before.is_none_or(|before| before < attempt.number),
+            "{id} is started once per attempt"
+        );
+        self.note(format!("{what} {id} #{}", attempt.number));
         if self.abort_at == Some(id.as_str()) {
             self.facts.aborted = true;
         }
+        self.begin(id, attempt);
+    }
+
+    fn begin(&mut self, id: &NodeId, attempt: Attempt) {
         let fact = NodeFact {
-            attempt,
+            attempt: attempt.number,
             status: Status::Running,
             started_ms: self.now_ms,
             ended_ms: None,
             failure: None,
+            asked_ms: None,
+            round: attempt.round,
+            base: attempt.base,
         };
         self.facts.nodes.insert(id.clone(), fact);
     }
 
-    fn go_on(&mut self, plan: &LanePlan<'p>, id: &NodeId, attempt: u32) {
+    /// A person says what the test gave them to say, a minute later; or time passes.
+    fn hold(&mut self, until_ms: i64) {
+        let asks = |fact: &NodeFact| fact.status == Status::InterventionWaiting;
+        let nodes = &self.facts.nodes;
+        let open = nodes.iter().find(|(_, fact)| asks(fact));
+        let open = open.map(|(id, fact)| (id.clone(), fact.attempt));
+        match (open, self.answers.pop_front()) {
+            (Some(key), Some(action)) if self.now_ms + 60_000 < until_ms => {
+                self.now_ms += 60_000;
+                self.note(format!("{action} is said of {}", key.0));
+                let action = strategy::answer(action).expect("an answer");
+                let at_ms = self.now_ms;
+                self.facts.answers.insert(key, Answer { action, at_ms });
+            }
+            _ if self.facts.paused => self.facts.paused = false,
+            _ => {
+                assert!(until_ms > self.now_ms, "a wait for the past");
+                self.now_ms = until_ms;
+            }
+        }
+    }
+
+    fn go_on(&mut self, plan: &LanePlan<'p>, step: &'p StepPlan, attempt: u32) {
+        let id = &step.id;
         self.now_ms += 1_000;
         match self.outcomes.get(id.as_str()).copied() {
             Some(Outcome::Hangs) => self.now_ms += 60_000,
             Some(Outcome::Fails(error, times)) if attempt < times => {
-                self.fail(plan, id, attempt, error, Status::Failed);
+                self.fail(plan, step, attempt, error, Status::Failed);
             }
-            Some(Outcome::Fails(..)) | None => self.record(id, attempt, Status::Success, None),
+            Some(Outcome::Fails(..)) | None => self.record(id, Status::Success, None),
         }
     }
 
     fn fail(
         &mut self,
         plan: &LanePlan<'p>,
-        id: &NodeId,
+        step: &'p StepPlan,
         attempt: u32,
         error: ErrorType,
         failed: Status,
     ) {
-        let (_, levels) = plan.step(id).expect("a step of the lane");
-        let status = match strategy::judge(&levels, error, failed, attempt) {
-            Verdict::Again(_) => failed,
-            Verdict::Over { status, .. } => status,
-        };
-        self.note(format!("{id} #{attempt} {status:?}"));
         let failure = Failure {
             error,
             message: "as the test asked".to_owned(),
             left_behind: None,
         };
-        self.record(id, attempt, status, Some(failure));
+        let verdict = judge(plan, &self.facts, step, &failure, failed, self.now_ms);
+        let status = match verdict {
+            Verdict::Again(_) | Verdict::GroupAgain { .. } => failed,
+            Verdict::Ask { .. } => Status::InterventionWaiting,
+            Verdict::Over { status, .. } => status,
+        };
+        self.note(format!("{} #{attempt} {status:?}", step.id));
+        self.record(&step.id, status, Some(failure));
     }
 
-    fn record(&mut self, id: &NodeId, attempt: u32, status: Status, failure: Option<Failure>) {
-        let started_ms = self
-            .facts
-            .nodes
-            .get(id)
-            .map_or(self.now_ms, |f| f.started_ms);
-        let fact = NodeFact {
-            attempt,
-            status,
-            started_ms,
-            ended_ms: Some(self.now_ms),
-            failure,
-        };
-        self.facts.nodes.insert(id.clone(), fact);
+    fn record(&mut self, id: &NodeId, status: Status, failure: Option<Failure>) {
+        let now = Some(self.now_ms);
+        let asks = status == Status::InterventionWaiting;
+        let fact = self.facts.nodes.get_mut(id).expect("it has begun");
+        fact.status = status;
+        fact.failure = failure;
+        fact.ended_ms = now.filter(|_| !asks);
+        fact.asked_ms = fact.asked_ms.or(now.filter(|_| asks));
     }
 
     fn note(&mut self, line: String) {
@@ -187,7 +236,7 @@ impl<'p> World<'p> {
     }
 
     /// Walks the stage's steps and tells the story: moves, the lane's status, what follows.
-    fn story(mut self) -> String {
+    pub(super) fn story(mut self) -> String {
         let status = self.walk(&Lane::steps(&self.stage.id));
         self.note(format!("lane {status:?}"));
         let after = match after_steps(self.stage, &self.facts, self.now_ms) {
@@ -199,7 +248,7 @@ impl<'p> World<'p> {
     }
 }
 
-fn with_rollback(mut stage: StagePlan) -> StagePlan {
+pub(super) fn with_rollback(mut stage: StagePlan) -> StagePlan {
     stage.rollback_steps = vec![step("undo")];
     stage
 }
@@ -430,7 +479,7 @@ fn a_branch_that_was_lost_is_an_error_and_not_a_loop() {
             Node::Parallel(parallel) => parallel,
             _ => unreachable!(),
         }),
-        0,
+        Attempt::default(),
     );
     assert!(matches!(next(&plan, &world.facts, 0), Move::Fork { .. }));
     world.facts.joined.insert(NodeId::new("p"));
@@ -442,7 +491,7 @@ fn a_branch_that_was_lost_is_an_error_and_not_a_loop() {
     ");
 }
 
-fn any_node() -> impl Strategy<Value = Node> {
+pub(super) fn any_node() -> impl Strategy<Value = Node> {
     let leaf = (0..6u8, any::<bool>(), 0..3u8).prop_map(|(strategy, when, status)| {
         let mut node = step("?");
         let action = [
@@ -472,7 +521,7 @@ fn any_node() -> impl Strategy<Value = Node> {
 }
 
 /// Gives every node a name of its own.
-fn number(nodes: &mut [Node], count: &mut usize, ids: &mut Vec<&'static str>) {
+pub(super) fn number(nodes: &mut [Node], count: &mut usize, ids: &mut Vec<&'static str>) {
     for node in nodes {
         let id: &'static str = format!("n{count}").leak();
         *count += 1;

@@ -1,12 +1,14 @@
 //! The walk itself.
 
+use slipway_model::id::NodeId;
 use slipway_model::status::{ErrorType, Failure, Status};
-use slipway_plan::{FailureStrategy, Node, ParallelPlan, StepPlan, When, WhenStatus};
+use slipway_plan::{GroupPlan, Node, ParallelPlan, StepPlan, When, WhenStatus};
 
-use super::facts::{Facts, NodeFact, worst};
-use super::moves::{Halt, Move, Opening, StopReason};
-use super::plan::{LanePlan, children, node_id};
-use crate::strategy::{self, Verdict};
+use super::facts::{Attempt, Facts, NodeFact, worst};
+use super::level::{self, Frame};
+use super::moves::{GroupThen, Halt, Move, Opening, StopReason};
+use super::plan::{LanePlan, children, node_id, undoing};
+use crate::strategy::{self, Failed, Undo, Verdict};
 
 /// Result of looking at a node, or at several in order.
 #[derive(Debug)]
@@ -21,18 +23,11 @@ enum Visit<'p> {
 /// Decides what `lane` does next at `now_ms` (epoch milliseconds). Ends after finitely many moves that
 /// are carried out: each makes a node begin or end, except those that wait for a step or for time.
 pub fn next<'p>(lane: &LanePlan<'p>, facts: &Facts, now_ms: i64) -> Move<'p> {
-    let walker = Walker {
-        lane,
-        facts,
-        now_ms,
-    };
-    match walker.visit_all(lane.nodes, &mut lane.groups.clone()) {
+    let (walker, mut frames) = Walker::new(lane, facts, now_ms);
+    match walker.visit_all(lane.nodes, &mut frames) {
         Visit::Move(next) => next,
-        Visit::Through => Move::Done {
-            status: walker.status_of(lane.nodes, None),
-        },
-        Visit::Halt(halt) => Move::Done {
-            status: walker.status_of(lane.nodes, Some(halt)),
+        ended => Move::Done {
+            status: walker.status_of(lane.nodes, &frames, &ended),
         },
     }
 }
@@ -50,12 +45,8 @@ pub enum WalkOutcome {
 
 /// How the lane of a stage's steps came out.
 pub fn steps_verdict(lane: &LanePlan<'_>, facts: &Facts, now_ms: i64) -> WalkOutcome {
-    let walker = Walker {
-        lane,
-        facts,
-        now_ms,
-    };
-    match walker.visit_all(lane.nodes, &mut lane.groups.clone()) {
+    let (walker, mut frames) = Walker::new(lane, facts, now_ms);
+    match walker.visit_all(lane.nodes, &mut frames) {
         Visit::Move(_) => WalkOutcome::Unfinished,
         Visit::Through => WalkOutcome::Walked,
         Visit::Halt(halt) => WalkOutcome::Halted(halt),
@@ -64,14 +55,40 @@ pub fn steps_verdict(lane: &LanePlan<'_>, facts: &Facts, now_ms: i64) -> WalkOut
 
 struct Walker<'a, 'p> {
     lane: &'a LanePlan<'p>,
+    /// What the `stageStatus` of a condition looks at, and the groups around it.
+    section: &'p [Node],
+    around: Vec<Frame<'p>>,
     facts: &'a Facts,
     now_ms: i64,
 }
 
-impl<'p> Walker<'_, 'p> {
-    fn visit_all(&self, nodes: &'p [Node], groups: &mut Vec<&'p [FailureStrategy]>) -> Visit<'p> {
+/// The groups on the way to a node, from the outside in.
+type Frames<'p> = Vec<Frame<'p>>;
+
+fn round(frames: &[Frame<'_>]) -> u32 {
+    frames.last().map_or(0, |frame| frame.round)
+}
+
+impl<'a, 'p> Walker<'a, 'p> {
+    fn new(lane: &'a LanePlan<'p>, facts: &'a Facts, now_ms: i64) -> (Self, Frames<'p>) {
+        let frames = level::frames(&lane.groups, facts);
+        // The groups around the lane that its section lies in: those that hold it as rollback steps.
+        let within =
+            |group: &&GroupPlan| std::ptr::eq(group.rollback_steps.as_slice(), lane.section);
+        let depth = lane.groups.iter().position(within).map_or(0, |at| at + 1);
+        let walker = Self {
+            lane,
+            section: lane.section,
+            around: frames.iter().take(depth).copied().collect(),
+            facts,
+            now_ms,
+        };
+        (walker, frames)
+    }
+
+    fn visit_all(&self, nodes: &'p [Node], frames: &mut Frames<'p>) -> Visit<'p> {
         for node in nodes {
-            match self.visit(node, groups) {
+            match self.visit(node, frames) {
                 Visit::Through => {}
                 other => return other,
             }
@@ -79,19 +96,20 @@ impl<'p> Walker<'_, 'p> {
         Visit::Through
     }
 
-    fn visit(&self, node: &'p Node, groups: &mut Vec<&'p [FailureStrategy]>) -> Visit<'p> {
-        let fact = self.facts.nodes.get(node_id(node));
+    /// What is known of a node in the round of the groups around it.
+    fn fact(&self, id: &NodeId, frames: &[Frame<'p>]) -> Option<&'a NodeFact> {
+        let fact = self.facts.nodes.get(id);
+        fact.filter(|fact| fact.round >= round(frames))
+    }
+
+    fn visit(&self, node: &'p Node, frames: &mut Frames<'p>) -> Visit<'p> {
+        let fact = self.fact(node_id(node), frames);
         match (node, fact) {
-            (_, None) => self.untouched(node),
+            (_, None) => self.untouched(node, frames),
             (_, Some(fact)) if fact.status == Status::Skipped => Visit::Through,
-            (Node::Step(step), Some(fact)) => self.step(step, fact, groups),
-            (Node::Group(group), Some(fact)) => {
-                groups.push(&group.failure_strategies);
-                let inside = self.visit_all(&group.nodes, groups);
-                groups.pop();
-                self.group(node, fact, inside)
-            }
-            (Node::Parallel(parallel), Some(fact)) => self.parallel(node, parallel, fact, groups),
+            (Node::Step(step), Some(fact)) => self.step(step, fact, frames),
+            (Node::Group(group), Some(fact)) => self.group(node, group, fact, frames),
+            (Node::Parallel(parallel), Some(fact)) => self.parallel(node, parallel, fact, frames),
         }
     }
 
@@ -104,116 +122,167 @@ impl<'p> Walker<'_, 'p> {
         (self.now_ms >= deadline).then_some(Halt::Deadline)
     }
 
-    fn untouched(&self, node: &'p Node) -> Visit<'p> {
+    /// What keeps something from beginning.
+    fn barred(&self) -> Option<Visit<'p>> {
         if let Some(halt) = self.stopping() {
-            return Visit::Halt(halt);
+            return Some(Visit::Halt(halt));
+        }
+        let until_ms = self.facts.deadline_ms.unwrap_or(i64::MAX);
+        let hold = Move::Hold { until_ms };
+        self.facts.paused.then_some(Visit::Move(hold))
+    }
+
+    fn untouched(&self, node: &'p Node, frames: &[Frame<'p>]) -> Visit<'p> {
+        if let Some(barred) = self.barred() {
+            return barred;
         }
         let (when, opening) = match node {
             Node::Step(step) => (step.when.as_ref(), Opening::Step(step)),
             Node::Group(group) => (group.when.as_ref(), Opening::Group(group)),
             Node::Parallel(parallel) => (None, Opening::Parallel(parallel)),
         };
+        // Attempts of earlier rounds keep their numbers.
+        let before = self.facts.nodes.get(node_id(node));
+        let number = before.map_or(0, |fact| fact.attempt.saturating_add(1));
+        let attempt = Attempt {
+            number,
+            round: round(frames),
+            base: number,
+        };
         let start = Move::Start {
             node: opening,
-            attempt: 0,
+            attempt,
         };
         Visit::Move(match node {
             // A block has no condition; its branches have.
             Node::Parallel(_) => start,
-            Node::Step(_) | Node::Group(_) => self.gate(node, when).unwrap_or(start),
+            Node::Step(_) | Node::Group(_) => self.gate(node, when, attempt).unwrap_or(start),
         })
     }
 
     /// What the condition of a node demands instead of starting it.
-    fn gate(&self, node: &'p Node, when: Option<&'p When>) -> Option<Move<'p>> {
+    fn gate(&self, node: &'p Node, when: Option<&'p When>, attempt: Attempt) -> Option<Move<'p>> {
         let wanted = when.map_or(WhenStatus::Success, |when| when.status);
-        let failed = self.has_failed(self.lane.section, &mut Vec::new());
+        let failed = self.has_failed(self.section, &mut self.around.clone());
+        let skip = |reason| Move::Skip {
+            node,
+            attempt,
+            reason,
+        };
         if let Some(reason) = status_mismatch(wanted, failed, "stageStatus") {
-            return Some(Move::Skip { node, reason });
+            return Some(skip(reason));
         }
         let condition = when?.condition.as_deref()?;
-        match self.facts.conditions.get(node_id(node)) {
-            None => Some(Move::Evaluate { node, condition }),
-            Some(true) => None,
-            Some(false) => Some(Move::Skip {
+        let number = attempt.number;
+        match self.facts.conditions.get(&(node_id(node).clone(), number)) {
+            None => Some(Move::Evaluate {
                 node,
-                reason: format!("its condition is false: {condition}"),
+                attempt,
+                condition,
             }),
+            Some(true) => None,
+            Some(false) => Some(skip(format!("its condition is false: {condition}"))),
         }
     }
 
     /// Whether a step below `nodes` has failed for good.
-    fn has_failed(&self, nodes: &'p [Node], groups: &mut Vec<&'p [FailureStrategy]>) -> bool {
+    fn has_failed(&self, nodes: &'p [Node], frames: &mut Frames<'p>) -> bool {
         nodes.iter().any(|node| {
-            let Some(fact) = self.facts.nodes.get(node_id(node)) else {
+            let Some(fact) = self.fact(node_id(node), frames) else {
                 return false;
             };
             if fact.status.is_good() {
                 return false;
             }
-            if let Node::Step(step) = node {
-                return fact.status.is_final()
-                    && !matches!(self.judge(step, fact, groups), Verdict::Again(_));
-            }
-            if let Node::Group(group) = node {
-                groups.push(&group.failure_strategies);
-            }
-            let failed = self.has_failed(children(node), groups);
-            if matches!(node, Node::Group(_)) {
-                groups.pop();
-            }
-            failed || fact.status == Status::Errored
+            let below = match node {
+                Node::Step(step) => {
+                    let over = matches!(self.judge(step, fact, frames), Verdict::Over { .. });
+                    return fact.status.is_final() && over;
+                }
+                Node::Group(group) => {
+                    frames.push(level::frame(group, Some(fact), round(frames)));
+                    let below = self.has_failed(children(node), frames);
+                    frames.pop();
+                    below
+                }
+                Node::Parallel(_) => self.has_failed(children(node), frames),
+            };
+            below || fact.status == Status::Errored
         })
     }
 
-    fn judge(
-        &self,
-        step: &'p StepPlan,
-        fact: &NodeFact,
-        groups: &[&'p [FailureStrategy]],
-    ) -> Verdict {
-        let levels = self.lane.levels(&step.failure_strategies, groups);
-        let error = fact
-            .failure
-            .as_ref()
-            .map_or(ErrorType::Unknown, |f| f.error);
-        strategy::judge(&levels, error, fact.status, fact.attempt)
+    fn judge(&self, step: &'p StepPlan, fact: &NodeFact, frames: &[Frame<'p>]) -> Verdict {
+        let own = &step.failure_strategies;
+        let levels = level::levels(own, fact.retried(), frames, self.lane.stage);
+        level::recorded(&levels, self.facts, step, fact, self.now_ms)
     }
 
-    fn step(
-        &self,
-        step: &'p StepPlan,
-        fact: &NodeFact,
-        groups: &[&'p [FailureStrategy]],
-    ) -> Visit<'p> {
+    fn step(&self, step: &'p StepPlan, fact: &NodeFact, frames: &[Frame<'p>]) -> Visit<'p> {
         if fact.status.is_good() {
             return Visit::Through;
         }
         if fact.status == Status::Aborted {
             return Visit::Halt(Halt::Abort);
         }
+        if fact.status == Status::InterventionWaiting {
+            return Visit::Move(self.asked(step, fact, frames));
+        }
         if !fact.status.is_final() {
             return Visit::Move(self.open_step(step, fact));
         }
-        match self.judge(step, fact, groups) {
-            Verdict::Again(wait) => self.retry(step, fact, wait),
+        let ended = fact.ended_ms.unwrap_or(fact.started_ms);
+        match self.judge(step, fact, frames) {
+            Verdict::Again(wait) => self.retry(Opening::Step(step), fact, later(ended, wait)),
+            Verdict::GroupAgain { level, wait } => Visit::Halt(Halt::Group {
+                depth: depth(frames, level),
+                then: GroupThen::Again {
+                    at_ms: later(ended, wait),
+                },
+            }),
+            Verdict::Over { halt: None, .. } => Visit::Through,
             Verdict::Over {
-                halts: true,
-                rolls_back,
+                halt: Some(Undo::Group(level)),
                 ..
-            } => Visit::Halt(Halt::Failure { rolls_back }),
-            Verdict::Over { halts: false, .. } => Visit::Through,
+            } => Visit::Halt(Halt::Group {
+                depth: depth(frames, level),
+                then: GroupThen::RollBack,
+            }),
+            Verdict::Over {
+                halt: Some(undo), ..
+            } => Visit::Halt(Halt::Failure { undo }),
+            // Its question was cut short by what stops the stage.
+            Verdict::Ask { .. } => Visit::Halt(self.stopping().unwrap_or(Halt::Deadline)),
+        }
+    }
+
+    /// A step whose failure waits for a person.
+    fn asked(&self, step: &'p StepPlan, fact: &NodeFact, frames: &[Frame<'p>]) -> Move<'p> {
+        let settle = |status| Move::Settle { step, status };
+        match (self.stopping(), self.judge(step, fact, frames)) {
+            (Some(Halt::Abort), _) => settle(Status::Aborted),
+            (_, Verdict::Over { status, .. }) => settle(status),
+            (Some(_), _) | (_, Verdict::Again(_) | Verdict::GroupAgain { .. }) => {
+                settle(Status::Failed)
+            }
+            (None, Verdict::Ask { until_ms }) => {
+                let deadline = self.facts.deadline_ms.unwrap_or(i64::MAX);
+                Move::Hold {
+                    until_ms: until_ms.min(deadline),
+                }
+            }
         }
     }
 
     fn open_step(&self, step: &'p StepPlan, fact: &NodeFact) -> Move<'p> {
         let attempt = fact.attempt;
         let limit = i64::try_from(step.timeout.as_millis()).unwrap_or(i64::MAX);
+        let late = self.now_ms >= fact.started_ms.saturating_add(limit);
+        let stopped = self.facts.stopped.get(&(step.id.clone(), attempt));
         let reason = match self.stopping() {
             Some(Halt::Abort) => Some(StopReason::Abort),
-            Some(Halt::Deadline | Halt::Failure { .. }) => Some(StopReason::StageTimeout),
-            None => (self.now_ms >= fact.started_ms.saturating_add(limit))
-                .then_some(StopReason::StepTimeout),
+            Some(_) => Some(StopReason::StageTimeout),
+            None if late => Some(StopReason::StepTimeout),
+            None => stopped.copied(),
         };
         match reason {
             Some(reason) => Move::Stop {
@@ -225,39 +294,81 @@ impl<'p> Walker<'_, 'p> {
         }
     }
 
-    fn retry(&self, step: &'p StepPlan, fact: &NodeFact, wait: std::time::Duration) -> Visit<'p> {
-        if let Some(halt) = self.stopping() {
-            return Visit::Halt(halt);
+    /// Another attempt of a step or group, when its time has come.
+    fn retry(&self, node: Opening<'p>, fact: &NodeFact, at_ms: i64) -> Visit<'p> {
+        if let Some(barred) = self.barred() {
+            return barred;
         }
-        let ended = fact.ended_ms.unwrap_or(fact.started_ms);
-        let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-        let until_ms = ended.saturating_add(wait);
-        Visit::Move(if self.now_ms >= until_ms {
+        Visit::Move(if self.now_ms >= at_ms {
             Move::Start {
-                node: Opening::Step(step),
-                attempt: fact.attempt + 1,
+                node,
+                attempt: fact.again(),
             }
         } else {
             let deadline = self.facts.deadline_ms.unwrap_or(i64::MAX);
             Move::Wait {
-                until_ms: until_ms.min(deadline),
+                until_ms: at_ms.min(deadline),
             }
         })
     }
 
     /// A group that has begun, from what its nodes say.
-    fn group(&self, node: &'p Node, fact: &NodeFact, inside: Visit<'p>) -> Visit<'p> {
-        if fact.status.is_final() {
-            // Its nodes ended before it did: a move would be one that was lost with a crashed lane.
-            return match inside {
-                Visit::Move(_) => Visit::Halt(Halt::Failure { rolls_back: true }),
-                ended => ended,
-            };
+    fn group(
+        &self,
+        node: &'p Node,
+        group: &'p GroupPlan,
+        fact: &NodeFact,
+        frames: &mut Frames<'p>,
+    ) -> Visit<'p> {
+        let depth = frames.len();
+        frames.push(level::frame(group, Some(fact), round(frames)));
+        let mut inside = self.visit_all(&group.nodes, frames);
+        let own = |halt: Halt| matches!(halt, Halt::Group { depth: of, .. } if of == depth);
+        if let Visit::Halt(Halt::Group {
+            then: GroupThen::RollBack,
+            ..
+        }) = inside
+            && matches!(inside, Visit::Halt(halt) if own(halt))
+        {
+            inside = self.undo(group, frames);
         }
-        match inside {
+        let status = self.status_of(&group.nodes, frames, &inside);
+        frames.pop();
+        match (fact.status.is_final(), inside) {
+            // Its nodes ended before it did: a move would be one that was lost with a crashed lane.
+            (true, Visit::Move(_)) => Visit::Halt(Halt::Failure { undo: Undo::Stage }),
+            (false, Visit::Move(next)) => Visit::Move(next),
+            (false, _) => Visit::Move(self.close(node, status)),
+            (true, Visit::Through) => Visit::Through,
+            (
+                true,
+                Visit::Halt(Halt::Group {
+                    depth: of,
+                    then: GroupThen::Again { at_ms },
+                }),
+            ) if of == depth => self.retry(Opening::Group(group), fact, at_ms),
+            (true, Visit::Halt(halt)) => Visit::Halt(halt),
+        }
+    }
+
+    /// The rollback steps of a group, which has its place in `frames`.
+    fn undo(&self, group: &'p GroupPlan, frames: &mut Frames<'p>) -> Visit<'p> {
+        let walker = Walker {
+            lane: self.lane,
+            section: &group.rollback_steps,
+            around: frames.clone(),
+            facts: self.facts,
+            now_ms: self.now_ms,
+        };
+        match walker.visit_all(&group.rollback_steps, frames) {
             Visit::Move(next) => Visit::Move(next),
-            Visit::Through => Visit::Move(self.close(node, None)),
-            Visit::Halt(halt) => Visit::Move(self.close(node, Some(halt))),
+            Visit::Halt(halt @ (Halt::Abort | Halt::Deadline)) => Visit::Halt(halt),
+            // A rollback that fails is not rolled back.
+            Visit::Through | Visit::Halt(Halt::Failure { .. } | Halt::Group { .. }) => {
+                Visit::Halt(Halt::Failure {
+                    undo: Undo::Nothing,
+                })
+            }
         }
     }
 
@@ -266,22 +377,25 @@ impl<'p> Walker<'_, 'p> {
         node: &'p Node,
         parallel: &'p ParallelPlan,
         fact: &NodeFact,
-        groups: &mut Vec<&'p [FailureStrategy]>,
+        frames: &mut Frames<'p>,
     ) -> Visit<'p> {
         let mut open = false;
         let mut halted: Option<Halt> = None;
         for branch in &parallel.branches {
-            match self.visit(branch, groups) {
+            match self.visit(branch, frames) {
                 Visit::Move(_) => open = true,
                 Visit::Through => {}
-                Visit::Halt(halt) => halted = Some(graver(halted, halt)),
+                Visit::Halt(halt) => halted = Some(halted.map_or(halt, |known| known.or(halt))),
             }
         }
-        let closed = fact.status.is_final();
-        match (closed, open) {
-            (true, true) => self.lost_branch(fact, groups),
-            (true, false) => halted.map_or(Visit::Through, Visit::Halt),
-            (false, false) => Visit::Move(self.close(node, halted)),
+        let ended = halted.map_or(Visit::Through, Visit::Halt);
+        match (fact.status.is_final(), open) {
+            (true, true) => self.lost_branch(fact, frames),
+            (true, false) => ended,
+            (false, false) => {
+                let status = self.status_of(&parallel.branches, frames, &ended);
+                Visit::Move(self.close(node, status))
+            }
             (false, true) if self.facts.joined.contains(&parallel.id) => Visit::Move(Move::Close {
                 node,
                 status: Status::Errored,
@@ -298,56 +412,61 @@ impl<'p> Walker<'_, 'p> {
     }
 
     /// A block that was closed although a branch never ended.
-    fn lost_branch(&self, fact: &NodeFact, groups: &[&'p [FailureStrategy]]) -> Visit<'p> {
-        let levels = self.lane.levels(&[], groups);
-        match strategy::judge(&levels, ErrorType::Unknown, fact.status, u32::MAX) {
+    fn lost_branch(&self, fact: &NodeFact, frames: &[Frame<'p>]) -> Visit<'p> {
+        let mut levels = level::levels(&[], u32::MAX, frames, self.lane.stage);
+        for level in &mut levels {
+            level.retried = u32::MAX;
+        }
+        let failed = Failed {
+            error: ErrorType::Unknown,
+            status: fact.status,
+            at_ms: i64::MIN,
+            answer: None,
+            now_ms: self.now_ms,
+        };
+        match strategy::judge(&levels, &failed) {
             Verdict::Over {
-                halts: true,
-                rolls_back,
-                ..
-            } => Visit::Halt(Halt::Failure { rolls_back }),
-            Verdict::Over { halts: false, .. } | Verdict::Again(_) => Visit::Through,
+                halt: Some(undo), ..
+            } => Visit::Halt(Halt::Failure { undo }),
+            _ => Visit::Through,
         }
     }
 
-    fn close(&self, node: &'p Node, halt: Option<Halt>) -> Move<'p> {
-        let nodes = children(node);
-        let status = self.status_of(nodes, halt);
-        let failure = nodes
+    fn close(&self, node: &'p Node, status: Status) -> Move<'p> {
+        let failure = children(node)
             .iter()
+            .chain(undoing(node))
             .filter_map(|child| self.facts.nodes.get(node_id(child)))
             .filter(|fact| !fact.status.is_good())
             .find_map(|fact| fact.failure.clone());
         Move::Close {
             node,
             status,
-            failure,
+            failure: failure.filter(|_| !status.is_good()),
         }
     }
 
-    fn status_of(&self, nodes: &'p [Node], halt: Option<Halt>) -> Status {
-        let begun = nodes.iter().filter_map(|n| self.facts.status(node_id(n)));
-        let cut = match halt {
-            Some(Halt::Abort) => Some(Status::Aborted),
-            Some(Halt::Deadline) => Some(Status::Expired),
-            Some(Halt::Failure { .. }) | None => None,
+    fn status_of(&self, nodes: &'p [Node], frames: &[Frame<'p>], visit: &Visit<'p>) -> Status {
+        let begun = nodes
+            .iter()
+            .filter_map(|node| self.fact(node_id(node), frames));
+        let begun = begun.map(|fact| fact.status);
+        let cut = match visit {
+            Visit::Halt(Halt::Abort) => Some(Status::Aborted),
+            Visit::Halt(Halt::Deadline) => Some(Status::Expired),
+            _ => None,
         };
         worst(begun.chain(cut))
     }
 }
 
-fn graver(before: Option<Halt>, found: Halt) -> Halt {
-    match (before, found) {
-        (Some(Halt::Abort), _) | (_, Halt::Abort) => Halt::Abort,
-        (Some(Halt::Failure { rolls_back: a }), Halt::Failure { rolls_back: b }) => {
-            Halt::Failure { rolls_back: a || b }
-        }
-        (Some(Halt::Failure { rolls_back }), Halt::Deadline)
-        | (Some(Halt::Deadline) | None, Halt::Failure { rolls_back }) => {
-            Halt::Failure { rolls_back }
-        }
-        (Some(Halt::Deadline) | None, Halt::Deadline) => Halt::Deadline,
-    }
+/// How many groups are around the group that a verdict's level stands for.
+fn depth(frames: &[Frame<'_>], level: usize) -> usize {
+    frames.len().saturating_sub(level)
+}
+
+fn later(from_ms: i64, wait: std::time::Duration) -> i64 {
+    from_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Why a status condition is not met, if it is not.

@@ -27,6 +27,9 @@ fn node(name: &str, attempt: u32) -> NodeRecord {
         progress: Value::Null,
         units: Vec::new(),
         delegate: None,
+        asked_ms: None,
+        round: 0,
+        base: 0,
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) fn record(name: &str, started_ms: i64) -> RunRecord {
         plan: None,
         failure: None,
         abort: None,
+        signals: Vec::new(),
         tags: Vec::new(),
         stages: Vec::new(),
     }

@@ -31,6 +31,9 @@ pub(super) fn node(run: &str, id: &str, step_type: &str, status: Status) -> Node
         progress: Value::Null,
         units: Vec::new(),
         delegate: None,
+        asked_ms: None,
+        round: 0,
+        base: 0,
     }
 }
 

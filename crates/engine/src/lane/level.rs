@@ -1,0 +1,114 @@
+//! The levels around a step whose failure strategies may answer its failure.
+
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::{FailureStrategy, GroupPlan, StagePlan, StepPlan};
+
+use super::facts::{Facts, NodeFact};
+use super::plan::LanePlan;
+use crate::strategy::{self, Failed, Level, Verdict};
+
+/// A group that has begun, on the way to a node in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'p> {
+    pub(super) strategies: &'p [FailureStrategy],
+    /// How often the group was begun again in its round.
+    pub(super) retried: u32,
+    /// The round of the nodes in it.
+    pub(super) round: u32,
+}
+
+/// The way through `groups`, from the outside in. A group that has not begun in its round is at its start.
+pub(super) fn frames<'p>(groups: &[&'p GroupPlan], facts: &Facts) -> Vec<Frame<'p>> {
+    let mut round = 0;
+    let mut frames = Vec::with_capacity(groups.len());
+    for group in groups {
+        let fact = facts
+            .nodes
+            .get(&group.id)
+            .filter(|fact| fact.round >= round);
+        let frame = frame(group, fact, round);
+        round = frame.round;
+        frames.push(frame);
+    }
+    frames
+}
+
+pub(super) fn frame<'p>(group: &'p GroupPlan, fact: Option<&NodeFact>, round: u32) -> Frame<'p> {
+    Frame {
+        strategies: &group.failure_strategies,
+        retried: fact.map_or(0, NodeFact::retried),
+        round: round.saturating_add(fact.map_or(0, |fact| fact.attempt)),
+    }
+}
+
+/// The levels around a node, nearest first.
+pub(super) fn levels<'p>(
+    own: &'p [FailureStrategy],
+    retried: u32,
+    frames: &[Frame<'p>],
+    stage: &'p StagePlan,
+) -> Vec<Level<'p>> {
+    let of_frame = |frame: &Frame<'p>| Level {
+        strategies: frame.strategies,
+        retried: frame.retried,
+    };
+    let own = Level {
+        strategies: own,
+        retried,
+    };
+    let stage = Level {
+        strategies: &stage.failure_strategies,
+        retried: 0,
+    };
+    let groups = frames.iter().rev().map(of_frame);
+    std::iter::once(own).chain(groups).chain([stage]).collect()
+}
+
+/// What a failure of a step of `lane`, that has just happened, comes to: what to record of it.
+pub fn judge(
+    lane: &LanePlan<'_>,
+    facts: &Facts,
+    step: &StepPlan,
+    failure: &Failure,
+    failed: Status,
+    now_ms: i64,
+) -> Verdict {
+    let groups = lane.step(&step.id).map(|(_, groups)| groups);
+    let frames = frames(&groups.unwrap_or_default(), facts);
+    let fact = facts.nodes.get(&step.id);
+    let retried = fact.map_or(0, NodeFact::retried);
+    let levels = levels(&step.failure_strategies, retried, &frames, lane.stage);
+    let failed = Failed {
+        error: failure.error,
+        status: failed,
+        at_ms: now_ms,
+        answer: None,
+        now_ms,
+    };
+    strategy::judge(&levels, &failed)
+}
+
+/// What the failure of a step comes to that is recorded.
+pub(super) fn recorded(
+    levels: &[Level<'_>],
+    facts: &Facts,
+    step: &StepPlan,
+    fact: &NodeFact,
+    now_ms: i64,
+) -> Verdict {
+    let ended = fact.ended_ms.unwrap_or(fact.started_ms);
+    let failed = Failed {
+        error: fact
+            .failure
+            .as_ref()
+            .map_or(ErrorType::Unknown, |failure| failure.error),
+        status: match fact.status {
+            Status::InterventionWaiting => Status::Failed,
+            status => status,
+        },
+        at_ms: fact.asked_ms.unwrap_or(ended),
+        answer: facts.answers.get(&(step.id.clone(), fact.attempt)),
+        now_ms,
+    };
+    strategy::judge(levels, &failed)
+}

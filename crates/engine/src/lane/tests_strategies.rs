@@ -1,0 +1,217 @@
+//! Traces of the failure strategies that repeat, undo or ask.
+
+use proptest::prelude::{prop, proptest};
+use serde_json::{Value, json};
+use slipway_model::id::NodeId;
+use slipway_model::status::ErrorType;
+use slipway_plan::{FailureStrategy, Node};
+
+use super::StopReason;
+use super::tests::{World, any_node, number, with_rollback};
+use crate::fixture::{With, group, on, parallel, retry, stage, step};
+use crate::name::Lane;
+
+fn again(count: u32, interval: &str, then: &str) -> FailureStrategy {
+    on(
+        "AllErrors",
+        "RetryStepGroup",
+        json!({
+            "retryCount": count,
+            "retryIntervals": [interval],
+            "onRetryFailure": {"action": {"type": then}},
+        }),
+    )
+}
+
+fn ask(timeout: &str, then: &str) -> FailureStrategy {
+    on(
+        "AllErrors",
+        "ManualIntervention",
+        json!({"timeout": timeout, "onTimeout": {"action": {"type": then}}}),
+    )
+}
+
+fn undone_by(node: Node, steps: Vec<Node>) -> Node {
+    match node {
+        Node::Group(mut group) => {
+            group.rollback_steps = steps;
+            Node::Group(group)
+        }
+        other => other,
+    }
+}
+
+#[test]
+fn a_group_runs_again_from_its_start() {
+    let inner = vec![
+        step("a"),
+        step("b"),
+        parallel("p", vec![step("c"), step("d")]),
+    ];
+    let stage = stage(
+        "deploy",
+        vec![
+            group("g", inner).strategy(again(2, "10s", "Ignore")),
+            step("e"),
+        ],
+    );
+    let world = World::new(&stage).fails("d", ErrorType::Unknown, 1);
+    insta::assert_snapshot!(world.story(), @"");
+}
+
+#[test]
+fn a_group_that_keeps_failing_falls_back() {
+    let stage = with_rollback(stage(
+        "deploy",
+        vec![
+            group("g", vec![step("a")]).strategy(again(1, "5s", "StageRollback")),
+            step("e"),
+        ],
+    ));
+    let world = World::new(&stage).fails("a", ErrorType::Unknown, 9);
+    insta::assert_snapshot!(world.story(), @"");
+}
+
+#[test]
+fn retries_of_a_step_begin_anew_with_its_group() {
+    let inner = step("a").strategy(retry(1, "1s", "MarkAsFailure"));
+    // What is left of the step's own strategy says failed, which is no affair of the group.
+    let plain = stage(
+        "deploy",
+        vec![group("g", vec![inner]).strategy(again(1, "1s", "Ignore"))],
+    );
+    let world = World::new(&plain).fails("a", ErrorType::Unknown, 9);
+    insta::assert_snapshot!(world.story(), @"");
+
+    let outer = group(
+        "o",
+        vec![group("i", vec![step("a")]).strategy(again(1, "1s", "RetryStepGroup"))],
+    );
+    let nested = stage("deploy", vec![outer.strategy(again(1, "1s", "Ignore"))]);
+    let world = World::new(&nested).fails("a", ErrorType::Unknown, 9);
+    insta::assert_snapshot!(world.story(), @"");
+}
+
+#[test]
+fn a_group_is_rolled_back_by_its_own_steps() {
+    let undo = vec![step("u"), parallel("p", vec![step("v"), step("w")])];
+    let inner = group("g", vec![step("a"), step("b")]);
+    let inner = undone_by(inner, undo).strategy(on("AllErrors", "StepGroupRollback", Value::Null));
+    let stage = with_rollback(stage("deploy", vec![inner, step("c")]));
+    let world = World::new(&stage).fails("b", ErrorType::Unknown, 9);
+    insta::assert_snapshot!(world.story(), @"");
+
+    let world =
+        World::new(&stage)
+            .fails("b", ErrorType::Unknown, 9)
+            .fails("u", ErrorType::Unknown, 9);
+    insta::assert_snapshot!(world.story(), @"");
+}
+
+#[test]
+fn a_person_is_asked_and_decides() {
+    let asked = || step("a").strategy(ask("1h", "Abort"));
+    let stage = with_rollback(stage("deploy", vec![asked(), step("b")]));
+    let mut world = World::new(&stage).fails("a", ErrorType::Unknown, 2);
+    world.answers = ["Retry", "Ignore"].into();
+    insta::assert_snapshot!(world.story(), @"");
+
+    for (word, end) in [
+        ("MarkAsSuccess", "end Success"),
+        ("MarkAsFailure", "end Failed"),
+        ("StageRollback", "roll back"),
+        ("Abort", "end Aborted"),
+    ] {
+        let mut world = World::new(&stage).fails("a", ErrorType::Unknown, 9);
+        world.answers = [word].into();
+        let story = world.story();
+        assert!(story.ends_with(end), "{word}: {story}");
+    }
+}
+
+#[test]
+fn without_an_answer_the_fallback_counts() {
+    let stage = with_rollback(stage(
+        "deploy",
+        vec![step("a").strategy(ask("1h", "StageRollback")), step("b")],
+    ));
+    let world = World::new(&stage).fails("a", ErrorType::Unknown, 9);
+    insta::assert_snapshot!(world.story(), @"");
+}
+
+#[test]
+fn a_paused_run_begins_nothing_and_goes_on() {
+    let stage = stage("deploy", vec![step("a")]);
+    let mut world = World::new(&stage);
+    world.facts.paused = true;
+    insta::assert_snapshot!(world.story(), @"");
+}
+
+#[test]
+fn a_step_that_a_person_stops_fails_by_its_strategies() {
+    let strategy = on("UserMarkedFailure", "Ignore", Value::Null);
+    let stage = with_rollback(stage(
+        "deploy",
+        vec![step("a").strategy(strategy), step("b")],
+    ));
+    for (reason, end) in [
+        (StopReason::MarkedAsFailed, "end IgnoreFailed"),
+        (StopReason::MadeToExpire, "roll back"),
+    ] {
+        let mut world = World::new(&stage);
+        world.facts.stopped.insert((NodeId::new("a"), 0), reason);
+        let story = world.story();
+        assert!(story.ends_with(end), "{reason:?}: {story}");
+    }
+}
+
+/// Gives groups a strategy, and rollback steps.
+fn give(nodes: &mut [Node], kinds: &mut impl Iterator<Item = u8>, count: &mut usize) {
+    for node in nodes {
+        match node {
+            Node::Step(_) => {}
+            Node::Parallel(parallel) => give(&mut parallel.branches, kinds, count),
+            Node::Group(group) => {
+                *count += 1;
+                let undo: &'static str = format!("u{count}").leak();
+                group.rollback_steps = vec![step(undo)];
+                group.failure_strategies = match kinds.next() {
+                    Some(0) => vec![again(2, "3s", "StageRollback")],
+                    Some(1) => vec![on("AllErrors", "StepGroupRollback", Value::Null)],
+                    Some(2) => vec![ask("1m", "MarkAsFailure")],
+                    Some(3) => vec![again(1, "1s", "Ignore")],
+                    _ => Vec::new(),
+                };
+                give(&mut group.nodes, kinds, count);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn lanes_with_any_strategies_end_and_stay_ended(
+        mut nodes in prop::collection::vec(any_node(), 0..5),
+        behaviour in prop::collection::vec(0..5u8, 64),
+        kinds in prop::collection::vec(0..6u8, 64),
+        deadline in proptest::option::of(0..200i64),
+    ) {
+        let mut ids = Vec::new();
+        number(&mut nodes, &mut 0, &mut ids);
+        give(&mut nodes, &mut kinds.into_iter(), &mut 0);
+        let stage = with_rollback(stage("deploy", nodes));
+        let mut world = World::new(&stage);
+        for (id, kind) in ids.iter().zip(&behaviour) {
+            world = match kind {
+                0 => world.hangs(id),
+                1 => world.fails(id, ErrorType::Unknown, 1),
+                2 => world.fails(id, ErrorType::Timeout, 9),
+                _ => world,
+            };
+        }
+        world.facts.deadline_ms = deadline.map(|seconds| seconds * 1_000);
+        let lane = Lane::steps(&stage.id);
+        let first = world.walk(&lane);
+        assert_eq!(world.walk(&lane), first, "asked again, the lane answers the same");
+    }
+}

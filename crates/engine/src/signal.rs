@@ -1,0 +1,200 @@
+//! What people say about a run while it goes on: recorded first, then what waits is woken to read it.
+
+use std::collections::BTreeMap;
+
+use slipway_model::id::{NodeId, PrincipalId, RunId};
+use slipway_model::status::Status;
+use slipway_store::StoreError;
+use slipway_store::record::{RunRecord, SignalRecord};
+
+use crate::abort::{cancel_task, task_id};
+use crate::begin::complete;
+use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
+use crate::lane::StopReason;
+use crate::runs::Runs;
+use crate::strategy::{self, Answer};
+
+/// An answer to a failure that asked for one (`ManualIntervention`).
+const ANSWER: &str = "answer";
+/// A step is to stop.
+const STOP: &str = "stop";
+/// Nothing new shall begin, or may again.
+const PAUSE: &str = "pause";
+
+/// What a person can say about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// Begin nothing new.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Every step that runs has failed.
+    MarkAsFailed,
+    /// Every step that runs is out of time.
+    Expire,
+    /// The failure of this node, which asks for an answer, is answered by an action of a failure strategy.
+    Answer {
+        /// The node.
+        node: NodeId,
+        /// `Ignore`, `Retry`, ….
+        action: String,
+    },
+    /// This node, which runs, has failed.
+    MarkNodeAsFailed {
+        /// The node.
+        node: NodeId,
+    },
+}
+
+/// Records what a person said about a run, and wakes what waits.
+///
+/// # Errors
+/// `Conflict` where it does not fit: the run has ended, nothing asks, or somebody was faster.
+pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Result<(), RunError> {
+    let record = runs.run(run).await?;
+    if record.status.is_final() {
+        return Err(conflict(format!(
+            "run {run} has ended ({:?})",
+            record.status
+        )));
+    }
+    let signals = match word {
+        Word::Pause | Word::Resume => vec![pausing(&record, *word == Word::Pause)?],
+        Word::MarkAsFailed | Word::Expire => {
+            let nodes = runs.nodes(run, None).await?;
+            let open = nodes.into_values().filter(|node| {
+                node.status == Status::Running
+                    && !matches!(&*node.node_type, "STEP_GROUP" | "PARALLEL")
+            });
+            let says = match word {
+                Word::Expire => "expire",
+                _ => "fail",
+            };
+            open.map(|node| (node.id, node.attempt, STOP, says.to_owned()))
+                .collect()
+        }
+        Word::MarkNodeAsFailed { node } => {
+            let known = node_in(runs, run, node, Status::Running).await?;
+            vec![(node.clone(), known, STOP, "fail".to_owned())]
+        }
+        Word::Answer { node, action } => {
+            if strategy::answer(action).is_none() {
+                let message = format!(
+                    "`{action}` is no answer to a failure; Retry, Ignore, MarkAsSuccess, MarkAsFailure, StageRollback, StepGroupRollback and Abort are"
+                );
+                return Err(RunError::refused(ErrorName::InvalidRequest, message));
+            }
+            let known = node_in(runs, run, node, Status::InterventionWaiting).await?;
+            vec![(node.clone(), known, ANSWER, action.clone())]
+        }
+    };
+    for (node, attempt, kind, says) in signals {
+        let signal = SignalRecord {
+            run: run.clone(),
+            node,
+            attempt,
+            kind: kind.to_owned(),
+            says,
+            who: who.clone(),
+            at_ms: runs.clock.now_ms(),
+        };
+        match runs.store.put_signal(&signal).await {
+            Ok(()) => {}
+            Err(StoreError::AlreadyExists { .. }) if kind == STOP => {}
+            Err(error @ StoreError::AlreadyExists { .. }) => {
+                return Err(conflict(format!("somebody was faster: {error}")));
+            }
+            Err(error) => Err(error).doing(|| format!("record what was said about run {run}"))?,
+        }
+    }
+    wake(runs, run).await
+}
+
+type Said = (NodeId, u32, &'static str, String);
+
+fn pausing(record: &RunRecord, pause: bool) -> Result<Said, RunError> {
+    if is_paused(record) == pause {
+        let state = if pause {
+            "paused already"
+        } else {
+            "not paused"
+        };
+        return Err(conflict(format!("run {} is {state}", record.id)));
+    }
+    let before = record.signals.iter().filter(|signal| signal.kind == PAUSE);
+    let number = u32::try_from(before.count()).unwrap_or(u32::MAX);
+    let says = if pause { "pause" } else { "resume" };
+    Ok((NodeId::new(""), number, PAUSE, says.to_owned()))
+}
+
+/// The attempt of a node that has this status.
+async fn node_in(runs: &Runs, run: &RunId, node: &NodeId, wanted: Status) -> Result<u32, RunError> {
+    let found = runs.store.get_node(run, node).await;
+    let found = found.doing(|| format!("read {node} of run {run}"))?;
+    let Some(found) = found else {
+        let message = format!("run {run} has no node {node} that has begun");
+        return Err(RunError::refused(ErrorName::NotFound, message));
+    };
+    if found.status != wanted {
+        return Err(conflict(format!(
+            "{node} is {:?} and not {wanted:?}",
+            found.status
+        )));
+    }
+    Ok(found.attempt)
+}
+
+/// Ends the waits of a run, so that its lanes look again; nothing is lost where one did not need to.
+async fn wake(runs: &Runs, run: &RunId) -> Result<(), RunError> {
+    let record = runs.run(run).await?;
+    let stopped = stopped(&record);
+    let waits = runs.store.list_waits(run).await;
+    for wait in waits.doing(|| format!("read what run {run} waits for"))? {
+        match &wait.token {
+            Some(token) if wait.kind != "resource" => complete(runs, token).await?,
+            _ => {}
+        }
+        if wait.kind == "delegate" && stopped.contains_key(&(wait.node.clone(), wait.attempt)) {
+            cancel_task(runs, &task_id(run, &wait.node, wait.attempt)).await?;
+        }
+    }
+    Ok(())
+}
+
+fn conflict(message: String) -> RunError {
+    RunError::refused(ErrorName::Conflict, message)
+}
+
+/// Whether nothing new shall begin.
+pub fn is_paused(run: &RunRecord) -> bool {
+    let mut all = run.signals.iter().rev();
+    let last = all.find(|signal| signal.kind == PAUSE);
+    last.is_some_and(|signal| signal.says == "pause")
+}
+
+pub(crate) fn answers(run: &RunRecord) -> BTreeMap<(NodeId, u32), Answer> {
+    let answers = run.signals.iter().filter(|signal| signal.kind == ANSWER);
+    answers
+        .filter_map(|signal| {
+            let answer = Answer {
+                action: strategy::answer(&signal.says)?,
+                at_ms: signal.at_ms,
+            };
+            Some(((signal.node.clone(), signal.attempt), answer))
+        })
+        .collect()
+}
+
+pub(crate) fn stopped(run: &RunRecord) -> BTreeMap<(NodeId, u32), StopReason> {
+    let stops = run.signals.iter().filter(|signal| signal.kind == STOP);
+    stops
+        .map(|signal| {
+            let reason = match signal.says.as_str() {
+                "expire" => StopReason::MadeToExpire,
+                _ => StopReason::MarkedAsFailed,
+            };
+            ((signal.node.clone(), signal.attempt), reason)
+        })
+        .collect()
+}
