@@ -171,7 +171,7 @@ fn map(i: &mut Input<'_>) -> Parsed<Expr> {
         spaces(i);
     }
     while !rest(i).starts_with('}') {
-        let key = chain(i, 4)?;
+        let key = deeper(i, |i| chain(i, 4))?;
         spaces(i);
         if !eat(i, ":") {
             return Err(fault(i, "`:` and the value"));
