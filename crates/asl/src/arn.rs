@@ -29,6 +29,13 @@ impl Home {
         )
     }
 
+    pub(crate) fn express(&self, machine: &str, name: &str) -> String {
+        format!(
+            "arn:aws:states:{}:{}:express:{machine}:{name}",
+            self.region, self.account
+        )
+    }
+
     pub(crate) fn activity(&self, name: &str) -> String {
         format!(
             "arn:aws:states:{}:{}:activity:{name}",

@@ -6,14 +6,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::activity::Offer;
 use crate::effect::LambdaError;
 use crate::engine::Inner;
 use crate::error::{ApiError, JournalError};
 use crate::history;
-use crate::record::{Execution, Parent, Status};
-use crate::run::{Answer, Effect, Run};
-use crate::start::Start;
+use crate::perform::perform;
+use crate::record::Execution;
+use crate::run::{Answer, Run};
 use crate::token::Token;
 
 /// After a failed commit (a full disk) the execution is tried again from the journal this much later.
@@ -40,6 +39,21 @@ pub(crate) enum Signal {
         branch: u32,
         attempt: u64,
         execution: Box<Execution>,
+    },
+    Called {
+        branch: u32,
+        attempt: u64,
+        result: Result<Value, LambdaError>,
+    },
+    ItemsRead {
+        branch: u32,
+        started: u64,
+        result: Result<Vec<Value>, String>,
+    },
+    ResultsWritten {
+        branch: u32,
+        started: u64,
+        result: Result<Value, String>,
     },
     Complete {
         token: Token,
@@ -181,6 +195,21 @@ fn apply(engine: &Inner, run: &mut Run, signal: Signal, replies: &mut Vec<Answer
             attempt,
             result,
         } => run.invoked(now, branch, attempt, result),
+        Signal::Called {
+            branch,
+            attempt,
+            result,
+        } => run.called(now, branch, attempt, result),
+        Signal::ItemsRead {
+            branch,
+            started,
+            result,
+        } => run.items_read(now, branch, started, result),
+        Signal::ResultsWritten {
+            branch,
+            started,
+            result,
+        } => run.results_written(now, branch, started, result),
         Signal::ChildStarted {
             branch,
             attempt,
@@ -248,108 +277,6 @@ pub(crate) async fn commit(
         let _ = reply.send(answer);
     }
     Ok(())
-}
-
-fn perform(engine: &Arc<Inner>, run: &Run, effect: Effect) {
-    let number = run.number;
-    match effect {
-        Effect::Invoke {
-            branch,
-            attempt,
-            name,
-            payload,
-        } => {
-            let inner = Arc::clone(engine);
-            engine.spawn(async move {
-                let result = inner.lambda.invoke(&name, payload).await;
-                inner.signal(
-                    number,
-                    Signal::Invoked {
-                        branch,
-                        attempt,
-                        result,
-                    },
-                );
-            });
-        }
-        Effect::Offer {
-            branch,
-            attempt,
-            activity,
-        } => engine.activities.offer(
-            &activity,
-            Offer {
-                execution: number,
-                branch,
-                attempt,
-            },
-        ),
-        Effect::StartChild {
-            branch,
-            attempt,
-            machine,
-            name,
-            input,
-            waits,
-        } => {
-            let parent = Parent {
-                execution: number,
-                branch,
-                attempt,
-                waits,
-            };
-            start_child(engine, parent, machine, name, input);
-        }
-        Effect::CheckChild {
-            branch,
-            attempt,
-            execution,
-        } => {
-            // A read that fails is met again when the child ends or the engine restarts.
-            if let Ok(Some(child)) = engine.journal.execution(execution)
-                && child.status != Status::Running
-            {
-                engine.signal(
-                    number,
-                    Signal::ChildClosed {
-                        branch,
-                        attempt,
-                        execution: Box::new(child),
-                    },
-                );
-            }
-        }
-        Effect::StopChild { execution } => engine.signal(
-            execution,
-            Signal::Stop {
-                error: None,
-                cause: None,
-                reply: None,
-            },
-        ),
-    }
-}
-
-fn start_child(engine: &Arc<Inner>, parent: Parent, machine: String, name: String, input: String) {
-    let inner = Arc::clone(engine);
-    engine.spawn(async move {
-        let request = Start {
-            machine,
-            name: Some(name),
-            input,
-            parent: Some(parent),
-            trace: None,
-        };
-        let result = inner.start(request).await;
-        inner.signal(
-            parent.execution,
-            Signal::ChildStarted {
-                branch: parent.branch,
-                attempt: parent.attempt,
-                result: Box::new(result),
-            },
-        );
-    });
 }
 
 /// Answers a signal that came too late.

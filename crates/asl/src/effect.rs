@@ -1,6 +1,7 @@
-//! The way out to Lambda functions.
+//! The ways out: Lambda functions, and the other services that tasks and distributed `Map`s use.
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::run::Failure;
@@ -13,6 +14,50 @@ use crate::run::Failure;
 pub trait Lambda: Send + Sync {
     /// Invokes `function`, a name or an ARN as the definition gives it, and waits for its answer.
     async fn invoke(&self, function: &str, payload: Value) -> Result<Value, LambdaError>;
+}
+
+/// Whoever reaches other services for tasks such as `arn:aws:states:::sqs:sendMessage`, and S3 for the
+/// items and results of distributed `Map`s. As with functions, a call may be made again after a crash.
+#[async_trait]
+pub trait Services: Send + Sync {
+    /// Makes a call and gives the answer in the form of Step Functions: members start with a capital.
+    async fn call(&self, call: &ServiceCall) -> Result<Value, LambdaError>;
+
+    /// Waits for the end of the job that a call with `.sync` has submitted; gives the job's description.
+    async fn finish(&self, call: &ServiceCall, submitted: &Value) -> Result<Value, LambdaError>;
+}
+
+/// A call of a service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServiceCall {
+    /// The service, as `sqs` or `aws-sdk:s3`.
+    pub service: String,
+    /// The action with the pattern behind it, as `sendMessage.waitForTaskToken`.
+    pub action: String,
+    /// The evaluated parameters.
+    pub parameters: Value,
+    /// The name of the state that calls.
+    pub state: String,
+}
+
+/// Services of an engine that was given none: every call fails, and says so.
+pub(crate) struct NoServices;
+
+#[async_trait]
+impl Services for NoServices {
+    async fn call(&self, call: &ServiceCall) -> Result<Value, LambdaError> {
+        Err(LambdaError {
+            error_type: "States.TaskFailed".to_owned(),
+            message: format!(
+                "The engine reaches no service '{}': it was opened without services, and {} cannot be called",
+                call.service, call.action
+            ),
+        })
+    }
+
+    async fn finish(&self, call: &ServiceCall, _: &Value) -> Result<Value, LambdaError> {
+        self.call(call).await
+    }
 }
 
 /// The error that a function answered with, or that Lambda answered with in its place.
@@ -44,5 +89,11 @@ impl LambdaError {
             json!({"errorMessage": message, "errorType": error_type}).to_string()
         };
         Failure::new(error_type, cause)
+    }
+
+    /// The failure of a task that called another service: error and cause as they came.
+    pub(crate) fn into_service_failure(self) -> Failure {
+        let cause = Some(self.message).filter(|cause| !cause.is_empty());
+        Failure::named(Some(self.error_type), cause)
     }
 }

@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use slipway_clock::Clock;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::activity::Activities;
 use crate::arn::Home;
-use crate::definition::{self, Definition};
+use crate::definition::{self, Definition, MachineType};
 use crate::driver::{self, Mailbox, Signal};
-use crate::effect::Lambda;
+use crate::effect::{Lambda, NoServices, Services};
 use crate::error::{ApiError, JournalError, OpenError};
 use crate::journal::Journal;
-use crate::record::{Phase, Revision, Status};
-use crate::run::{Run, World};
+use crate::record::{Execution, Phase, Revision, Status};
+use crate::run::{Run, World, map_run_of};
 use crate::sync::lock;
 
 /// Locks that serialise starts with the same name.
@@ -62,6 +62,7 @@ pub(crate) struct Inner {
     pub(crate) home: Home,
     pub(crate) clock: Clock,
     pub(crate) lambda: Arc<dyn Lambda>,
+    pub(crate) services: Arc<dyn Services>,
     pub(crate) journal: Journal,
     pub(crate) activities: Activities,
     /// Ends every driver and everything that a driver started.
@@ -73,6 +74,8 @@ pub(crate) struct Inner {
     pub(crate) starts: Vec<tokio::sync::Mutex<()>>,
     /// Serialises changes of machines and activities.
     pub(crate) changes: tokio::sync::Mutex<()>,
+    /// Notified whenever an execution has ended.
+    ends: Notify,
     transitions: AtomicU64,
     events: AtomicU64,
 }
@@ -98,7 +101,12 @@ impl Engine {
         config: EngineConfig,
         lambda: Arc<dyn Lambda>,
     ) -> Result<Self, OpenError> {
-        Self::with_journal(Journal::open(Some(path))?, config, lambda)
+        Self::with_journal(
+            Journal::open(Some(path))?,
+            config,
+            lambda,
+            Arc::new(NoServices),
+        )
     }
 
     /// An engine that keeps everything in memory, for tests.
@@ -107,13 +115,29 @@ impl Engine {
     ///
     /// As [`Engine::open`]; in practice never.
     pub fn in_memory(config: EngineConfig, lambda: Arc<dyn Lambda>) -> Result<Self, OpenError> {
-        Self::with_journal(Journal::open(None)?, config, lambda)
+        Self::with_journal(Journal::open(None)?, config, lambda, Arc::new(NoServices))
+    }
+
+    /// As [`Engine::open`], or in memory without a `path`, for machines that use other services than Lambda
+    /// and Step Functions itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::open`].
+    pub fn with_services(
+        path: Option<&Path>,
+        config: EngineConfig,
+        lambda: Arc<dyn Lambda>,
+        services: Arc<dyn Services>,
+    ) -> Result<Self, OpenError> {
+        Self::with_journal(Journal::open(path)?, config, lambda, services)
     }
 
     fn with_journal(
         journal: Journal,
         config: EngineConfig,
         lambda: Arc<dyn Lambda>,
+        services: Arc<dyn Services>,
     ) -> Result<Self, OpenError> {
         let activities = Activities::default();
         let known = journal
@@ -132,6 +156,7 @@ impl Engine {
             },
             clock: config.clock,
             lambda,
+            services,
             journal,
             activities,
             stop: CancellationToken::new(),
@@ -142,6 +167,7 @@ impl Engine {
                 .map(|_| tokio::sync::Mutex::default())
                 .collect(),
             changes: tokio::sync::Mutex::default(),
+            ends: Notify::new(),
             transitions: AtomicU64::new(0),
             events: AtomicU64::new(0),
         })))
@@ -276,6 +302,26 @@ impl Inner {
 
     pub(crate) fn forget_driver(&self, execution: u64) {
         lock(&self.drivers).remove(&execution);
+        self.ends.notify_waiters();
+    }
+
+    /// Waits for the end of an execution; gives it as it ended.
+    pub(crate) async fn ended(&self, execution: u64) -> Result<Execution, ApiError> {
+        loop {
+            let end = self.ends.notified();
+            tokio::pin!(end);
+            end.as_mut().enable();
+            if let Some(found) = self.journal.execution(execution)?
+                && found.status != Status::Running
+            {
+                return Ok(found);
+            }
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return Err(ApiError::shutting_down()),
+                () = end => {}
+            }
+        }
     }
 
     /// Makes an execution known to those who have signals for it.
@@ -318,10 +364,20 @@ impl Inner {
         if let Some(definition) = lock(&self.definitions).get(revision) {
             return Ok(Some(Arc::clone(definition)));
         }
-        let Some(Revision { definition, .. }) = self.journal.revision(revision)? else {
+        let Some(Revision {
+            definition,
+            express,
+            ..
+        }) = self.journal.revision(revision)?
+        else {
             return Ok(None);
         };
-        match definition::parse(&definition) {
+        let kind = if express {
+            MachineType::Express
+        } else {
+            MachineType::Standard
+        };
+        match definition::parse(&definition, kind) {
             Ok(parsed) => {
                 let parsed = Arc::new(parsed);
                 let mut cache = lock(&self.definitions);
@@ -331,7 +387,8 @@ impl Inner {
                 cache.insert(revision.to_owned(), Arc::clone(&parsed));
                 Ok(Some(parsed))
             }
-            Err(error) => {
+            Err(errors) => {
+                let error = definition::all(&errors);
                 tracing::error!(revision, %error, "a stored definition is not accepted any more");
                 Ok(None)
             }
@@ -340,8 +397,12 @@ impl Inner {
 }
 
 impl Run {
-    /// Whether attempt `attempt` of the task of `branch` still waits.
+    /// Whether attempt `attempt` of the task or map run of `branch` still waits.
     fn awaits(&self, branch: u32, attempt: u64) -> bool {
-        matches!(self.phase(branch), Some(Phase::Task(task)) if task.attempt == attempt)
+        match self.phase(branch) {
+            Some(Phase::Task(task)) => task.attempt == attempt,
+            Some(Phase::MapRun(map_run)) => map_run.started == map_run_of(attempt).0,
+            _ => false,
+        }
     }
 }

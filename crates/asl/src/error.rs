@@ -102,6 +102,16 @@ impl ApiError {
         Self::new("ValidationException", message)
     }
 
+    /// The error where a change was asked for and could not be made durable: HTTP 500.
+    pub(crate) fn shutting_down() -> Self {
+        Self {
+            kind: "InternalFailure",
+            message: "the engine could not write its journal, or is shutting down; try again"
+                .to_owned(),
+            status: 500,
+        }
+    }
+
     /// An error of this engine, which a client may retry: HTTP 500.
     pub(crate) fn internal(error: &dyn std::error::Error) -> Self {
         let mut message = error.to_string();

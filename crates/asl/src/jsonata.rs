@@ -3,6 +3,7 @@
 //! Rules and error texts: Step Functions Developer Guide, "Transforming data with JSONata".
 
 mod functions;
+mod variables;
 
 use jiff::Timestamp;
 use jsonata_core::ast::AstNode;
@@ -18,18 +19,55 @@ const LONGEST_SEQUENCE: usize = 1_000_000;
 /// Deepest evaluation, in nested nodes.
 const DEEPEST_EVALUATION: usize = 2_000;
 
-/// Why an expression has no usable value: the cause of a `States.QueryEvaluationError`.
+/// Why an expression or path has no usable value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct QueryError {
+    /// The name of the error that the state meets.
+    pub(crate) error: &'static str,
     /// The sentence after "An error occurred while executing the state …".
     pub(crate) message: String,
     /// The field, as `Output/result`; `None` where AWS gives none.
     pub(crate) location: Option<String>,
 }
 
-/// What expressions of one state can see.
+/// The name of errors in JSONata, which the history records apart.
+pub(crate) const QUERY_EVALUATION: &str = "States.QueryEvaluationError";
+
+impl QueryError {
+    /// An error of a JSONata state, at `location`.
+    pub(crate) fn query(message: String, location: Option<String>) -> Self {
+        Self {
+            error: QUERY_EVALUATION,
+            message,
+            location,
+        }
+    }
+
+    /// An error of a JSONPath state.
+    pub(crate) fn runtime(message: String) -> Self {
+        Self {
+            error: "States.Runtime",
+            message,
+            location: None,
+        }
+    }
+
+    /// An intrinsic function that failed.
+    pub(crate) fn intrinsic(message: String) -> Self {
+        Self {
+            error: "States.IntrinsicFailure",
+            message,
+            location: None,
+        }
+    }
+}
+
+/// What expressions and paths of one state can see.
 pub(crate) struct Bindings<'a> {
+    /// The state's input as it came: `$states.input`.
     pub(crate) input: &'a Value,
+    /// What `$` is in the paths of the field: input, effective input or result.
+    pub(crate) root: &'a Value,
     pub(crate) result: Option<&'a Value>,
     pub(crate) error_output: Option<&'a Value>,
     /// Builds the context object; called only for expressions that mention it.
@@ -40,7 +78,7 @@ pub(crate) struct Bindings<'a> {
 }
 
 impl Bindings<'_> {
-    fn variable(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn variable(&self, name: &str) -> Option<&Value> {
         self.variables.iter().find_map(|scope| scope.get(name))
     }
 }
@@ -106,13 +144,13 @@ impl Expression {
     }
 
     fn error(&self, field: &str, what: &str) -> QueryError {
-        QueryError {
-            message: format!(
+        QueryError::query(
+            format!(
                 "The JSONata expression '{}' specified for the field '{field}' {what}",
                 self.source
             ),
-            location: Some(field.to_owned()),
-        }
+            Some(field.to_owned()),
+        )
     }
 
     /// The value of a plain path through objects. `None` hands over to the evaluator, which knows what
@@ -183,6 +221,14 @@ impl Expression {
             states.insert("context".to_owned(), (bindings.context)());
         }
         JValue::from(Value::Object(states))
+    }
+}
+
+impl Expression {
+    /// Adds the names of the variables that the expression mentions: what starts with `$`, is not called
+    /// as a function, and is not bound inside the expression itself.
+    pub(crate) fn variables(&self, names: &mut Vec<String>) {
+        variables::mentioned(&self.source, names);
     }
 }
 

@@ -22,25 +22,34 @@
 
 mod activity;
 mod arn;
+mod choice;
 mod definition;
 mod driver;
 mod effect;
 mod engine;
 mod error;
+mod hash;
 mod history;
 mod http;
+mod intrinsic;
+mod items;
 mod journal;
 mod jsonata;
+mod jsonpath;
+mod perform;
+mod query;
 mod record;
 mod run;
 mod start;
 mod sync;
 mod template;
+mod test_state;
+mod time;
 mod token;
 
 #[cfg(test)]
 mod tests;
 
-pub use crate::effect::{Lambda, LambdaError};
+pub use crate::effect::{Lambda, LambdaError, ServiceCall, Services};
 pub use crate::engine::{Counters, Engine, EngineConfig};
 pub use crate::error::{JournalError, OpenError};

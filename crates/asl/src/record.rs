@@ -6,6 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::effect::ServiceCall;
+
 /// A state machine, current revision.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
@@ -16,6 +18,9 @@ pub(crate) struct Machine {
     pub(crate) created_ms: i64,
     /// Logging, tracing and encryption settings: kept and shown, without effect here.
     pub(crate) settings: Map<String, Value>,
+    /// An express machine.
+    #[serde(default)]
+    pub(crate) express: bool,
 }
 
 /// One revision of a machine's definition; executions keep the one they started with.
@@ -27,6 +32,26 @@ pub(crate) struct Revision {
     pub(crate) definition: String,
     pub(crate) updated_ms: i64,
     pub(crate) settings: Map<String, Value>,
+    #[serde(default)]
+    pub(crate) express: bool,
+}
+
+/// A run of a distributed `Map`, as `DescribeMapRun` shows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct MapRunRecord {
+    pub(crate) arn: String,
+    pub(crate) execution: String,
+    pub(crate) machine: String,
+    pub(crate) start_ms: i64,
+    pub(crate) stop_ms: Option<i64>,
+    pub(crate) status: Status,
+    pub(crate) max_concurrency: usize,
+    pub(crate) tolerated_count: u64,
+    pub(crate) tolerated_percentage: f64,
+    pub(crate) items: usize,
+    pub(crate) children: usize,
+    pub(crate) succeeded: usize,
+    pub(crate) failed: usize,
 }
 
 /// An activity.
@@ -87,6 +112,22 @@ pub(crate) struct Execution {
     pub(crate) parent: Option<Parent>,
     /// X-Ray header of the caller, given back by DescribeExecution.
     pub(crate) trace: Option<String>,
+    /// An express execution.
+    #[serde(default)]
+    pub(crate) express: bool,
+    /// For a child of a distributed `Map`: the machine of the definition that it runs.
+    #[serde(default)]
+    pub(crate) processor: Option<usize>,
+    /// The map run that it belongs to.
+    #[serde(default)]
+    pub(crate) map_run: Option<String>,
+}
+
+impl Execution {
+    /// The ARN under which the execution is listed: its map run's, or its machine's.
+    pub(crate) fn listed_under(&self) -> &str {
+        self.map_run.as_deref().unwrap_or(&self.machine)
+    }
 }
 
 /// The task of another execution that started this one.
@@ -136,9 +177,11 @@ pub(crate) enum Phase {
     /// A retry's delay, until then.
     Backoff { until_ms: i64 },
     /// A task with somebody else.
-    Task(TaskPhase),
+    Task(Box<TaskPhase>),
     /// A `Parallel` or `Map` whose children run.
     Children(Children),
+    /// A distributed `Map` whose children are executions of their own.
+    MapRun(Box<MapRun>),
     /// A child that has ended, until all have.
     Done { output: Value },
 }
@@ -184,6 +227,32 @@ pub(crate) enum Awaited {
     },
     /// The token alone: the start has been answered.
     Token,
+    /// An action of a service: its answer, or where it is a job that the task waits for, first the answer
+    /// to its submission and then its end.
+    Service {
+        call: ServiceCall,
+        submitted: Option<Value>,
+    },
+}
+
+/// A distributed `Map` under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct MapRun {
+    /// The branch that it belongs to.
+    pub(crate) branch: u32,
+    pub(crate) arn: String,
+    /// Id of its first event, which tells runs of one branch apart.
+    pub(crate) started: u64,
+    pub(crate) start_ms: i64,
+    /// Inputs of the children; `None` while they are being read.
+    pub(crate) inputs: Option<Vec<Value>>,
+    /// Items in the inputs, which batches hold several of.
+    pub(crate) items: usize,
+    pub(crate) max_concurrency: usize,
+    pub(crate) tolerated_count: Option<u64>,
+    pub(crate) tolerated_percentage: Option<f64>,
+    /// The results are being written to where the definition says.
+    pub(crate) writing: bool,
 }
 
 /// What a `Parallel` or `Map` keeps while its children run. How far they are is seen from the children.

@@ -21,7 +21,59 @@ pub(crate) struct Start {
     pub(crate) trace: Option<String>,
 }
 
+/// A child of a distributed `Map`.
+pub(crate) struct Iteration {
+    pub(crate) parent: Parent,
+    pub(crate) map_run: String,
+    pub(crate) index: usize,
+    /// The machine of the parent's definition that the child runs.
+    pub(crate) processor: usize,
+    pub(crate) express: bool,
+    pub(crate) input: String,
+}
+
 impl Inner {
+    /// Starts a child of a distributed `Map` of the execution `of`, or finds the one that was started before.
+    pub(crate) async fn start_iteration(
+        self: &Arc<Self>,
+        of: &Execution,
+        iteration: Iteration,
+    ) -> Result<(u64, Execution), ApiError> {
+        let mut parts = iteration.map_run.rsplit(':');
+        let run = parts.next().unwrap_or_default();
+        let machine_name = parts.next().unwrap_or_default().to_owned();
+        let name = format!("{run}-{}", iteration.index);
+        let label = machine_name.rsplit('/').next().unwrap_or_default();
+        let execution = Execution {
+            arn: self.home.execution(&machine_name, &name),
+            name,
+            machine: format!("{}/{label}", of.machine),
+            machine_name,
+            role: of.role.clone(),
+            revision: of.revision.clone(),
+            input: iteration.input,
+            status: Status::Running,
+            start_ms: self.clock.now_ms(),
+            stop_ms: None,
+            output: None,
+            error: None,
+            cause: None,
+            parent: Some(iteration.parent),
+            trace: None,
+            express: iteration.express,
+            processor: Some(iteration.processor),
+            map_run: Some(iteration.map_run),
+        };
+        let _turn = self.start_lock(&execution.arn).lock().await;
+        if let Some(number) = self.journal.execution_number(&execution.arn)?
+            && let Some(started) = self.journal.execution(number)?
+        {
+            return Ok((number, started));
+        }
+        let input = serde_json::from_str(&execution.input).unwrap_or_default();
+        self.start_new(execution, input).await
+    }
+
     /// Starts an execution, or finds the one that the same request started before: Step Functions'
     /// idempotency by name (API reference, `StartExecution`).
     pub(crate) async fn start(
@@ -35,7 +87,13 @@ impl Inner {
             .name
             .clone()
             .unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-        let arn = self.home.execution(&machine.name, &name);
+        let arn = if machine.express {
+            // An express execution has no name to itself: each start is another one.
+            let start = uuid::Uuid::new_v4();
+            self.home.express(&machine.name, &format!("{name}:{start}"))
+        } else {
+            self.home.execution(&machine.name, &name)
+        };
         let _turn = self.start_lock(&arn).lock().await;
         if let Some(number) = self.journal.execution_number(&arn)?
             && let Some(execution) = self.journal.execution(number)?
@@ -70,6 +128,9 @@ impl Inner {
             cause: None,
             parent: request.parent,
             trace: request.trace,
+            express: machine.express,
+            processor: None,
+            map_run: None,
         }
     }
 

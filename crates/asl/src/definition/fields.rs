@@ -3,33 +3,105 @@
 use serde_json::{Map, Value};
 
 use super::DefinitionError;
-use crate::template::{Template, inner};
+use crate::query::{Query, Wording};
+use crate::template::{BadTemplate, Template, inner};
 
 pub(super) type Result<T> = std::result::Result<T, DefinitionError>;
 
-/// One object of a definition with its place.
+/// Fields of JSONPath states, which a JSONata state refuses.
+const JSONPATH: [&str; 24] = [
+    "InputPath",
+    "OutputPath",
+    "ResultPath",
+    "Parameters",
+    "ResultSelector",
+    "ItemsPath",
+    "Result",
+    "SecondsPath",
+    "TimestampPath",
+    "TimeoutSecondsPath",
+    "HeartbeatSecondsPath",
+    "ErrorPath",
+    "CausePath",
+    "MaxConcurrencyPath",
+    "ToleratedFailureCountPath",
+    "ToleratedFailurePercentagePath",
+    "MaxItemsPath",
+    "MaxItemsPerBatchPath",
+    "MaxInputBytesPerBatchPath",
+    "CSVHeadersPath",
+    "Variable",
+    "And",
+    "Or",
+    "Not",
+];
+/// Fields of JSONata states, which a JSONPath state refuses.
+const JSONATA: [&str; 4] = ["Output", "Arguments", "Items", "Condition"];
+
+/// One object of a definition with its place and its query language.
 pub(super) struct Fields<'a> {
     object: &'a Map<String, Value>,
     pub(super) path: String,
+    jsonata: bool,
 }
 
 pub(super) fn invalid<T>(path: &str, message: impl Into<String>) -> Result<T> {
-    Err(DefinitionError {
-        code: "SCHEMA_VALIDATION_FAILED",
-        message: message.into(),
-        path: path.to_owned(),
-    })
+    Err(DefinitionError::schema(path, message))
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn of(value: &'a Value, path: &str) -> Result<Self> {
+    pub(super) fn of(value: &'a Value, path: &str, jsonata: bool) -> Result<Self> {
         match value.as_object() {
             Some(object) => Ok(Self {
                 object,
                 path: path.to_owned(),
+                jsonata,
             }),
             None if path == "/" => invalid("", "Definition must be a valid JSON object"),
             None => invalid(path, "Value must be a valid JSON object"),
+        }
+    }
+
+    /// An object inside this one.
+    pub(super) fn inner(&self, value: &'a Value, path: &str) -> Result<Self> {
+        Self::of(value, path, self.jsonata)
+    }
+
+    /// The same object in the language that it names itself.
+    pub(super) fn in_language(self, jsonata: bool) -> Self {
+        Self { jsonata, ..self }
+    }
+
+    pub(super) fn is_jsonata(&self) -> bool {
+        self.jsonata
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> {
+        self.object.keys().map(String::as_str)
+    }
+
+    /// The field with what a task or branch gets.
+    pub(super) fn arguments(&self) -> &'static str {
+        if self.jsonata {
+            "Arguments"
+        } else {
+            "Parameters"
+        }
+    }
+
+    /// Refuses fields of the other query language.
+    pub(super) fn refuse_other_language(&self) -> Result<()> {
+        let (language, others): (_, &[&str]) = if self.jsonata {
+            ("JSONata", &JSONPATH)
+        } else {
+            ("JSONPath", &JSONATA)
+        };
+        match others.iter().find(|name| self.has(name)) {
+            None => Ok(()),
+            Some(name) => invalid(
+                &self.at(name),
+                format!("The QueryLanguage '{language}' does not support the field '{name}'"),
+            ),
         }
     }
 
@@ -162,16 +234,35 @@ impl<'a> Fields<'a> {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
-        match Template::parse(value) {
-            Ok(template) => Ok(Some(template)),
-            Err(bad) => Err(DefinitionError {
+        let parsed = if self.jsonata {
+            Template::jsonata(value)
+        } else {
+            Template::jsonpath(value)
+        };
+        parsed.map(Some).map_err(|bad| self.bad_template(name, bad))
+    }
+
+    fn bad_template(&self, name: &str, bad: BadTemplate) -> DefinitionError {
+        let at = |path: &str| format!("{}{path}", self.at(name));
+        match bad {
+            BadTemplate::Expression {
+                source,
+                message,
+                path,
+            } => DefinitionError {
                 code: "INVALID_JSONATA_EXPRESSION",
-                message: format!(
-                    "The JSONata expression '{}' cannot be parsed: {}",
-                    bad.source, bad.message
+                message: format!("The JSONata expression '{source}' cannot be parsed: {message}"),
+                path: at(&path),
+            },
+            BadTemplate::Query { key, path } => DefinitionError::schema(
+                &at(&path),
+                format!(
+                    "The value for the field '{key}' must be a valid JSONPath or a valid intrinsic function call"
                 ),
-                path: format!("{}{}", self.at(name), bad.path),
-            }),
+            ),
+            BadTemplate::Depth { path } => {
+                DefinitionError::schema(&at(&path), "The template nests too deep")
+            }
         }
     }
 
@@ -181,9 +272,13 @@ impl<'a> Fields<'a> {
         match self.get("Assign") {
             None => return Ok(None),
             Some(Value::Object(variables)) => {
-                for name in variables.keys() {
+                for key in variables.keys() {
+                    let name = match key.strip_suffix(".$") {
+                        Some(name) if !self.jsonata => name,
+                        _ => key,
+                    };
                     if !is_variable(name) {
-                        return invalid(&path, format!("Invalid variable name: '{name}'"));
+                        return invalid(&path, format!("Invalid variable name: '{key}'"));
                     }
                 }
             }
@@ -192,25 +287,97 @@ impl<'a> Fields<'a> {
         self.template("Assign")
     }
 
-    /// A field that is a whole number from 0 or a JSONata expression.
-    pub(super) fn whole_or_expression(
+    /// A path or an intrinsic function.
+    pub(super) fn query(&self, name: &str) -> Result<Option<Query>> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        match Query::parse(text) {
+            Some(query) => Ok(Some(query)),
+            None => invalid(
+                &self.at(name),
+                format!(
+                    "The value for the field '{name}' must be a valid JSONPath or a valid intrinsic function call"
+                ),
+            ),
+        }
+    }
+
+    /// Refuses `name` and `namePath` together.
+    pub(super) fn one_of_pair(&self, name: &str) -> Result<()> {
+        let path = format!("{name}Path");
+        if self.has(name) && self.has(&path) {
+            return invalid(
+                &self.path,
+                format!("These fields cannot be present together: [{name}, {path}]"),
+            );
+        }
+        Ok(())
+    }
+
+    /// The query in `namePath`, of a JSONPath state.
+    fn path_of(&self, name: &str, wording: Wording) -> Result<Option<Template>> {
+        if self.jsonata {
+            return Ok(None);
+        }
+        let query = self.query(&format!("{name}Path"))?;
+        Ok(query.map(|query| Template::Query(query, wording)))
+    }
+
+    /// A field that is a whole number within `range`, a JSONata expression, or in JSONPath a path under
+    /// the name with `Path` behind it.
+    pub(super) fn whole_or_query(
         &self,
         name: &str,
         range: std::ops::RangeInclusive<u64>,
     ) -> Result<Option<Template>> {
         match self.get(name) {
-            Some(Value::String(text)) if inner(text).is_some() => self.template(name),
-            _ => {
+            Some(Value::String(text)) if self.jsonata && inner(text).is_some() => {
+                self.template(name)
+            }
+            None => self.path_of(name, Wording::Path),
+            Some(_) => {
                 let number = self.whole(name, range)?;
                 Ok(number.map(|number| Template::Literal(number.into())))
             }
         }
     }
 
-    /// A field that is a text, perhaps an expression.
-    pub(super) fn text_or_expression(&self, name: &str) -> Result<Option<Template>> {
-        self.text(name)?;
-        self.template(name)
+    /// As [`Fields::whole_or_query`], for any number up to 100.
+    pub(super) fn percentage_or_query(&self, name: &str) -> Result<Option<Template>> {
+        match self.get(name) {
+            Some(Value::String(text)) if self.jsonata && inner(text).is_some() => {
+                self.template(name)
+            }
+            None => self.path_of(name, Wording::Path),
+            Some(value) => match self.number(name)? {
+                Some(number) if (0.0..=100.0).contains(&number) => {
+                    Ok(Some(Template::Literal(value.clone())))
+                }
+                _ => invalid(&self.at(name), "Expected a number from 0 to 100"),
+            },
+        }
+    }
+
+    /// A field that is a text, perhaps an expression, or in JSONPath a path.
+    pub(super) fn text_or_query(&self, name: &str) -> Result<Option<Template>> {
+        if !self.has(name) {
+            return self.path_of(name, Wording::Path);
+        }
+        let text = self.text(name)?;
+        if self.jsonata {
+            return self.template(name);
+        }
+        Ok(text.map(|text| Template::Literal(text.into())))
+    }
+
+    /// As [`Fields::text_or_query`], of `Error` and `Cause`, whose paths AWS words as templates.
+    pub(super) fn message(&self, name: &str) -> Result<Option<Template>> {
+        self.one_of_pair(name)?;
+        match self.path_of(name, Wording::Template)? {
+            Some(path) => Ok(Some(path)),
+            None => self.text_or_query(name),
+        }
     }
 }
 

@@ -1,14 +1,20 @@
 //! State machine definitions: the language, parsed and checked once.
 //!
-//! Only the JSONata side of the language runs. A state without `QueryLanguage` is JSONPath by the
-//! specification; it is accepted as long as it has no field whose meaning needs JSONPath, because then
-//! both languages agree, and refused by the name of that field otherwise. JSONPath would come in as
-//! another kind of [`Template`] and as another reading of the same fields in `read`.
+//! Both query languages become the same structures: fields that hold queries are [`Template`]s, and a
+//! state in JSONPath has [`Paths`] besides. `read` reads machines and states, and the other files the
+//! parts of states.
 
 mod check;
+mod choices;
+mod diagnostics;
 mod fields;
-mod parts;
+mod map;
+mod paths;
 mod read;
+mod references;
+mod resource;
+mod retry;
+mod task;
 #[cfg(test)]
 mod tests;
 
@@ -16,29 +22,24 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::choice::Test;
 use crate::template::Template;
 
-pub(crate) use read::read;
+pub(crate) use diagnostics::{DefinitionError, all};
+pub(crate) use map::{Distributed, InputType, MapState};
+pub(crate) use paths::{PathField, Paths, ResultPath};
+pub(crate) use resource::{Pattern, Resource, StartMode};
+pub(crate) use retry::{Catcher, Retrier};
 
 /// Longest definition (API reference, `CreateStateMachine`).
 pub(crate) const LONGEST_DEFINITION: usize = 1_048_576;
 
-/// A definition that is refused: the code, text and place of AWS's diagnostics.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{code}: {message}{}", at(.path))]
-pub(crate) struct DefinitionError {
-    pub(crate) code: &'static str,
-    pub(crate) message: String,
-    /// JSON pointer into the definition; empty where there is no place.
-    pub(crate) path: String,
-}
-
-fn at(path: &str) -> String {
-    if path.is_empty() {
-        String::new()
-    } else {
-        format!(" at {path}")
-    }
+/// How a machine runs: what it may contain depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MachineType {
+    #[default]
+    Standard,
+    Express,
 }
 
 /// A checked definition. Machine 0 is the outer one; the others are branches of `Parallel` and the
@@ -64,7 +65,10 @@ pub(crate) struct State {
     /// `None` ends the machine.
     pub(crate) next: Option<String>,
     pub(crate) assign: Option<Template>,
+    /// JSONata's `Output`.
     pub(crate) output: Option<Template>,
+    /// How data flows through a state in JSONPath; `None` in JSONata.
+    pub(crate) paths: Option<Paths>,
     pub(crate) retry: Vec<Retrier>,
     pub(crate) catch: Vec<Catcher>,
 }
@@ -72,8 +76,13 @@ pub(crate) struct State {
 /// What a state does.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    Pass,
-    Task(Task),
+    Pass {
+        /// JSONPath's `Result`: literal, whatever it holds.
+        result: Option<Value>,
+        /// JSONPath's `Parameters`.
+        parameters: Option<Template>,
+    },
+    Task(Box<Task>),
     Choice(Vec<ChoiceRule>),
     Wait(WaitFor),
     Succeed,
@@ -86,7 +95,7 @@ pub(crate) enum Kind {
         arguments: Option<Template>,
         branches: Vec<usize>,
     },
-    Map(MapState),
+    Map(Box<MapState>),
 }
 
 /// How long a `Wait` waits.
@@ -99,105 +108,54 @@ pub(crate) enum WaitFor {
 /// One rule of a `Choice`.
 #[derive(Debug)]
 pub(crate) struct ChoiceRule {
-    pub(crate) condition: Template,
+    pub(crate) condition: Condition,
     pub(crate) next: String,
     pub(crate) output: Option<Template>,
     pub(crate) assign: Option<Template>,
 }
 
-/// An inline `Map`.
+/// When a rule of a `Choice` applies.
 #[derive(Debug)]
-pub(crate) struct MapState {
-    pub(crate) items: Option<Template>,
-    pub(crate) selector: Option<Template>,
-    pub(crate) max_concurrency: Option<Template>,
-    pub(crate) processor: usize,
+pub(crate) enum Condition {
+    /// JSONata.
+    Expression(Template),
+    /// JSONPath.
+    Test(Test),
 }
 
 /// A `Task`.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) resource: Resource,
+    /// `Arguments`, or `Parameters` in JSONPath.
     pub(crate) arguments: Option<Template>,
     pub(crate) timeout: Option<Template>,
     pub(crate) heartbeat: Option<Template>,
+    pub(crate) credentials: Option<Template>,
 }
 
-/// The integrations that this engine has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Resource {
-    /// A function's own ARN: the payload is the state's input.
-    Function(String),
-    Invoke {
-        wait_for_token: bool,
-    },
-    StartExecution(StartMode),
-    /// An activity's ARN.
-    Activity(String),
-}
-
-/// Whether `startExecution` waits for the child, and how its output is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StartMode {
-    /// Request and response.
-    Start,
-    /// `.sync`: input and output as text.
-    Sync,
-    /// `.sync:2`: input and output as JSON.
-    Sync2,
-    WaitForToken,
-}
-
-impl Resource {
-    /// `resourceType` and `resource` of the service integration's events.
-    pub(crate) fn names(&self) -> Option<(&'static str, &'static str)> {
-        match self {
-            Self::Invoke {
-                wait_for_token: false,
-            } => Some(("lambda", "invoke")),
-            Self::Invoke {
-                wait_for_token: true,
-            } => Some(("lambda", "invoke.waitForTaskToken")),
-            Self::StartExecution(StartMode::Start) => Some(("states", "startExecution")),
-            Self::StartExecution(StartMode::Sync) => Some(("states", "startExecution.sync")),
-            Self::StartExecution(StartMode::Sync2) => Some(("states", "startExecution.sync:2")),
-            Self::StartExecution(StartMode::WaitForToken) => {
-                Some(("states", "startExecution.waitForTaskToken"))
-            }
-            Self::Function(_) | Self::Activity(_) => None,
+impl State {
+    /// The value of `Type`.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self.kind {
+            Kind::Pass { .. } => "Pass",
+            Kind::Task(_) => "Task",
+            Kind::Choice(_) => "Choice",
+            Kind::Wait(_) => "Wait",
+            Kind::Succeed => "Succeed",
+            Kind::Fail { .. } => "Fail",
+            Kind::Parallel { .. } => "Parallel",
+            Kind::Map(_) => "Map",
         }
     }
 
-    /// Whether the task ends by its token.
-    pub(crate) fn waits_for_token(&self) -> bool {
+    /// Whether the state can be tried again, and so counts its retries.
+    pub(crate) fn retries(&self) -> bool {
         matches!(
-            self,
-            Self::Invoke {
-                wait_for_token: true
-            } | Self::StartExecution(StartMode::WaitForToken)
-                | Self::Activity(_)
+            self.kind,
+            Kind::Task(_) | Kind::Parallel { .. } | Kind::Map(_)
         )
     }
-}
-
-/// One entry of `Retry`.
-#[derive(Debug)]
-pub(crate) struct Retrier {
-    pub(crate) errors: Vec<String>,
-    pub(crate) interval_seconds: u64,
-    pub(crate) max_attempts: u32,
-    pub(crate) backoff_rate: f64,
-    pub(crate) max_delay_seconds: Option<u64>,
-    pub(crate) full_jitter: bool,
-}
-
-/// One entry of `Catch`.
-#[derive(Debug)]
-pub(crate) struct Catcher {
-    pub(crate) errors: Vec<String>,
-    pub(crate) next: String,
-    pub(crate) output: Option<Template>,
-    pub(crate) assign: Option<Template>,
 }
 
 impl Definition {
@@ -206,21 +164,34 @@ impl Definition {
     pub(crate) fn state(&self, machine: usize, name: &str) -> Option<&State> {
         self.machines.get(machine)?.states.get(name)
     }
+
+    /// The variables that each state mentions, by the name of the state, both in order.
+    pub(crate) fn variable_references(&self) -> serde_json::Map<String, Value> {
+        references::of(self)
+    }
 }
 
 /// Parses the text of a definition, within its limits.
-pub(crate) fn parse(text: &str) -> Result<Definition, DefinitionError> {
+pub(crate) fn parse(text: &str, kind: MachineType) -> Result<Definition, Vec<DefinitionError>> {
     if text.len() > LONGEST_DEFINITION {
-        return Err(DefinitionError {
-            code: "SCHEMA_VALIDATION_FAILED",
-            message: format!("Definition is longer than {LONGEST_DEFINITION} bytes"),
-            path: String::new(),
-        });
+        let message = format!("Definition is longer than {LONGEST_DEFINITION} bytes");
+        return Err(vec![DefinitionError::schema("", message)]);
     }
-    let value: Value = serde_json::from_str(text).map_err(|error| DefinitionError {
-        code: "INVALID_JSON_DESCRIPTION",
-        message: error.to_string(),
-        path: String::new(),
-    })?;
-    read(&value)
+    let value = diagnostics::json(text).map_err(|error| vec![error])?;
+    read::read(&value, kind, Outer::Machine)
+}
+
+/// Parses the text of one state, as the only state, called `name`, of a machine. Where it leads does not
+/// matter.
+pub(crate) fn parse_state(text: &str, name: &str) -> Result<Definition, Vec<DefinitionError>> {
+    let state = diagnostics::json(text).map_err(|error| vec![error])?;
+    let machine = serde_json::json!({"StartAt": name, "States": {name: state}});
+    read::read(&machine, MachineType::Standard, Outer::State)
+}
+
+/// Whether a definition is a whole machine, or one state of which the targets are not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outer {
+    Machine,
+    State,
 }

@@ -6,9 +6,12 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::choices::choices;
 use super::fields::{Fields, Result, invalid};
-use super::parts::{catchers, choices, retriers, task, wait};
-use super::{Definition, Kind, Machine, MapState, State, check};
+use super::paths::paths;
+use super::retry::{catchers, retriers};
+use super::task::{task, wait};
+use super::{Definition, DefinitionError, Kind, Machine, MachineType, Outer, State, check};
 
 /// Deepest nesting of `Parallel` and `Map`.
 const DEEPEST: usize = 64;
@@ -16,53 +19,37 @@ const DEEPEST: usize = 64;
 pub(super) const LONGEST: u64 = 99_999_999;
 /// Longest name of a state.
 const LONGEST_NAME: usize = 80;
-/// Fields whose meaning is JSONPath.
-const JSONPATH: [&str; 18] = [
-    "InputPath",
-    "OutputPath",
-    "ResultPath",
-    "Parameters",
-    "ResultSelector",
-    "ItemsPath",
-    "Result",
-    "SecondsPath",
-    "TimestampPath",
-    "TimeoutSecondsPath",
-    "HeartbeatSecondsPath",
-    "ErrorPath",
-    "CausePath",
-    "MaxConcurrencyPath",
-    "Variable",
-    "Iterator",
-    "And",
-    "Or",
+/// The types of states, in the order of AWS's diagnostics.
+const TYPES: [&str; 8] = [
+    "Task", "Wait", "Pass", "Succeed", "Fail", "Choice", "Parallel", "Map",
 ];
-/// Fields whose meaning depends on the query language.
-const TEMPLATES: [&str; 5] = ["Assign", "Output", "Arguments", "Items", "ItemSelector"];
-
 /// Reads a definition and checks it.
-pub(crate) fn read(value: &Value) -> Result<Definition> {
-    let fields = Fields::of(value, "/")?;
-    let timeout = fields.whole("TimeoutSeconds", 1..=LONGEST)?;
-    if let Some(version) = fields.text("Version")?
-        && version != "1.0"
-    {
-        return invalid(&fields.at("Version"), "Version must be 1.0");
-    }
-    let jsonata = language(&fields, false)?;
+pub(super) fn read(
+    value: &Value,
+    kind: MachineType,
+    outer: Outer,
+) -> std::result::Result<Definition, Vec<DefinitionError>> {
     let mut reader = Reader {
+        kind,
+        outer,
         machines: Vec::new(),
+        errors: Vec::new(),
     };
-    reader.machine(value, "/", jsonata, 0)?;
-    let definition = Definition {
-        machines: reader.machines.into_iter().flatten().collect(),
-        timeout_seconds: timeout.and_then(|seconds| i64::try_from(seconds).ok()),
-    };
-    Ok(definition)
+    let read = reader.read_outer(value);
+    match read {
+        Ok(timeout_seconds) if reader.errors.is_empty() => Ok(Definition {
+            machines: reader.machines.into_iter().flatten().collect(),
+            timeout_seconds,
+        }),
+        read => {
+            reader.errors.extend(read.err());
+            Err(reader.errors)
+        }
+    }
 }
 
 /// Whether expressions at and below `fields` are JSONata.
-fn language(fields: &Fields<'_>, outer: bool) -> Result<bool> {
+pub(super) fn language(fields: &Fields<'_>, outer: bool) -> Result<bool> {
     match fields.text("QueryLanguage")? {
         None => Ok(outer),
         Some("JSONata") => Ok(true),
@@ -73,24 +60,66 @@ fn language(fields: &Fields<'_>, outer: bool) -> Result<bool> {
         ),
         Some(_) => invalid(
             &fields.at("QueryLanguage"),
-            "QueryLanguage must be JSONata or JSONPath",
+            "The field 'QueryLanguage' should have one of these values: [JSONPath, JSONata]",
         ),
     }
 }
 
-struct Reader {
+/// Where a machine or state stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// The language that it has unless it names one.
+    pub(super) jsonata: bool,
+    pub(super) depth: usize,
+}
+
+impl Place {
+    pub(super) fn deeper(self, jsonata: bool) -> Self {
+        Self {
+            jsonata,
+            depth: self.depth + 1,
+        }
+    }
+}
+
+pub(super) struct Reader {
+    /// What the machine that is being read may contain.
+    pub(super) kind: MachineType,
+    outer: Outer,
     machines: Vec<Option<Machine>>,
+    /// Errors of states: the other states are read all the same, so that all errors are shown at once.
+    errors: Vec<DefinitionError>,
 }
 
 impl Reader {
+    /// Reads the outer machine; gives its timeout.
+    fn read_outer(&mut self, value: &Value) -> Result<Option<i64>> {
+        let fields = Fields::of(value, "/", false)?;
+        let timeout = fields.whole("TimeoutSeconds", 1..=LONGEST)?;
+        if let Some(version) = fields.text("Version")?
+            && version != "1.0"
+        {
+            return invalid(
+                &fields.at("Version"),
+                "The field 'Version' should have one of these values: [1.0]",
+            );
+        }
+        let place = Place {
+            jsonata: language(&fields, false)?,
+            depth: 0,
+        };
+        self.machine(value, "/", place)?;
+        Ok(timeout.and_then(|seconds| i64::try_from(seconds).ok()))
+    }
+
     /// Reads a machine and those in it; gives its number.
-    fn machine(&mut self, value: &Value, path: &str, jsonata: bool, depth: usize) -> Result<usize> {
-        if depth > DEEPEST {
+    pub(super) fn machine(&mut self, value: &Value, path: &str, place: Place) -> Result<usize> {
+        if place.depth > DEEPEST {
             return invalid(path, format!("States nest deeper than {DEEPEST}"));
         }
         let number = self.machines.len();
         self.machines.push(None);
-        let fields = Fields::of(value, path)?;
+        let fields = Fields::of(value, path, place.jsonata)?;
         fields.allow(&[
             "Comment",
             "StartAt",
@@ -105,210 +134,151 @@ impl Reader {
         let Some(object) = fields.get("States").and_then(Value::as_object) else {
             return invalid(&states_path, "Expected value of type Object");
         };
+        let errors_before = self.errors.len();
         let mut states = HashMap::new();
         for (name, value) in object {
             let path = format!("{states_path}/{name}");
-            if name.is_empty() || name.chars().count() > LONGEST_NAME {
-                return invalid(
-                    &path,
-                    format!("A state's name has from 1 to {LONGEST_NAME} characters"),
-                );
+            match self.named_state(name, value, &path, place) {
+                Ok(state) => {
+                    states.insert(name.clone(), state);
+                }
+                Err(error) => self.errors.push(error),
             }
-            states.insert(name.clone(), self.state(value, &path, jsonata, depth)?);
         }
         let machine = Machine {
             start_at: fields.required_text("StartAt")?.to_owned(),
             states,
         };
-        check::machine(&machine, path)?;
+        // Targets are looked for among states that could be read.
+        let has_targets = place.depth > 0 || self.outer == Outer::Machine;
+        if self.errors.len() == errors_before && has_targets {
+            check::machine(&machine, path)?;
+        }
         self.machines[number] = Some(machine);
         Ok(number)
     }
 
-    fn state(&mut self, value: &Value, path: &str, outer: bool, depth: usize) -> Result<State> {
-        let fields = Fields::of(value, path)?;
+    fn named_state(
+        &mut self,
+        name: &str,
+        value: &Value,
+        path: &str,
+        place: Place,
+    ) -> Result<State> {
+        if name.is_empty() || name.chars().count() > LONGEST_NAME {
+            return invalid(
+                path,
+                format!("A state's name has from 1 to {LONGEST_NAME} characters"),
+            );
+        }
+        self.state(value, path, place)
+    }
+
+    fn state(&mut self, value: &Value, path: &str, place: Place) -> Result<State> {
+        let fields = Fields::of(value, path, place.jsonata)?;
+        let jsonata = language(&fields, place.jsonata)?;
+        let fields = fields.in_language(jsonata);
         fields.require(&["Type"])?;
-        let jsonata = language(&fields, outer)?;
-        refuse_jsonpath(&fields, jsonata)?;
         let name = fields.required_text("Type")?;
+        if !TYPES.contains(&name) {
+            return invalid(
+                &fields.at("Type"),
+                format!(
+                    "The field 'Type' should have one of these values: [{}]",
+                    TYPES.join(", ")
+                ),
+            );
+        }
+        fields.refuse_other_language()?;
+        fields.allow(&allowed(name, jsonata))?;
         let kind = match name {
-            "Pass" => Kind::Pass,
+            "Pass" => Kind::Pass {
+                result: fields.get("Result").cloned(),
+                parameters: fields.template("Parameters")?,
+            },
             "Succeed" => Kind::Succeed,
-            "Task" => Kind::Task(task(&fields)?),
-            "Choice" => Kind::Choice(choices(&fields, jsonata)?),
+            "Task" => Kind::Task(Box::new(task(&fields, self.kind)?)),
+            "Choice" => Kind::Choice(choices(&fields)?),
             "Wait" => Kind::Wait(wait(&fields)?),
             "Fail" => Kind::Fail {
-                error: fields.text_or_expression("Error")?,
-                cause: fields.text_or_expression("Cause")?,
+                error: fields.message("Error")?,
+                cause: fields.message("Cause")?,
             },
-            "Parallel" => self.parallel(&fields, jsonata, depth)?,
-            "Map" => self.map(&fields, jsonata, depth)?,
-            other => {
-                return invalid(
-                    &fields.at("Type"),
-                    format!(
-                        "State type '{other}' is not one of Pass, Task, Choice, Wait, Succeed, Fail, Parallel, Map"
-                    ),
-                );
-            }
+            "Parallel" => self.parallel(&fields, place)?,
+            _ => Kind::Map(Box::new(self.map(&fields, place)?)),
         };
-        fields.allow(allowed(name))?;
         Ok(State {
             next: next(&fields, &kind)?,
             assign: fields.assign()?,
             output: fields.template("Output")?,
+            paths: if jsonata { None } else { Some(paths(&fields)?) },
             retry: retriers(&fields)?,
-            catch: catchers(&fields, jsonata)?,
+            catch: catchers(&fields)?,
             kind,
         })
     }
 
-    fn parallel(&mut self, fields: &Fields<'_>, jsonata: bool, depth: usize) -> Result<Kind> {
+    fn parallel(&mut self, fields: &Fields<'_>, place: Place) -> Result<Kind> {
         fields.require(&["Branches"])?;
         let mut branches = Vec::new();
         for (i, branch) in fields.list("Branches")?.iter().enumerate() {
             let path = format!("{}[{i}]", fields.at("Branches"));
-            branches.push(self.machine(branch, &path, jsonata, depth + 1)?);
+            branches.push(self.machine(branch, &path, place.deeper(fields.is_jsonata()))?);
         }
         if branches.is_empty() {
-            return invalid(&fields.at("Branches"), "Array must not be empty");
+            return invalid(&fields.at("Branches"), "Value cannot be empty");
         }
         Ok(Kind::Parallel {
-            arguments: fields.template("Arguments")?,
+            arguments: fields.template(fields.arguments())?,
             branches,
         })
     }
-
-    fn map(&mut self, fields: &Fields<'_>, jsonata: bool, depth: usize) -> Result<Kind> {
-        fields.require(&["ItemProcessor"])?;
-        let path = fields.at("ItemProcessor");
-        let Some(processor) = fields.get("ItemProcessor") else {
-            return invalid(&path, "Expected value of type Object");
-        };
-        let inner = Fields::of(processor, &path)?;
-        if let Some(config) = inner.get("ProcessorConfig") {
-            let config = Fields::of(config, &inner.at("ProcessorConfig"))?;
-            if config.text("Mode")?.is_some_and(|mode| mode != "INLINE") {
-                return invalid(
-                    &config.at("Mode"),
-                    "Map runs inline here: distributed mode is not supported by this engine",
-                );
-            }
-        }
-        Ok(Kind::Map(MapState {
-            items: fields.template("Items")?,
-            selector: fields.template("ItemSelector")?,
-            max_concurrency: fields.whole_or_expression("MaxConcurrency", 0..=LONGEST)?,
-            processor: self.machine(processor, &path, jsonata, depth + 1)?,
-        }))
-    }
 }
 
-pub(super) fn refuse_jsonpath(fields: &Fields<'_>, jsonata: bool) -> Result<()> {
-    if let Some(name) = JSONPATH.iter().find(|name| fields.has(name)) {
-        let message = if jsonata {
-            format!("The QueryLanguage 'JSONata' does not support the field '{name}'")
-        } else {
-            format!(
-                "The field '{name}' needs the query language JSONPath, which this engine does not run: \
-                 set QueryLanguage to JSONata"
-            )
-        };
-        return invalid(&fields.at(name), message);
-    }
-    if !jsonata && let Some(name) = TEMPLATES.iter().find(|name| fields.has(name)) {
-        return invalid(
-            &fields.at(name),
-            format!(
-                "The field '{name}' is read by the query language: set QueryLanguage to JSONata"
-            ),
-        );
-    }
-    Ok(())
-}
-
-fn allowed(kind: &str) -> &'static [&'static str] {
-    match kind {
-        "Pass" => &[
-            "Type",
-            "Comment",
-            "QueryLanguage",
-            "Next",
-            "End",
-            "Assign",
-            "Output",
-        ],
-        "Succeed" => &["Type", "Comment", "QueryLanguage", "Output"],
-        "Fail" => &["Type", "Comment", "QueryLanguage", "Error", "Cause"],
-        "Choice" => &[
-            "Type",
-            "Comment",
-            "QueryLanguage",
-            "Choices",
-            "Default",
-            "Assign",
-            "Output",
-        ],
-        "Wait" => &[
-            "Type",
-            "Comment",
-            "QueryLanguage",
-            "Next",
-            "End",
-            "Assign",
-            "Output",
-            "Seconds",
-            "Timestamp",
-        ],
+/// The fields that a type of state may have.
+fn allowed(kind: &str, jsonata: bool) -> Vec<&'static str> {
+    let mut names = vec!["Type", "Comment", "QueryLanguage"];
+    let own: &[&str] = match kind {
+        "Pass" => &["Result", "Parameters", "ResultPath"],
+        "Fail" => &["Error", "ErrorPath", "Cause", "CausePath"],
+        "Choice" => &["Choices", "Default"],
+        "Wait" => &["Seconds", "SecondsPath", "Timestamp", "TimestampPath"],
         "Task" => &[
-            "Type",
-            "Comment",
-            "QueryLanguage",
-            "Next",
-            "End",
-            "Assign",
-            "Output",
             "Resource",
-            "Arguments",
             "TimeoutSeconds",
+            "TimeoutSecondsPath",
             "HeartbeatSeconds",
-            "Retry",
-            "Catch",
+            "HeartbeatSecondsPath",
             "Credentials",
         ],
-        "Parallel" => &[
-            "Type",
-            "Comment",
-            "QueryLanguage",
-            "Next",
-            "End",
-            "Assign",
-            "Output",
+        "Parallel" => &["Branches"],
+        "Map" => super::map::FIELDS,
+        _ => &[],
+    };
+    names.extend(own);
+    if matches!(kind, "Task" | "Parallel" | "Map") {
+        names.extend([
+            "Retry",
+            "Catch",
             "Arguments",
-            "Branches",
-            "Retry",
-            "Catch",
-        ],
-        _ => &[
-            "Type",
-            "Comment",
-            "QueryLanguage",
-            "Next",
-            "End",
-            "Assign",
-            "Output",
-            "Items",
-            "ItemSelector",
-            "ItemProcessor",
-            "MaxConcurrency",
-            "Label",
-            "Retry",
-            "Catch",
-            // Accepted as AWS accepts them; they have a meaning in distributed mode only.
-            "ToleratedFailureCount",
-            "ToleratedFailurePercentage",
-        ],
+            "Parameters",
+            "ResultSelector",
+            "ResultPath",
+        ]);
     }
+    if !matches!(kind, "Fail" | "Succeed" | "Choice") {
+        names.extend(["Next", "End"]);
+    }
+    if kind != "Fail" {
+        names.extend(["Output", "InputPath", "OutputPath"]);
+    }
+    if !matches!(kind, "Fail" | "Succeed") {
+        names.push("Assign");
+    }
+    if jsonata && kind == "Map" {
+        names.retain(|name| *name != "Arguments");
+    }
+    names
 }
 
 /// `Next`, or for a `Choice` its `Default`.

@@ -1,13 +1,36 @@
-//! What CreateStateMachine refuses, and with which words.
+//! What CreateStateMachine refuses, and with which words; and which variables states mention.
 
-use super::parse;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{MachineType, all, parse};
+
+fn refusal(text: &str, kind: MachineType) -> String {
+    match parse(text, kind) {
+        Ok(_) => "accepted".to_owned(),
+        Err(errors) => all(&errors),
+    }
+}
+
+/// A machine with one state.
+fn with(state: &serde_json::Value) -> String {
+    json!({"StartAt": "A", "States": {"A": state}}).to_string()
+}
 
 #[test]
-fn refusals() {
+fn texts_that_are_refused() {
     let cases = [
         (
             "not json",
-            "INVALID_JSON_DESCRIPTION: expected ident at line 1 column 2",
+            "INVALID_JSON_DESCRIPTION: Unrecognized token 'not': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')\n at [Source: (String)\"not json\"; line: 1, column: 4]",
+        ),
+        (
+            "{",
+            "INVALID_JSON_DESCRIPTION: EOF while parsing an object at line 1 column 1\n at [Source: (String)\"{\"; line: 1, column: 1]",
+        ),
+        (
+            " ",
+            "SCHEMA_VALIDATION_FAILED: Definition must be a valid JSON object",
         ),
         (
             "[]",
@@ -18,10 +41,6 @@ fn refusals() {
             "SCHEMA_VALIDATION_FAILED: These fields are required: [States, StartAt] at /",
         ),
         (
-            r#"{"StartAt":"A","States":{"A":{"Type":"Pass"}}}"#,
-            "SCHEMA_VALIDATION_FAILED: These fields are required: [Next or End] at /States/A",
-        ),
-        (
             r#"{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"B"}}}"#,
             "MISSING_TRANSITION_TARGET: Missing 'Next' target: B at /States/A/Next",
         ),
@@ -30,37 +49,121 @@ fn refusals() {
             "MISSING_TRANSITION_TARGET: State \"B\" is not reachable. at /States/B",
         ),
         (
-            r#"{"StartAt":"A","States":{"A":{"Type":"Pass","InputPath":"$.x","End":true}}}"#,
-            "SCHEMA_VALIDATION_FAILED: The field 'InputPath' needs the query language JSONPath, which this engine does not run: set QueryLanguage to JSONata at /States/A/InputPath",
-        ),
-        (
-            r#"{"QueryLanguage":"JSONata","StartAt":"A","States":{"A":{"Type":"Pass","Parameters":{},"End":true}}}"#,
-            "SCHEMA_VALIDATION_FAILED: The QueryLanguage 'JSONata' does not support the field 'Parameters' at /States/A/Parameters",
-        ),
-        (
-            r#"{"QueryLanguage":"JSONata","StartAt":"A","States":{"A":{"Type":"Pass","Output":{"a":["{% ( %}"]},"End":true}}}"#,
-            "INVALID_JSONATA_EXPRESSION: The JSONata expression '(' cannot be parsed: S0207: Unexpected end of expression at /States/A/Output/a/0",
-        ),
-        (
-            r#"{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::sqs:sendMessage","End":true}}}"#,
-            "SCHEMA_VALIDATION_FAILED: The resource provided arn:aws:states:::sqs:sendMessage is not recognized. The value is not a valid resource ARN, or the resource is not available in this region. at /States/A/Resource",
-        ),
-        (
-            r#"{"StartAt":"A","States":{"A":{"Type":"Wait","Seconds":-1,"End":true}}}"#,
-            "SCHEMA_VALIDATION_FAILED: Expected value of type Integer from 0 to 99999999 at /States/A/Seconds",
-        ),
-        (
-            r#"{"QueryLanguage":"JSONata","StartAt":"A","States":{"A":{"Type":"Map","ItemProcessor":{"StartAt":"X","States":{"Y":{"Type":"Succeed"}}},"End":true}}}"#,
-            "MISSING_TRANSITION_TARGET: Missing 'StartAt' target: X at /States/A/ItemProcessor/StartAt",
-        ),
-        (
-            r#"{"QueryLanguage":"JSONata","StartAt":"A","States":{"A":{"Type":"Pass","Assign":{"states":1},"End":true}}}"#,
-            "SCHEMA_VALIDATION_FAILED: Invalid variable name: 'states' at /States/A/Assign",
+            r#"{"StartAt":"A","States":{"A":{"Type":"Nope"},"B":{"Type":"Pass"}}}"#,
+            "SCHEMA_VALIDATION_FAILED: The field 'Type' should have one of these values: [Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map] at /States/A/Type, SCHEMA_VALIDATION_FAILED: These fields are required: [Next or End] at /States/B",
         ),
     ];
     for (text, expected) in cases {
-        let error = parse(text).expect_err(text);
-        assert_eq!(error.to_string(), expected, "{text}");
+        assert_eq!(refusal(text, MachineType::Standard), expected, "{text}");
+    }
+}
+
+#[test]
+fn states_that_are_refused() {
+    let jsonata = "JSONata";
+    let cases = [
+        (
+            json!({"Type": "Pass"}),
+            "SCHEMA_VALIDATION_FAILED: These fields are required: [Next or End] at /States/A",
+        ),
+        (
+            json!({"Type": "Pass", "Output": 1, "End": true}),
+            "SCHEMA_VALIDATION_FAILED: The QueryLanguage 'JSONPath' does not support the field 'Output' at /States/A/Output",
+        ),
+        (
+            json!({"Type": "Pass", "QueryLanguage": jsonata, "Parameters": {}, "End": true}),
+            "SCHEMA_VALIDATION_FAILED: The QueryLanguage 'JSONata' does not support the field 'Parameters' at /States/A/Parameters",
+        ),
+        (
+            json!({"Type": "Pass", "QueryLanguage": jsonata, "Output": {"a": ["{% ( %}"]}, "End": true}),
+            "INVALID_JSONATA_EXPRESSION: The JSONata expression '(' cannot be parsed: S0207: Unexpected end of expression at /States/A/Output/a/0",
+        ),
+        (
+            json!({"Type": "Pass", "Parameters": {"a": {"b.$": "States.Format('\\\"')"}}, "End": true}),
+            "SCHEMA_VALIDATION_FAILED: The value for the field 'b.$' must be a valid JSONPath or a valid intrinsic function call at /States/A/Parameters/a",
+        ),
+        (
+            json!({"Type": "Pass", "InputPath": "nope", "End": true}),
+            "SCHEMA_VALIDATION_FAILED: The value for the field 'InputPath' must be a valid JSONPath or a valid intrinsic function call at /States/A/InputPath",
+        ),
+        (
+            json!({"Type": "Pass", "ResultPath": "$.a[*]", "End": true}),
+            "SCHEMA_VALIDATION_FAILED: The value for the field 'ResultPath' must be a valid reference path at /States/A/ResultPath",
+        ),
+        (
+            json!({"Type": "Task", "Resource": "arn:aws:states:::dynamodb:query", "End": true}),
+            "SCHEMA_VALIDATION_FAILED: The resource provided arn:aws:states:::dynamodb:query is not recognized. The value is not a valid resource ARN, or the resource is not available in this region. at /States/A/Resource",
+        ),
+        (
+            json!({"Type": "Wait", "Seconds": -1, "End": true}),
+            "SCHEMA_VALIDATION_FAILED: Expected value of type Integer from 0 to 99999999 at /States/A/Seconds",
+        ),
+        (
+            json!({"Type": "Wait", "Seconds": 1, "SecondsPath": "$.s", "End": true}),
+            "SCHEMA_VALIDATION_FAILED: Exactly one of these fields is required: [Seconds, SecondsPath, Timestamp, TimestampPath] at /States/A",
+        ),
+        (
+            json!({"Type": "Fail", "Error": "E", "ErrorPath": "$.e"}),
+            "SCHEMA_VALIDATION_FAILED: These fields cannot be present together: [Error, ErrorPath] at /States/A",
+        ),
+        (
+            json!({"Type": "Choice", "Choices": [{"Variable": "$.a", "Next": "A"}]}),
+            "SCHEMA_VALIDATION_FAILED: Exactly one comparison operator is required at /States/A/Choices[0]",
+        ),
+        (
+            json!({"Type": "Choice", "Choices": [{"Variable": "$.a", "NumericEquals": "1", "Next": "A"}]}),
+            "SCHEMA_VALIDATION_FAILED: Expected value of type Number at /States/A/Choices[0]/NumericEquals",
+        ),
+        (
+            json!({"Type": "Choice", "Choices": [{"And": [], "Next": "A"}]}),
+            "SCHEMA_VALIDATION_FAILED: Value cannot be empty at /States/A/Choices[0]/And",
+        ),
+        (
+            json!({"Type": "Choice", "Choices": [{"Variable": "$.a", "StringMatchesPath": "$.b", "Next": "A"}]}),
+            "SCHEMA_VALIDATION_FAILED: Field 'StringMatchesPath' is not supported by Step Functions here at /States/A/Choices[0]/StringMatchesPath",
+        ),
+        (
+            json!({"Type": "Parallel", "Branches": [], "End": true}),
+            "SCHEMA_VALIDATION_FAILED: Value cannot be empty at /States/A/Branches",
+        ),
+        (
+            json!({"Type": "Map", "ItemProcessor": {"StartAt": "X", "States": {"Y": {"Type": "Succeed"}}}, "End": true}),
+            "MISSING_TRANSITION_TARGET: Missing 'StartAt' target: X at /States/A/ItemProcessor/StartAt",
+        ),
+        (
+            json!({"Type": "Pass", "Assign": {"states.$": "$"}, "End": true}),
+            "SCHEMA_VALIDATION_FAILED: Invalid variable name: 'states.$' at /States/A/Assign",
+        ),
+    ];
+    for (state, expected) in cases {
+        let text = with(&state);
+        assert_eq!(refusal(&text, MachineType::Standard), expected, "{text}");
+    }
+}
+
+#[test]
+fn express_machines_have_no_long_tasks() {
+    let cases = [
+        (
+            "arn:aws:states:us-east-1:111111111111:activity:a",
+            "Activity ARN",
+        ),
+        (
+            "arn:aws:states:::states:startExecution.sync:2",
+            "'.sync' service integration",
+        ),
+        (
+            "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+            "'.waitForTaskToken' service integration",
+        ),
+    ];
+    for (resource, what) in cases {
+        let text = with(&json!({"Type": "Task", "Resource": resource, "End": true}));
+        let expected = format!(
+            "SCHEMA_VALIDATION_FAILED: Express state machine does not support {what} at /States/A/Resource"
+        );
+        assert_eq!(refusal(&text, MachineType::Express), expected);
+        assert_eq!(refusal(&text, MachineType::Standard), "accepted");
     }
 }
 
@@ -70,6 +173,50 @@ fn depth_is_bounded() {
     let text = format!(
         r#"{{"QueryLanguage":"JSONata","StartAt":"A","States":{{"A":{{"Type":"Pass","Output":{deep},"End":true}}}}}}"#
     );
-    let error = parse(&text).expect_err("too deep");
-    assert!(error.message.contains("recursion limit"), "{error}");
+    let refused = refusal(&text, MachineType::Standard);
+    assert!(refused.contains("recursion limit"), "{refused}");
+}
+
+#[test]
+fn variables_by_state() {
+    let definition = json!({
+        "StartAt": "A",
+        "States": {
+            "A": {"Type": "Pass", "Assign": {"a": 1, "b.$": "States.Format('{}', $c.d)"}, "Next": "B"},
+            "B": {"Type": "Choice", "Choices": [{"Variable": "$x", "StringEqualsPath": "$y.z", "Next": "C"}], "Default": "C"},
+            "C": {"Type": "Task", "QueryLanguage": "JSONata", "Resource": "arn:aws:states:::lambda:invoke",
+                "Arguments": {"FunctionName": "f", "Payload": "{% $sum($k) %}"}, "Output": "{% $states.result.$x %}", "Next": "D"},
+            "D": {"Type": "Map", "ItemsPath": "$items", "ItemProcessor": {"StartAt": "E", "States": {
+                "E": {"Type": "Wait", "SecondsPath": "$seconds", "End": true}}}, "Next": "F"},
+            "F": {"Type": "Succeed"},
+        },
+    });
+    let parsed = parse(&definition.to_string(), MachineType::Standard).expect("accepted");
+    let references = serde_json::Value::Object(parsed.variable_references());
+    assert_eq!(
+        references,
+        json!({"A": ["c"], "B": ["x", "y"], "C": ["k", "x"], "D": ["items"], "E": ["seconds"]})
+    );
+}
+
+proptest! {
+    /// Whatever stands in a definition, it is accepted or refused.
+    #[test]
+    fn no_definition_panics(
+        kind in "Pass|Task|Choice|Wait|Succeed|Fail|Parallel|Map|Nope",
+        field in "InputPath|Parameters|ResultPath|Choices|Seconds|Branches|ItemProcessor|Catch|Retry|Assign|ItemReader",
+        value in prop_oneof![
+            Just(json!(null)), Just(json!(-1)), Just(json!([])), Just(json!([{}])), Just(json!({})),
+            Just(json!({"ErrorEquals": ["States.ALL"], "Next": "A"})),
+            Just(json!([{"And": [{"Not": {}}], "Next": "A"}])),
+            "\\PC{0,12}".prop_map(|text| json!(text)),
+            "\\PC{0,12}".prop_map(|text| json!({"a.$": text})),
+        ],
+        jsonata in any::<bool>(),
+    ) {
+        let language = if jsonata { "JSONata" } else { "JSONPath" };
+        let text = with(&json!({"Type": kind, "QueryLanguage": language, field: value, "End": true}));
+        let _ = parse(&text, MachineType::Standard);
+        let _ = parse(&text, MachineType::Express);
+    }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::request::Members;
-use super::{machines, page};
+use super::{machines, map_runs, page};
 use crate::arn;
 use crate::driver::Signal;
 use crate::engine::Engine;
@@ -37,6 +37,60 @@ pub(super) async fn start(
     }))
 }
 
+/// `StartSyncExecution`: starts an express execution and waits for its end.
+pub(super) async fn start_sync(
+    engine: &Engine,
+    members: &Members,
+    trace: Option<String>,
+) -> Result<Value, ApiError> {
+    let machine = machines::find(engine, members.required("stateMachineArn")?)?;
+    if !machine.express {
+        return Err(ApiError::new(
+            "StateMachineTypeNotSupported",
+            "This operation is not supported by this type of state machine",
+        ));
+    }
+    let request = Start {
+        machine: machine.arn,
+        name: members.text("name")?.map(str::to_owned),
+        input: members.text("input")?.unwrap_or("{}").to_owned(),
+        parent: None,
+        trace: members.text("traceHeader")?.map(str::to_owned).or(trace),
+    };
+    let (number, _) = engine.0.start(request).await?;
+    let execution = engine.0.ended(number).await?;
+    let mut answer = json!({
+        "executionArn": execution.arn,
+        "stateMachineArn": execution.machine,
+        "name": execution.name,
+        "startDate": seconds(execution.start_ms),
+        "stopDate": seconds(execution.stop_ms.unwrap_or(execution.start_ms)),
+        "status": execution.status.name(),
+        "input": execution.input,
+        "inputDetails": {"included": true},
+        "billingDetails": {
+            "billedMemoryUsedInMB": 64,
+            "billedDurationInMilliseconds": billed_ms(&execution),
+        },
+    });
+    if let Some(output) = execution.output {
+        answer["output"] = output.into();
+        answer["outputDetails"] = json!({"included": true});
+    }
+    for (name, value) in [("error", execution.error), ("cause", execution.cause)] {
+        if let Some(value) = value {
+            answer[name] = value.into();
+        }
+    }
+    Ok(answer)
+}
+
+/// Duration in steps of 100 ms, as express executions are billed.
+fn billed_ms(execution: &Execution) -> i64 {
+    let stop_ms = execution.stop_ms.unwrap_or(execution.start_ms);
+    ((stop_ms - execution.start_ms).max(1) + 99) / 100 * 100
+}
+
 /// `StopExecution`; of an execution that has ended, its end.
 pub(super) async fn stop(engine: &Engine, members: &Members) -> Result<Value, ApiError> {
     let (number, _) = find(engine, members.required("executionArn")?)?;
@@ -58,7 +112,7 @@ pub(super) async fn stop(engine: &Engine, members: &Members) -> Result<Value, Ap
     let (_, execution) = find(engine, members.required("executionArn")?)?;
     match execution.stop_ms {
         Some(stop_ms) => Ok(json!({"stopDate": seconds(stop_ms)})),
-        None => Err(super::tasks::not_answered()),
+        None => Err(ApiError::shutting_down()),
     }
 }
 
@@ -103,6 +157,7 @@ pub(super) fn describe(engine: &Engine, members: &Members) -> Result<Value, ApiE
         ("error", execution.error.map(Value::from)),
         ("cause", execution.cause.map(Value::from)),
         ("traceHeader", execution.trace.map(Value::from)),
+        ("mapRunArn", execution.map_run.map(Value::from)),
     ];
     for (name, value) in optional {
         if let Some(value) = value {
@@ -122,7 +177,10 @@ fn not_redrivable(status: Status) -> String {
 
 /// `ListExecutions`, newest first.
 pub(super) fn list(engine: &Engine, members: &Members) -> Result<Value, ApiError> {
-    let machine = machines::find(engine, members.required("stateMachineArn")?)?;
+    let list = match members.text("mapRunArn")? {
+        Some(arn) => map_runs::find(engine, arn)?.arn,
+        None => machines::find(engine, members.required("stateMachineArn")?)?.arn,
+    };
     let status = match members.text("statusFilter")? {
         None => None,
         Some(name) => Some(Status::from_name(name).ok_or_else(|| {
@@ -134,7 +192,7 @@ pub(super) fn list(engine: &Engine, members: &Members) -> Result<Value, ApiError
     let most = members.max_results(100)?;
     let before = page::number(members)?.unwrap_or(u64::MAX);
     let journal = &engine.0.journal;
-    let mut numbers = journal.list(&machine.arn, status, before, most + 1)?;
+    let mut numbers = journal.list(&list, status, before, most + 1)?;
     let has_more = numbers.len() > most;
     numbers.truncate(most);
     let mut shown = Vec::with_capacity(numbers.len());

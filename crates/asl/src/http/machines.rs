@@ -1,24 +1,17 @@
 //! Operations on state machines.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::request::Members;
-use super::{executions, page};
+use super::{executions, page, settings};
 use crate::arn;
-use crate::definition;
+use crate::definition::{self, DefinitionError, MachineType};
 use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::history::seconds;
 use crate::journal::{Batch, key};
 use crate::record::{Machine, Revision};
 use crate::start::machine_does_not_exist;
-
-/// Settings that are kept and shown, and change nothing here.
-const SETTINGS: [&str; 3] = [
-    "loggingConfiguration",
-    "tracingConfiguration",
-    "encryptionConfiguration",
-];
 
 /// `CreateStateMachine`. Idempotent for the same name, definition, role and settings.
 pub(super) async fn create(engine: &Engine, members: &Members) -> Result<Value, ApiError> {
@@ -27,20 +20,17 @@ pub(super) async fn create(engine: &Engine, members: &Members) -> Result<Value, 
     let definition = members.required("definition")?;
     let role = members.required("roleArn")?;
     arn::check_name(name)?;
-    if members.text("type")?.is_some_and(|kind| kind != "STANDARD") {
-        return Err(ApiError::new(
-            "StateMachineTypeNotSupported",
-            "State Machine Type Not Supported: this engine runs STANDARD state machines only",
-        ));
-    }
-    check(definition)?;
+    let kind = kind(members)?;
+    settings::check(members)?;
+    check(definition, kind)?;
     let _turn = inner.changes.lock().await;
     let arn = inner.home.machine(name);
-    let wanted = settings(members);
+    let wanted = settings::read(members);
     if let Some(machine) = inner.journal.machine(&arn)? {
         let revision = inner.journal.revision(&machine.revision)?;
         let is_same = machine.role == role
             && machine.settings == wanted
+            && machine.express == (kind == MachineType::Express)
             && revision.is_some_and(|revision| revision.definition == definition);
         if !is_same {
             return Err(ApiError::new(
@@ -57,6 +47,7 @@ pub(super) async fn create(engine: &Engine, members: &Members) -> Result<Value, 
         revision: uuid::Uuid::new_v4().to_string(),
         created_ms: inner.clock.now_ms(),
         settings: wanted,
+        express: kind == MachineType::Express,
     };
     store(engine, &machine, definition.to_owned(), machine.created_ms).await?;
     Ok(created(&machine))
@@ -75,18 +66,19 @@ pub(super) async fn update(engine: &Engine, members: &Members) -> Result<Value, 
     let arn = members.required("stateMachineArn")?;
     let definition = members.text("definition")?;
     let role = members.text("roleArn")?;
-    let new_settings = settings(members);
+    let new_settings = settings::read(members);
+    settings::check(members)?;
     if definition.is_none() && role.is_none() && new_settings.is_empty() {
         return Err(ApiError::new(
             "MissingRequiredParameter",
             "Either the definition, the role ARN, the LoggingConfiguration, or the TracingConfiguration must be specified",
         ));
     }
-    if let Some(definition) = definition {
-        check(definition)?;
-    }
     let _turn = inner.changes.lock().await;
     let mut machine = find(engine, arn)?;
+    if let Some(definition) = definition {
+        check(definition, kind_of(&machine))?;
+    }
     let revision = revision(engine, &machine)?;
     let definition = definition.map_or(revision.definition, str::to_owned);
     if let Some(role) = role {
@@ -112,6 +104,7 @@ async fn store(
         definition,
         updated_ms,
         settings: machine.settings.clone(),
+        express: machine.express,
     };
     let mut batch = Batch::default();
     batch.put(key::machine(&machine.arn), machine)?;
@@ -140,11 +133,15 @@ pub(super) fn describe(engine: &Engine, members: &Members) -> Result<Value, ApiE
         "status": "ACTIVE",
         "definition": revision.definition,
         "roleArn": machine.role,
-        "type": "STANDARD",
+        "type": type_name(&machine),
         "creationDate": seconds(machine.created_ms),
         "revisionId": machine.revision,
     });
-    add_settings(&mut answer, &machine.settings);
+    settings::show(&mut answer, &machine.settings);
+    if let Some(definition) = engine.0.definition(&machine.revision)? {
+        let references = definition.variable_references();
+        answer["variableReferences"] = Value::Object(references);
+    }
     Ok(answer)
 }
 
@@ -167,7 +164,7 @@ pub(super) fn describe_for_execution(
         "updateDate": seconds(revision.updated_ms),
         "revisionId": execution.revision,
     });
-    add_settings(&mut answer, &revision.settings);
+    settings::show(&mut answer, &revision.settings);
     Ok(answer)
 }
 
@@ -182,7 +179,7 @@ pub(super) fn list(engine: &Engine, members: &Members) -> Result<Value, ApiError
         "stateMachines": machines.iter().map(|machine| json!({
             "stateMachineArn": machine.arn,
             "name": machine.name,
-            "type": "STANDARD",
+            "type": type_name(machine),
             "creationDate": seconds(machine.created_ms),
         })).collect::<Vec<_>>(),
     });
@@ -210,26 +207,46 @@ fn revision(engine: &Engine, machine: &Machine) -> Result<Revision, ApiError> {
         .ok_or_else(|| machine_does_not_exist(&machine.arn))
 }
 
-fn check(definition: &str) -> Result<(), ApiError> {
-    definition::parse(definition).map(drop).map_err(|error| {
-        ApiError::new(
-            "InvalidDefinition",
-            format!("Invalid State Machine Definition: '{error}'"),
-        )
-    })
-}
-
-fn settings(members: &Members) -> Map<String, Value> {
-    SETTINGS
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), members.get(name)?.clone())))
-        .collect()
-}
-
-fn add_settings(answer: &mut Value, settings: &Map<String, Value>) {
-    answer["loggingConfiguration"] = json!({"level": "OFF", "includeExecutionData": false});
-    answer["tracingConfiguration"] = json!({"enabled": false});
-    for (name, value) in settings {
-        answer[name.as_str()] = value.clone();
+/// The `type` of a request.
+pub(super) fn kind(members: &Members) -> Result<MachineType, ApiError> {
+    match members.text("type")? {
+        None | Some("STANDARD") => Ok(MachineType::Standard),
+        Some("EXPRESS") => Ok(MachineType::Express),
+        Some(other) => Err(ApiError::validation(format!(
+            "1 validation error detected: Value '{other}' at 'type' failed to satisfy constraint: Member must satisfy enum value set: [STANDARD, EXPRESS]"
+        ))),
     }
+}
+
+fn kind_of(machine: &Machine) -> MachineType {
+    if machine.express {
+        MachineType::Express
+    } else {
+        MachineType::Standard
+    }
+}
+
+fn type_name(machine: &Machine) -> &'static str {
+    if machine.express {
+        "EXPRESS"
+    } else {
+        "STANDARD"
+    }
+}
+
+fn check(definition: &str, kind: MachineType) -> Result<(), ApiError> {
+    definition::parse(definition, kind)
+        .map(drop)
+        .map_err(|errors| invalid(&errors))
+}
+
+/// The API error for a definition that is refused.
+pub(crate) fn invalid(errors: &[DefinitionError]) -> ApiError {
+    ApiError::new(
+        "InvalidDefinition",
+        format!(
+            "Invalid State Machine Definition: '{}'",
+            definition::all(errors)
+        ),
+    )
 }

@@ -7,9 +7,13 @@ mod activities;
 mod executions;
 mod history;
 mod machines;
+mod map_runs;
 mod page;
 mod request;
+mod settings;
 mod tasks;
+mod test_state;
+mod validate;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -21,6 +25,7 @@ use serde_json::{Value, json};
 
 use crate::engine::Engine;
 use crate::error::ApiError;
+pub(crate) use machines::invalid as invalid_definition;
 use request::Members;
 
 /// Longest request: a definition of 1 MiB whose every character is escaped, and the rest.
@@ -111,10 +116,15 @@ async fn operate(
         "DescribeStateMachineForExecution" => machines::describe_for_execution(engine, members),
         "ListStateMachines" => machines::list(engine, members),
         "StartExecution" => executions::start(engine, members, trace).await,
+        "StartSyncExecution" => executions::start_sync(engine, members, trace).await,
         "StopExecution" => executions::stop(engine, members).await,
         "DescribeExecution" => executions::describe(engine, members),
         "ListExecutions" => executions::list(engine, members),
         "GetExecutionHistory" => history::get(engine, members),
+        "DescribeMapRun" => map_runs::describe(engine, members),
+        "ListMapRuns" => map_runs::list(engine, members),
+        "TestState" => test_state::test(engine, members).await,
+        "ValidateStateMachineDefinition" => validate::validate(members),
         "SendTaskSuccess" => tasks::success(engine, members).await,
         "SendTaskFailure" => tasks::failure(engine, members).await,
         "SendTaskHeartbeat" => tasks::heartbeat(engine, members).await,

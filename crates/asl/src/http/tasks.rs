@@ -82,18 +82,8 @@ async fn send(
     engine.0.signal(execution, signal(token, reply));
     match answer.await {
         Ok(answer) => answer,
-        Err(_) if engine.0.is_driven(execution) => Err(not_answered()),
+        Err(_) if engine.0.is_driven(execution) => Err(ApiError::shutting_down()),
         Err(_) => Err(task_is_over()),
-    }
-}
-
-/// The error where a change was asked for and could not be made durable.
-pub(super) fn not_answered() -> ApiError {
-    ApiError {
-        kind: "InternalFailure",
-        message: "the engine could not write its journal, or is shutting down; try again"
-            .to_owned(),
-        status: 500,
     }
 }
 
@@ -122,7 +112,7 @@ pub(super) async fn get_activity_task(
         }
         tokio::select! {
             biased;
-            () = inner.stop.cancelled() => return Err(not_answered()),
+            () = inner.stop.cancelled() => return Err(ApiError::shutting_down()),
             () = arrival => {}
             () = inner.clock.sleep_until(end) => return Ok(json!({})),
         }
@@ -155,7 +145,7 @@ async fn pick_up(
             // Not recorded: the commit failed, or the execution ended.
             Err(_) if inner.is_driven(offer.execution) => {
                 queue.put_back(offer);
-                Err(not_answered())
+                Err(ApiError::shutting_down())
             }
             Err(_) => Ok(None),
         }

@@ -28,6 +28,23 @@ pub(crate) fn activity(arn: &str) -> Vec<u8> {
     text(b'a', arn)
 }
 
+pub(crate) fn map_run(arn: &str) -> Vec<u8> {
+    text(b'p', arn)
+}
+
+/// Start of the keys that list the map runs of an execution.
+pub(crate) fn map_runs(execution_arn: &str) -> Vec<u8> {
+    let mut key = text(b'q', execution_arn);
+    key.push(0);
+    key
+}
+
+pub(crate) fn map_run_of(execution_arn: &str, arn: &str) -> Vec<u8> {
+    let mut key = map_runs(execution_arn);
+    key.extend_from_slice(arn.as_bytes());
+    key
+}
+
 pub(crate) fn name(execution_arn: &str) -> Vec<u8> {
     text(b'n', execution_arn)
 }

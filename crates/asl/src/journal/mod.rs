@@ -9,6 +9,8 @@
 //! | `m` machine ARN | [`crate::record::Machine`] |
 //! | `r` revision id | [`crate::record::Revision`] |
 //! | `a` activity ARN | [`crate::record::Activity`] |
+//! | `p` map run ARN | [`crate::record::MapRunRecord`] |
+//! | `q` execution ARN `\0` map run ARN | nothing: map runs of an execution |
 //! | `n` execution ARN | execution number |
 //! | `x` number `0` | [`crate::record::Execution`] |
 //! | `x` number `1` branch | [`crate::record::Branch`], while open |
@@ -35,7 +37,7 @@ use crate::error::{JournalError, OpenError};
 use crate::sync::lock;
 
 /// The newest format that this version reads and writes: SQLite's `user_version`.
-pub(crate) const FORMAT: i64 = 1;
+pub(crate) const FORMAT: i64 = 2;
 /// SQLite's `application_id`: "SLPW".
 const APPLICATION: i64 = 0x534C_5057;
 
@@ -274,7 +276,11 @@ fn prepare(connection: &Connection, shown: &str) -> std::result::Result<(), Open
             found,
             known: FORMAT,
         }),
-        _ => Ok(()),
+        // What an older version wrote is read as it is; what this one writes, the older one cannot read.
+        FORMAT => Ok(()),
+        _ => connection
+            .pragma_update(None, "user_version", FORMAT)
+            .map_err(failed),
     }
 }
 

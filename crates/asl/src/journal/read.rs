@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::{Journal, Result, key, number};
 use crate::error::JournalError;
 use crate::history::Event;
-use crate::record::{Activity, Branch, Execution, Machine, Revision, Status};
+use crate::record::{Activity, Branch, Execution, Machine, MapRunRecord, Revision, Status};
 
 const GET: &str = "SELECT value FROM journal WHERE key = ?1";
 const FORWARDS: &str = "SELECT key, value FROM journal WHERE key >= ?1 AND key < ?2 ORDER BY key";
@@ -82,6 +82,22 @@ impl Journal {
 
     pub(crate) fn revision(&self, id: &str) -> Result<Option<Revision>> {
         self.get("a definition", &key::revision(id))
+    }
+
+    pub(crate) fn map_run(&self, arn: &str) -> Result<Option<MapRunRecord>> {
+        self.get("a map run", &key::map_run(arn))
+    }
+
+    /// ARNs of the map runs of an execution.
+    pub(crate) fn map_runs(&self, execution_arn: &str) -> Result<Vec<String>> {
+        let prefix = key::map_runs(execution_arn);
+        let mut arns = Vec::new();
+        self.scan(&prefix, &end(&prefix), false, |key, _| {
+            let arn = key.get(prefix.len()..).unwrap_or_default();
+            arns.push(String::from_utf8_lossy(arn).into_owned());
+            Ok(true)
+        })?;
+        Ok(arns)
     }
 
     pub(crate) fn execution(&self, number: u64) -> Result<Option<Execution>> {

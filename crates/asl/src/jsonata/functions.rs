@@ -2,16 +2,13 @@
 //!
 //! Developer Guide, "Transforming data with JSONata", "Functions provided by Step Functions".
 
-use std::fmt::Write as _;
-
 use jiff::Timestamp;
 use jsonata_core::evaluator::{Evaluator, EvaluatorError};
 use jsonata_core::value::JValue;
-use md5::Md5;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::Value;
-use sha1::Sha1;
-use sha2::{Digest, Sha256, Sha384, Sha512};
+
+use crate::hash::hexadecimal;
 
 /// Most items that `$range` may give (Developer Guide: "up to 1,000 items" for the intrinsic).
 const LONGEST_RANGE: f64 = 1_000.0;
@@ -123,27 +120,12 @@ fn hash(args: &[JValue]) -> Outcome {
     ) else {
         return Err(failed("$hash takes a text and the name of an algorithm"));
     };
-    let digest = match algorithm {
-        "MD5" => hex::<Md5>(data),
-        "SHA-1" => hex::<Sha1>(data),
-        "SHA-256" => hex::<Sha256>(data),
-        "SHA-384" => hex::<Sha384>(data),
-        "SHA-512" => hex::<Sha512>(data),
-        other => {
-            return Err(failed(format!(
-                "$hash does not know '{other}': use MD5, SHA-1, SHA-256, SHA-384 or SHA-512"
-            )));
-        }
-    };
+    let digest = hexadecimal(algorithm, data).ok_or_else(|| {
+        failed(format!(
+            "$hash does not know '{algorithm}': use MD5, SHA-1, SHA-256, SHA-384 or SHA-512"
+        ))
+    })?;
     Ok(JValue::from(digest))
-}
-
-fn hex<D: Digest>(data: &str) -> String {
-    let mut text = String::new();
-    for byte in D::digest(data.as_bytes()) {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 fn parse(args: &[JValue]) -> Outcome {

@@ -10,6 +10,7 @@ fn evaluate(source: &str) -> Result<Value, String> {
     let variables = json!({"v": {"w": true}, "half": 0.5});
     let variables = variables.as_object().cloned().unwrap_or_default();
     let bindings = Bindings {
+        root: &input,
         input: &input,
         result: None,
         error_output: None,

@@ -5,9 +5,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::step::pending_effect;
 use super::task::{Ending, resource_details};
 use super::{Answer, Effect, Failure, Run};
-use crate::definition::{Resource, StartMode};
+use crate::definition::{Pattern, Resource, StartMode};
 use crate::effect::LambdaError;
 use crate::error::ApiError;
 use crate::history::{EventType, details};
@@ -70,6 +71,50 @@ impl Run {
                     _ => invoke_result(value),
                 };
                 self.succeed_task(branch, &resource, result);
+            }
+        }
+    }
+
+    /// A service has answered: to a call, to the submission of a job, or at the end of one.
+    pub(crate) fn called(
+        &mut self,
+        now: Timestamp,
+        branch: u32,
+        attempt: u64,
+        result: Result<Value, LambdaError>,
+    ) {
+        self.now = now;
+        let Some(resource) = self.resource_of(branch) else {
+            return;
+        };
+        let Some(task) = self.task(branch, attempt) else {
+            return;
+        };
+        let Awaited::Service { submitted, .. } = &mut task.awaited else {
+            return;
+        };
+        let pattern = match &resource {
+            Resource::Service(service) => service.pattern,
+            _ => return,
+        };
+        match (result, pattern, &submitted) {
+            (Err(error), ..) => {
+                let failure = error.into_service_failure();
+                self.fail_task(branch, &resource, Ending::Failed, failure);
+            }
+            (Ok(answer), Pattern::RequestResponse, _) | (Ok(answer), Pattern::Sync, Some(_)) => {
+                self.succeed_task(branch, &resource, answer);
+            }
+            (Ok(answer), pattern, _) => {
+                if pattern == Pattern::WaitForToken {
+                    task.awaited = Awaited::Token;
+                } else {
+                    *submitted = Some(answer.clone());
+                    let effect = pending_effect(branch, attempt, &task.awaited);
+                    self.step.effects.extend(effect);
+                }
+                let details = resource_details(&resource, [("output", Some(answer))]);
+                self.branch_event(branch, EventType::TaskSubmitted, details);
             }
         }
     }
@@ -150,6 +195,14 @@ impl Run {
         result: Result<(u64, Execution), ApiError>,
     ) {
         self.now = now;
+        if self.map_runs.contains_key(&branch) {
+            let stray = result.as_ref().ok().map(|(number, _)| *number);
+            if !self.iteration_started(branch, attempt, result) {
+                let gone = stray.map(|execution| Effect::StopChild { execution });
+                self.step.effects.extend(gone);
+            }
+            return;
+        }
         let (Some(resource), Some(task)) = (self.resource_of(branch), self.task(branch, attempt))
         else {
             // The task has gone meanwhile: so must its execution.
@@ -211,6 +264,9 @@ impl Run {
         execution: &Execution,
     ) {
         self.now = now;
+        if self.map_runs.contains_key(&branch) {
+            return self.iteration_closed(branch, attempt, execution);
+        }
         let Some(resource) = self.resource_of(branch) else {
             return;
         };

@@ -2,12 +2,14 @@
 
 use serde_json::{Map, Value};
 
+use super::map_run::{Limits, too_many_failed};
 use super::scope::Extra;
-use super::{Failure, Run, state_events, state_of};
-use crate::definition::{Kind, MapState};
+use super::{Failure, Mock, Run, state_events, state_of};
+use crate::definition::{Definition, Kind, MapState, State};
 use crate::history::{EventType, details};
 use crate::jsonata::QueryError;
 use crate::record::{Branch, Children, Phase};
+use crate::template::Template;
 
 /// Iterations of an inline `Map` at once, at most (Developer Guide, "Map state processing modes").
 const MOST_CONCURRENT: usize = 40;
@@ -16,16 +18,14 @@ impl Run {
     pub(super) fn start_parallel(
         &mut self,
         id: u32,
-        arguments: Option<&crate::template::Template>,
+        state: &State,
+        arguments: Option<&Template>,
         machines: &[usize],
     ) -> Result<(), Failure> {
-        let input = match self.evaluate(id, arguments, "Arguments", Extra::default())? {
-            Some(arguments) => arguments,
-            None => self
-                .branches
-                .get(&id)
-                .map_or(Value::Null, |b| b.input.clone()),
-        };
+        let input = self.arguments(id, state, arguments, Extra::default())?;
+        if let Some(mock) = self.mock() {
+            return self.end_mocked(id, mock);
+        }
         self.branch_event(id, EventType::ParallelStateStarted, None);
         self.set_phase(
             id,
@@ -42,10 +42,46 @@ impl Run {
         Ok(())
     }
 
-    pub(super) fn start_map(&mut self, id: u32, map: &MapState) -> Result<(), Failure> {
-        let items = self.items(id, map)?;
-        let max_concurrency = self.max_concurrency(id, map)?;
-        let inputs = self.selected(id, map, &items)?;
+    pub(super) fn start_map(
+        &mut self,
+        id: u32,
+        state: &State,
+        map: &MapState,
+    ) -> Result<(), Failure> {
+        let effective = self.effective(id, state)?;
+        if state.paths.is_some() {
+            self.note("afterInputPath", &effective);
+        }
+        let reads = map.distributed.as_ref().is_some_and(|d| d.reader.is_some());
+        let items = if reads {
+            self.trial.as_mut().and_then(|trial| trial.items.take())
+        } else {
+            Some(self.items(id, state, map, &effective)?)
+        };
+        let limits = self.limits(id, map, &effective)?;
+        if let Some(mock) = self.mock() {
+            return self.end_mocked_map(id, mock, limits, items.map_or(0, |items| items.len()));
+        }
+        if let Some(distributed) = &map.distributed {
+            self.start_map_run(id, distributed, items, limits);
+            return Ok(());
+        }
+        self.start_iterations(id, map, items.unwrap_or_default(), limits, &effective)
+    }
+
+    fn start_iterations(
+        &mut self,
+        id: u32,
+        map: &MapState,
+        items: Vec<Value>,
+        limits: Limits,
+        effective: &Value,
+    ) -> Result<(), Failure> {
+        let max_concurrency = match limits.concurrency {
+            0 => MOST_CONCURRENT,
+            most => most.min(MOST_CONCURRENT),
+        };
+        let inputs = self.selected(id, map, &items, effective)?;
         let total = items.len();
         let started = details([("length", Some(total.into()))]);
         self.branch_event(id, EventType::MapStateStarted, started);
@@ -53,7 +89,7 @@ impl Run {
         self.set_phase(
             id,
             Phase::Children(Children {
-                items: inputs.unwrap_or_else(|| items.clone()),
+                items: inputs.unwrap_or(items),
                 total,
                 max_concurrency,
             }),
@@ -68,54 +104,93 @@ impl Run {
         Ok(())
     }
 
-    fn items(&self, id: u32, map: &MapState) -> Result<Vec<Value>, Failure> {
+    fn items(
+        &mut self,
+        id: u32,
+        state: &State,
+        map: &MapState,
+        effective: &Value,
+    ) -> Result<Vec<Value>, Failure> {
         let Some(template) = &map.items else {
-            let input = self
-                .branches
-                .get(&id)
-                .map_or(Value::Null, |b| b.input.clone());
-            return match input {
-                Value::Array(items) => Ok(items),
-                other => Err(self.failed_query(
-                    id,
-                    QueryError {
-                        message: format!("Map state input must be an array but was: {other}"),
-                        location: None,
-                    },
-                )),
+            return match (effective, &state.paths) {
+                (Value::Array(items), _) => Ok(items.clone()),
+                (_, Some(_)) => Err(no_array("$")),
+                (other, None) => {
+                    let message = format!("Map state input must be an array but was: {other}");
+                    Err(self.failed_query(id, QueryError::query(message, None)))
+                }
             };
         };
-        match self.evaluate(id, Some(template), "Items", Extra::default())? {
-            Some(Value::Array(items)) => Ok(items),
-            other => {
+        let items = self.evaluate(id, Some(template), "Items", Extra::of(effective))?;
+        match (items, template) {
+            (Some(Value::Array(items)), _) => {
+                if state.paths.is_some() {
+                    self.note("afterItemsPath", &Value::Array(items.clone()));
+                }
+                Ok(items)
+            }
+            (_, Template::Query(query, _)) => Err(no_array(query.reference())),
+            (other, _) => {
                 let other = other.unwrap_or_default();
                 Err(self.wrong_type(id, template, "Items", "array", &other))
             }
         }
     }
 
-    fn max_concurrency(&self, id: u32, map: &MapState) -> Result<usize, Failure> {
-        let Some(template) = &map.max_concurrency else {
-            return Ok(MOST_CONCURRENT);
+    fn limits(&mut self, id: u32, map: &MapState, effective: &Value) -> Result<Limits, Failure> {
+        let concurrency = self.whole(
+            id,
+            map.max_concurrency.as_ref(),
+            "MaxConcurrency",
+            effective,
+        )?;
+        self.note("maxConcurrency", &concurrency.unwrap_or(0).into());
+        let count = self.whole(
+            id,
+            map.tolerated_count.as_ref(),
+            "ToleratedFailureCount",
+            effective,
+        )?;
+        if let Some(count) = count {
+            self.note("toleratedFailureCount", &count.into());
+        }
+        let percentage = self.percentage(id, map.tolerated_percentage.as_ref(), effective)?;
+        if let Some(percentage) = percentage {
+            self.note("toleratedFailurePercentage", &percentage.into());
+        }
+        Ok(Limits {
+            concurrency: usize::try_from(concurrency.unwrap_or(0)).unwrap_or(usize::MAX),
+            tolerated_count: count,
+            tolerated_percentage: percentage,
+        })
+    }
+
+    fn percentage(
+        &self,
+        id: u32,
+        template: Option<&Template>,
+        root: &Value,
+    ) -> Result<Option<f64>, Failure> {
+        const FIELD: &str = "ToleratedFailurePercentage";
+        let Some(template) = template else {
+            return Ok(None);
         };
-        let value = self
-            .evaluate(id, Some(template), "MaxConcurrency", Extra::default())?
-            .unwrap_or_default();
-        match value.as_u64() {
-            Some(0) => Ok(MOST_CONCURRENT),
-            Some(most) => Ok(usize::try_from(most)
-                .unwrap_or(MOST_CONCURRENT)
-                .min(MOST_CONCURRENT)),
-            None => Err(self.wrong_type(id, template, "MaxConcurrency", "number", &value)),
+        let value = self.evaluate(id, Some(template), FIELD, Extra::of(root))?;
+        let value = value.unwrap_or_default();
+        let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());
+        match number.filter(|number| (0.0..=100.0).contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => Err(self.wrong_type(id, template, FIELD, "number", &value)),
         }
     }
 
     /// `ItemSelector` for every item, evaluated with the context of its iteration.
-    fn selected(
+    pub(super) fn selected(
         &self,
         id: u32,
         map: &MapState,
         items: &[Value],
+        effective: &Value,
     ) -> Result<Option<Vec<Value>>, Failure> {
         let (Some(selector), Some(branch)) = (&map.selector, self.branches.get(&id)) else {
             return Ok(None);
@@ -123,17 +198,42 @@ impl Run {
         let mut inputs = Vec::with_capacity(items.len());
         // A stand-in for each iteration, which sees what the Map state sees, and its item.
         let mut iteration = branch.clone();
+        iteration.phase = Phase::Run;
         for (index, item) in items.iter().enumerate() {
             iteration.parent = Some((id, index));
             iteration.item = Some(item.clone());
             let value = self
-                .with_bindings(&iteration, Extra::default(), |bindings| {
+                .with_bindings(&iteration, Extra::of(effective), |bindings| {
                     selector.evaluate("ItemSelector", bindings)
                 })
                 .map_err(|error| self.failed_query(id, error))?;
             inputs.push(value);
         }
         Ok(Some(inputs))
+    }
+
+    /// Ends a state of which only the outcome is given.
+    fn end_mocked(&mut self, id: u32, mock: Mock) -> Result<(), Failure> {
+        match mock {
+            Mock::Result(result) => self.finish_state(id, Some(result)),
+            Mock::Failure { error, cause } => Err(Failure::named(error, cause)),
+        }
+    }
+
+    fn end_mocked_map(
+        &mut self,
+        id: u32,
+        mock: Mock,
+        limits: Limits,
+        total: usize,
+    ) -> Result<(), Failure> {
+        let failures = self.trial.as_ref().and_then(|trial| trial.failures);
+        if matches!(mock, Mock::Result(_))
+            && limits.exceeded(failures.unwrap_or(0), total) == Some(true)
+        {
+            return Err(too_many_failed());
+        }
+        self.end_mocked(id, mock)
     }
 
     fn previous_of(&self, id: u32) -> u64 {
@@ -154,19 +254,25 @@ impl Run {
         };
         let input = children.items.get(index).cloned().unwrap_or_default();
         let item = self
-            .item(branch, map, index)
+            .item(id, &definition, index)
             .unwrap_or_else(|| input.clone());
         let started = self.iteration_event(id, EventType::MapIterationStarted, index, previous);
         self.start_child((id, index), map.processor, input, Some(item), started);
     }
 
     /// The item behind an input that a selector made.
-    fn item(&self, branch: &Branch, map: &MapState, index: usize) -> Option<Value> {
+    fn item(&self, id: u32, definition: &Definition, index: usize) -> Option<Value> {
+        let branch = self.branches.get(&id)?;
+        let state = state_of(definition, branch)?;
+        let Kind::Map(map) = &state.kind else {
+            return None;
+        };
         map.selector.as_ref()?;
+        let effective = self.effective(id, state).ok()?;
         let items = match &map.items {
-            None => branch.input.clone(),
+            None => effective,
             Some(template) => self
-                .with_bindings(branch, Extra::default(), |bindings| {
+                .with_bindings(branch, Extra::of(&effective), |bindings| {
                     template.evaluate("Items", bindings)
                 })
                 .ok()?,
@@ -295,8 +401,9 @@ impl Run {
             self.drop_branch(child);
         }
         for (index, sibling) in self.children_of(parent) {
+            let is_done = self.is_done(sibling);
             self.abort_branch(sibling);
-            if is_map {
+            if is_map && !is_done {
                 self.iteration_event(parent, EventType::MapIterationAborted, index, previous);
             }
         }
@@ -325,4 +432,9 @@ impl Run {
             self.event(kind, branch.previous, None);
         }
     }
+}
+
+/// The failure of a `Map` whose items are no array. AWS gives this sentence alone.
+fn no_array(path: &str) -> Failure {
+    Failure::runtime(format!("Reference path \"{path}\" must point to array."))
 }

@@ -5,6 +5,9 @@ use jiff::Timestamp;
 use super::Run;
 use crate::record::{Branch, Phase};
 
+/// Longest express execution, in seconds (Developer Guide, "Choosing workflow type").
+const LONGEST_EXPRESS: i64 = 300;
+
 impl Run {
     /// The next time at which something is due.
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
@@ -53,7 +56,13 @@ impl Run {
     }
 
     fn machine_deadline_ms(&self) -> Option<i64> {
-        let seconds = self.definition.timeout_seconds?;
+        let seconds = match (self.execution.processor, self.definition.timeout_seconds) {
+            (None, Some(seconds)) if self.execution.express => seconds.min(LONGEST_EXPRESS),
+            (None, Some(seconds)) => seconds,
+            // A child of a distributed `Map` has the limit of its kind only.
+            _ if self.execution.express => LONGEST_EXPRESS,
+            _ => return None,
+        };
         Some(
             self.execution
                 .start_ms

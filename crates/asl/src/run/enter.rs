@@ -1,15 +1,16 @@
 //! Entering, running and leaving states.
 
-use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::scope::{Extra, members};
 use super::{Failure, Run, World, state_events, state_of};
-use crate::definition::{ChoiceRule, Kind, State, WaitFor};
+use crate::definition::{ChoiceRule, Condition, Kind, State, WaitFor};
 use crate::history::{EventType, details};
 use crate::jsonata::QueryError;
 use crate::record::{Phase, Status};
 use crate::run::scope::in_state;
+use crate::template::Template;
+use crate::time::extended_offset;
 
 /// Longest `Wait`, in seconds (Developer Guide, "Wait workflow state").
 const LONGEST_WAIT: f64 = 99_999_999.0;
@@ -44,6 +45,9 @@ impl Run {
         branch.before = branch.previous;
         branch.entered_ms = now_ms;
         branch.retries.clear();
+        if let Some(trial) = &self.trial {
+            branch.retries.resize(state.retry.len(), trial.retries);
+        }
         branch.phase = Phase::Run;
         let entered = details([
             ("name", Some(branch.state.clone().into())),
@@ -58,10 +62,14 @@ impl Run {
 
     fn run_state(&mut self, id: u32, state: &State, world: &dyn World) -> Result<(), Failure> {
         match &state.kind {
-            Kind::Pass | Kind::Succeed => self.finish_state(id, None),
-            Kind::Task(task) => self.run_task(id, task, world),
+            Kind::Pass { result, parameters } => {
+                let result = self.pass(id, state, result.as_ref(), parameters.as_ref())?;
+                self.finish_state(id, result)
+            }
+            Kind::Succeed => self.finish_state(id, None),
+            Kind::Task(task) => self.run_task(id, state, task, world),
             Kind::Choice(rules) => self.choose(id, state, rules),
-            Kind::Wait(wait) => self.start_wait(id, wait),
+            Kind::Wait(wait) => self.start_wait(id, state, wait),
             Kind::Fail { error, cause } => {
                 let error = self.text(id, error.as_ref(), "Error")?;
                 let cause = self.text(id, cause.as_ref(), "Cause")?;
@@ -70,8 +78,8 @@ impl Run {
             Kind::Parallel {
                 arguments,
                 branches,
-            } => self.start_parallel(id, arguments.as_ref(), branches),
-            Kind::Map(map) => self.start_map(id, map),
+            } => self.start_parallel(id, state, arguments.as_ref(), branches),
+            Kind::Map(map) => self.start_map(id, state, map),
         }
     }
 
@@ -92,21 +100,10 @@ impl Run {
     }
 
     fn choose(&mut self, id: u32, state: &State, rules: &[ChoiceRule]) -> Result<(), Failure> {
+        let effective = self.effective(id, state)?;
         for rule in rules {
-            let value = self.evaluate(id, Some(&rule.condition), "Condition", Extra::default())?;
-            match value {
-                Some(Value::Bool(true)) => return self.take_rule(id, rule),
-                Some(Value::Bool(false)) => {}
-                other => {
-                    let other = other.unwrap_or_default();
-                    return Err(self.wrong_type(
-                        id,
-                        &rule.condition,
-                        "Condition",
-                        "boolean",
-                        &other,
-                    ));
-                }
+            if self.applies(id, &rule.condition, &effective)? {
+                return self.take_rule(id, state, rule, &effective);
             }
         }
         if state.next.is_some() {
@@ -121,25 +118,51 @@ impl Run {
         Err(Failure::new("States.NoChoiceMatched", cause))
     }
 
-    fn take_rule(&mut self, id: u32, rule: &ChoiceRule) -> Result<(), Failure> {
-        let output = self.evaluate(id, rule.output.as_ref(), "Output", Extra::default())?;
-        let assigned = self.evaluate(id, rule.assign.as_ref(), "Assign", Extra::default())?;
-        let output = output.unwrap_or_else(|| self.input_of(id));
+    fn applies(&self, id: u32, condition: &Condition, root: &Value) -> Result<bool, Failure> {
+        match condition {
+            Condition::Test(test) => self.test(id, test, root),
+            Condition::Expression(template) => {
+                match self.evaluate(id, Some(template), "Condition", Extra::default())? {
+                    Some(Value::Bool(holds)) => Ok(holds),
+                    other => {
+                        let other = other.unwrap_or_default();
+                        Err(self.wrong_type(id, template, "Condition", "boolean", &other))
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_rule(
+        &mut self,
+        id: u32,
+        state: &State,
+        rule: &ChoiceRule,
+        effective: &Value,
+    ) -> Result<(), Failure> {
+        let extra = Extra::of(effective);
+        let output = self.evaluate(id, rule.output.as_ref(), "Output", extra)?;
+        let assigned = self.evaluate(id, rule.assign.as_ref(), "Assign", extra)?;
+        let output = match output {
+            Some(output) => output,
+            None => self.output_path(id, state, effective.clone())?,
+        };
         let exited = Some(EventType::ChoiceStateExited);
         self.exit(id, exited, output, assigned, Some(&rule.next));
         Ok(())
     }
 
-    fn input_of(&self, id: u32) -> Value {
+    pub(super) fn input_of(&self, id: u32) -> Value {
         self.branches
             .get(&id)
             .map_or(Value::Null, |branch| branch.input.clone())
     }
 
-    fn start_wait(&mut self, id: u32, wait: &WaitFor) -> Result<(), Failure> {
+    fn start_wait(&mut self, id: u32, state: &State, wait: &WaitFor) -> Result<(), Failure> {
+        let effective = self.effective(id, state)?;
         let until = match wait {
             WaitFor::Seconds(template) => {
-                let value = self.evaluate(id, Some(template), "Seconds", Extra::default())?;
+                let value = self.evaluate(id, Some(template), "Seconds", Extra::of(&effective))?;
                 let value = value.unwrap_or_default();
                 let Some(seconds) = value.as_f64() else {
                     return Err(self.wrong_type(id, template, "Seconds", "number", &value));
@@ -147,27 +170,20 @@ impl Run {
                 self.wait_end(id, seconds)?
             }
             WaitFor::Timestamp(template) => {
-                let value = self.evaluate(id, Some(template), "Timestamp", Extra::default())?;
+                let value =
+                    self.evaluate(id, Some(template), "Timestamp", Extra::of(&effective))?;
                 let value = value.unwrap_or_default();
                 let Some(text) = value.as_str() else {
                     return Err(self.wrong_type(id, template, "Timestamp", "string", &value));
                 };
-                let Some(at) = extended_offset(text) else {
-                    return Err(self.failed_query(
-                        id,
-                        QueryError {
-                            message: format!(
-                                "The Timestamp field cannot be parsed as an ISO-8601 extended offset date-time format string: {text}"
-                            ),
-                            location: Some("Timestamp".to_owned()),
-                        },
-                    ));
-                };
-                at.as_millisecond()
+                match extended_offset(text) {
+                    Some(at) => at.as_millisecond(),
+                    None => return Err(self.failed_query(id, no_time(template, text))),
+                }
             }
         };
         self.set_phase(id, Phase::Wait { until_ms: until });
-        if until <= self.now.as_millisecond() {
+        if until <= self.now.as_millisecond() || self.trial.is_some() {
             self.finish_wait(id);
         }
         Ok(())
@@ -177,12 +193,12 @@ impl Run {
         if seconds.fract() != 0.0 || !(0.0..=LONGEST_WAIT).contains(&seconds) {
             return Err(self.failed_query(
                 id,
-                QueryError {
-                    message: format!(
+                QueryError::query(
+                    format!(
                         "The Seconds field must be a whole number from 0 to 99999999, but was: {seconds}"
                     ),
-                    location: Some("Seconds".to_owned()),
-                },
+                    Some("Seconds".to_owned()),
+                ),
             ));
         }
         #[expect(clippy::cast_possible_truncation, reason = "bounded above")]
@@ -208,13 +224,14 @@ impl Run {
         else {
             return Ok(());
         };
-        let output = self.evaluate_result(id, state.output.as_ref(), "Output", result.as_ref())?;
-        let assigned =
-            self.evaluate_result(id, state.assign.as_ref(), "Assign", result.as_ref())?;
-        let output = match (output, result) {
-            (Some(output), _) => output,
-            (None, Some(result)) => result,
-            (None, None) => self.input_of(id),
+        let (output, assigned) = if let Some(paths) = &state.paths {
+            self.leave_by_paths(id, state, paths, result)?
+        } else {
+            let extra = Extra::after(result.as_ref());
+            let output = self.evaluate(id, state.output.as_ref(), "Output", extra)?;
+            let assigned = self.evaluate(id, state.assign.as_ref(), "Assign", extra)?;
+            let output = output.or(result).unwrap_or_else(|| self.input_of(id));
+            (output, assigned)
         };
         let exited = state_events(&state.kind).1;
         self.exit(id, exited, output, assigned, state.next.as_deref());
@@ -245,6 +262,10 @@ impl Run {
         };
         branch.variables.extend(assigned.unwrap_or_default());
         self.step.dirty.insert(id);
+        if let Some(trial) = &mut self.trial {
+            trial.leave(output, next, &branch.variables);
+            return self.close(Status::Succeeded);
+        }
         match next {
             Some(next) => {
                 next.clone_into(&mut branch.state);
@@ -281,9 +302,18 @@ fn sorted(variables: Map<String, Value>) -> Value {
     Value::Object(pairs.into_iter().collect())
 }
 
-/// A time in the form that `Timestamp` demands: date, `T`, time, and `Z` or an offset.
-fn extended_offset(text: &str) -> Option<Timestamp> {
-    let time = text.get(10..)?.strip_prefix('T')?;
-    let has_offset = time.ends_with('Z') || time.contains('+') || time.contains('-');
-    has_offset.then(|| text.parse().ok()).flatten()
+/// The error of a text that is not a time.
+fn no_time(template: &Template, text: &str) -> QueryError {
+    match template {
+        Template::Query(query, _) => QueryError::runtime(format!(
+            "The TimestampPath parameter does not reference a valid ISO-8601 extended offset date-time format string: {} == {text}",
+            query.text()
+        )),
+        _ => QueryError::query(
+            format!(
+                "The Timestamp field cannot be parsed as an ISO-8601 extended offset date-time format string: {text}"
+            ),
+            Some("Timestamp".to_owned()),
+        ),
+    }
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use rand::RngExt as _;
 use serde_json::{Value, json};
 
+use super::scope::Extra;
 use super::{Run, state_events, state_of};
-use crate::definition::{Kind, Retrier, State};
+use crate::definition::{Catcher, Kind, Retrier, State};
 use crate::history::{EventType, details};
 use crate::jsonata::QueryError;
 use crate::record::{Phase, Status};
@@ -104,6 +105,9 @@ impl Failure {
 impl Run {
     /// A state of branch `id` has failed: retry, catch, or let the failure go up.
     pub(super) fn fail_state(&mut self, id: u32, failure: Failure) {
+        if let Some(trial) = &mut self.trial {
+            trial.failure = Some((failure.error.clone(), failure.cause.clone()));
+        }
         if let Some(query) = &failure.query {
             self.record_evaluation(id, query, &failure);
         }
@@ -169,10 +173,14 @@ impl Run {
         let (Some(retrier), Some(done)) = (state.retry.get(at), branch.retries.get_mut(at)) else {
             return false;
         };
-        if *done >= retrier.max_attempts {
+        let is_left = *done < retrier.max_attempts;
+        let delay_ms = delay_ms(retrier, *done);
+        if let Some(trial) = &mut self.trial {
+            trial.retried_by(at, is_left.then_some(delay_ms));
+        }
+        if !is_left {
             return false;
         }
-        let delay_ms = delay_ms(retrier, *done);
         *done += 1;
         branch.phase = Phase::Backoff {
             until_ms: now_ms.saturating_add(delay_ms),
@@ -184,17 +192,14 @@ impl Run {
     /// Goes where a catcher says, if one takes the failure. An error in the catcher's own expressions
     /// ends the branch.
     fn catch(&mut self, id: u32, state: &State, failure: &Failure) -> bool {
-        let Some(catcher) = state.catch.iter().find(|c| failure.matches(&c.errors)) else {
+        let found = state.catch.iter().position(|c| failure.matches(&c.errors));
+        let Some((at, catcher)) = found.and_then(|at| Some((at, state.catch.get(at)?))) else {
             return false;
         };
-        let output = failure.output();
-        let evaluated = self
-            .evaluate_error(id, catcher.output.as_ref(), "Output", &output)
-            .and_then(|caught| {
-                let assigned =
-                    self.evaluate_error(id, catcher.assign.as_ref(), "Assign", &output)?;
-                Ok((caught.unwrap_or(output), assigned))
-            });
+        if let Some(trial) = &mut self.trial {
+            trial.caught_by(at);
+        }
+        let evaluated = self.caught(id, catcher, failure.output());
         match evaluated {
             Ok((output, assigned)) => {
                 let exited = state_events(&state.kind).1;
@@ -208,6 +213,24 @@ impl Run {
             }
         }
         true
+    }
+
+    /// Output and variables of a catcher.
+    fn caught(
+        &self,
+        id: u32,
+        catcher: &Catcher,
+        error: Value,
+    ) -> Result<(Value, Option<Value>), Failure> {
+        let extra = Extra::error(&error);
+        let output = self.evaluate(id, catcher.output.as_ref(), "Output", extra)?;
+        let assigned = self.evaluate(id, catcher.assign.as_ref(), "Assign", extra)?;
+        let output = match (output, &catcher.result) {
+            (Some(output), _) => output,
+            (None, Some(path)) => self.merge(id, path, error)?,
+            (None, None) => error,
+        };
+        Ok((output, assigned))
     }
 
     /// Nothing took the failure: it ends the branch, and so the state around it or the execution.

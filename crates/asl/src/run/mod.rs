@@ -9,10 +9,13 @@ mod children;
 mod due;
 mod enter;
 mod failure;
+mod flow;
+mod map_run;
 mod outcome;
 mod scope;
 mod step;
 mod task;
+mod trial;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -26,9 +29,12 @@ use crate::record::{Awaited, Branch, Execution, Phase, Status};
 
 pub(crate) use answer::task_is_over;
 pub(crate) use failure::Failure;
+use map_run::Progress;
+pub(crate) use map_run::map_run_of;
 pub(crate) use outcome::Answer;
 use step::pending_effect;
 pub(crate) use step::{Effect, Step};
+pub(crate) use trial::{Mock, Trial};
 
 /// Most events of one execution (Developer Guide, "Service quotas").
 const MOST_EVENTS: u64 = 25_000;
@@ -55,6 +61,10 @@ pub(crate) struct Run {
     next_branch: u32,
     now: Timestamp,
     step: Step,
+    /// How far the distributed `Map`s are, by branch. Rebuilt from their children after a restart.
+    map_runs: BTreeMap<u32, Progress>,
+    /// Set where one state runs by itself.
+    pub(crate) trial: Option<Box<Trial>>,
 }
 
 impl Run {
@@ -66,9 +76,10 @@ impl Run {
         input: Value,
         now: Timestamp,
     ) -> Self {
+        let machine = execution.processor.unwrap_or_default();
         let start_at = definition
             .machines
-            .first()
+            .get(machine)
             .map(|machine| machine.start_at.clone())
             .unwrap_or_default();
         let role = execution.role.clone();
@@ -85,6 +96,8 @@ impl Run {
                 opened: true,
                 ..Step::default()
             },
+            map_runs: BTreeMap::new(),
+            trial: None,
         };
         let started = details([
             ("input", Some(input.clone())),
@@ -93,7 +106,7 @@ impl Run {
         run.event(EventType::ExecutionStarted, 0, started);
         run.add_branch(Branch {
             parent: None,
-            machine: 0,
+            machine,
             state: start_at,
             input,
             item: None,
@@ -128,6 +141,8 @@ impl Run {
             next_event: last_event + 1,
             now,
             step: Step::default(),
+            map_runs: BTreeMap::new(),
+            trial: None,
         };
         let ids: Vec<u32> = run.branches.keys().copied().collect();
         for id in ids {
@@ -152,6 +167,7 @@ impl Run {
                     self.step.effects.push(effect);
                 }
             }
+            Phase::MapRun(_) => self.resume_map_run(id),
             _ => {}
         }
     }
@@ -254,8 +270,11 @@ impl Run {
         }
     }
 
-    /// Stops the execution that a branch waits for.
+    /// Stops the executions that a branch waits for.
     fn let_go(&mut self, branch: &Branch) {
+        if let Phase::MapRun(map_run) = &branch.phase {
+            self.stop_map_run(map_run.branch);
+        }
         if let Phase::Task(task) = &branch.phase
             && let Awaited::Child {
                 waits: true,
@@ -295,7 +314,7 @@ fn state_of<'a>(definition: &'a Definition, branch: &Branch) -> Option<&'a State
 fn state_events(kind: &Kind) -> (EventType, Option<EventType>, Option<EventType>) {
     use EventType as E;
     match kind {
-        Kind::Pass => (E::PassStateEntered, Some(E::PassStateExited), None),
+        Kind::Pass { .. } => (E::PassStateEntered, Some(E::PassStateExited), None),
         Kind::Succeed => (E::SucceedStateEntered, Some(E::SucceedStateExited), None),
         Kind::Choice(_) => (E::ChoiceStateEntered, Some(E::ChoiceStateExited), None),
         Kind::Fail { .. } => (E::FailStateEntered, None, None),

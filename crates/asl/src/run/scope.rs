@@ -3,20 +3,52 @@
 use serde_json::{Map, Value, json};
 
 use super::{LONGEST_PAYLOAD, Run};
-use crate::definition::Definition;
+use crate::definition::{Definition, State};
 use crate::history;
-use crate::jsonata::{Bindings, QueryError};
+use crate::jsonata::{Bindings, QUERY_EVALUATION, QueryError};
+use crate::query::{Query, Wording};
 use crate::record::{Branch, Phase};
 use crate::run::Failure;
 use crate::template::Template;
 use crate::token::Token;
 
-/// `result` and `errorOutput` of `$states`, and the token of a task about to be scheduled.
+/// What expressions see besides the state's input: `result` and `errorOutput` of `$states`, the token of a
+/// task about to be scheduled, and what `$` is in paths.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Extra<'a> {
+    /// `None`: the state's input.
+    pub(super) root: Option<&'a Value>,
     pub(super) result: Option<&'a Value>,
     pub(super) error_output: Option<&'a Value>,
     pub(super) token: Option<&'a str>,
+}
+
+impl<'a> Extra<'a> {
+    /// Paths start at `root`.
+    pub(super) fn of(root: &'a Value) -> Self {
+        Self {
+            root: Some(root),
+            ..Self::default()
+        }
+    }
+
+    /// After a result: `$states.result`, and `$` in paths.
+    pub(super) fn after(result: Option<&'a Value>) -> Self {
+        Self {
+            root: result,
+            result,
+            ..Self::default()
+        }
+    }
+
+    /// In a catcher.
+    pub(super) fn error(error: &'a Value) -> Self {
+        Self {
+            root: Some(error),
+            error_output: Some(error),
+            ..Self::default()
+        }
+    }
 }
 
 impl Run {
@@ -40,32 +72,45 @@ impl Run {
         Ok(Some(value))
     }
 
-    pub(super) fn evaluate_result(
+    /// A path or other query of the state of branch `id`, with `$` as `root`.
+    pub(super) fn query(
         &self,
         id: u32,
-        template: Option<&Template>,
+        query: &Query,
         field: &str,
-        result: Option<&Value>,
-    ) -> Result<Option<Value>, Failure> {
-        let extra = Extra {
-            result,
-            ..Extra::default()
+        root: &Value,
+    ) -> Result<Value, Failure> {
+        let Some(branch) = self.branches.get(&id) else {
+            return Ok(Value::Null);
         };
-        self.evaluate(id, template, field, extra)
+        let extra = Extra::of(root);
+        self.with_bindings(branch, extra, |bindings| {
+            query.evaluate(field, Wording::Path, bindings)
+        })
+        .map_err(|error| self.query_failure(branch, error))
     }
 
-    pub(super) fn evaluate_error(
+    /// A field that is a whole number; texts of digits count where a path leads to them.
+    pub(super) fn whole(
         &self,
         id: u32,
         template: Option<&Template>,
         field: &str,
-        error: &Value,
-    ) -> Result<Option<Value>, Failure> {
-        let extra = Extra {
-            error_output: Some(error),
-            ..Extra::default()
+        root: &Value,
+    ) -> Result<Option<u64>, Failure> {
+        let Some(template) = template else {
+            return Ok(None);
         };
-        self.evaluate(id, template, field, extra)
+        let value = self.evaluate(id, Some(template), field, Extra::of(root))?;
+        let value = value.unwrap_or_default();
+        let digits = || match template {
+            Template::Query(..) => value.as_str()?.parse().ok(),
+            _ => None,
+        };
+        match value.as_u64().or_else(digits) {
+            Some(number) => Ok(Some(number)),
+            None => Err(self.wrong_type(id, template, field, "number", &value)),
+        }
     }
 
     /// A failure of a field whose value has the wrong type.
@@ -79,9 +124,15 @@ impl Run {
     ) -> Failure {
         let error = match template.expression() {
             Some(expression) => expression.wrong_type(field, expected, value),
-            None => QueryError {
-                message: format!("The field '{field}' must be of type {expected} but was: {value}"),
-                location: Some(field.to_owned()),
+            None => match template {
+                Template::Query(query, _) => QueryError::runtime(format!(
+                    "The {field}Path parameter does not reference a value of type {expected}: {} == {value}",
+                    query.text()
+                )),
+                _ => QueryError::query(
+                    format!("The field '{field}' must be of type {expected} but was: {value}"),
+                    Some(field.to_owned()),
+                ),
             },
         };
         self.failed_query(id, error)
@@ -98,7 +149,10 @@ impl Run {
     #[expect(clippy::unused_self, reason = "reads as a question about this run")]
     fn query_failure(&self, branch: &Branch, error: QueryError) -> Failure {
         let cause = in_state(branch, &error.message);
-        Failure::query(error, cause)
+        if error.error == QUERY_EVALUATION {
+            return Failure::query(error, cause);
+        }
+        Failure::new(error.error, cause)
     }
 
     pub(super) fn with_bindings<T>(
@@ -115,6 +169,7 @@ impl Run {
         }
         read(&Bindings {
             input: &branch.input,
+            root: extra.root.unwrap_or(&branch.input),
             result: extra.result,
             error_output: extra.error_output,
             context: &|| self.context(branch, extra.token),
@@ -125,6 +180,9 @@ impl Run {
 
     /// The context object (Developer Guide, "Accessing execution data from the Context object").
     fn context(&self, branch: &Branch, token: Option<&str>) -> Value {
+        if let Some(context) = self.trial.as_ref().and_then(|trial| trial.context.clone()) {
+            return context;
+        }
         let execution = &self.execution;
         let input = serde_json::from_str(&execution.input).unwrap_or(Value::Null);
         let mut context = json!({
@@ -132,17 +190,23 @@ impl Run {
                 "Id": execution.arn,
                 "Input": input,
                 "Name": execution.name,
-                "RoleArn": execution.role,
+                "RoleArn": (!execution.role.is_empty()).then_some(&execution.role),
                 "StartTime": history::iso(execution.start_ms),
-                "RedriveCount": 0,
             },
             "StateMachine": {"Id": execution.machine, "Name": execution.machine_name},
             "State": {
                 "EnteredTime": history::iso(branch.entered_ms),
-                "Name": branch.state,
-                "RetryCount": branch.retries.iter().sum::<u32>(),
+                "Name": self.trial.as_ref().map_or(branch.state.as_str(), |_| "StateName"),
             },
         });
+        // An express execution cannot be redriven.
+        if !execution.express {
+            context["Execution"]["RedriveCount"] = 0.into();
+        }
+        let retries = super::state_of(&self.definition, branch).is_some_and(State::retries);
+        if retries {
+            context["State"]["RetryCount"] = branch.retries.iter().sum::<u32>().into();
+        }
         let parts = [
             ("Map", self.map_context(branch)),
             ("Task", token.map(|token| json!({"Token": token}))),

@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Run;
+use crate::definition::InputType;
+use crate::effect::ServiceCall;
 use crate::error::JournalError;
 use crate::history::Event;
+use crate::items::Results;
 use crate::journal::{Batch, key};
-use crate::record::{Awaited, Status};
+use crate::record::{Awaited, MapRunRecord, Status};
 
 /// Something to do once the step is durable.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +46,38 @@ pub(crate) enum Effect {
     },
     /// Stop an execution whose task has gone.
     StopChild { execution: u64 },
+    /// Call a service; or, with the answer to a submission, wait for the end of the job.
+    Call {
+        branch: u32,
+        attempt: u64,
+        call: ServiceCall,
+        submitted: Option<Value>,
+    },
+    /// Read the items of a distributed `Map`.
+    ReadItems {
+        branch: u32,
+        started: u64,
+        call: ServiceCall,
+        input: InputType,
+    },
+    /// Start a child of a distributed `Map`.
+    StartIteration {
+        branch: u32,
+        attempt: u64,
+        map_run: String,
+        index: usize,
+        processor: usize,
+        express: bool,
+        input: String,
+    },
+    /// Write the results of a distributed `Map`.
+    WriteResults {
+        branch: u32,
+        started: u64,
+        call: ServiceCall,
+        map_run: String,
+        results: Results,
+    },
 }
 
 /// What one advance has decided.
@@ -56,6 +91,8 @@ pub(crate) struct Step {
     pub(crate) transitions: u64,
     pub(super) opened: bool,
     pub(super) closed: bool,
+    /// Map runs that have ended.
+    pub(super) map_runs: Vec<MapRunRecord>,
 }
 
 impl Run {
@@ -68,6 +105,17 @@ impl Run {
         }
         if let Some(first) = step.events.first() {
             batch.put(key::events(self.number, first.0), &step.events)?;
+        }
+        for record in &step.map_runs {
+            batch.put(key::map_run(&record.arn), record)?;
+        }
+        for id in &step.dirty {
+            // What a map run is until it ends: where DescribeMapRun finds it.
+            if let Some(record) = self.map_run_record(*id) {
+                batch.put(key::map_run(&record.arn), &record)?;
+                let listed = key::map_run_of(&record.execution, &record.arn);
+                batch.put_bytes(listed, Vec::new());
+            }
         }
         for id in &step.gone {
             batch.delete(key::branch(self.number, *id));
@@ -93,8 +141,9 @@ impl Run {
         let nothing = Vec::new;
         batch.put_bytes(key::name(&execution.arn), number.to_be_bytes().to_vec());
         batch.put_bytes(key::open(*number), nothing());
-        batch.put_bytes(key::listed(&execution.machine, None, *number), nothing());
-        let running = key::listed(&execution.machine, Some(Status::Running), *number);
+        let list = execution.listed_under();
+        batch.put_bytes(key::listed(list, None, *number), nothing());
+        let running = key::listed(list, Some(Status::Running), *number);
         batch.put_bytes(running, nothing());
     }
 
@@ -102,7 +151,7 @@ impl Run {
         let Self {
             number, execution, ..
         } = self;
-        let listed = |status| key::listed(&execution.machine, Some(status), *number);
+        let listed = |status| key::listed(execution.listed_under(), Some(status), *number);
         batch.delete(key::open(*number));
         batch.delete(listed(Status::Running));
         batch.put_bytes(listed(execution.status), Vec::new());
@@ -146,6 +195,16 @@ pub(super) fn pending_effect(branch: u32, attempt: u64, awaited: &Awaited) -> Op
             input: input.clone(),
             waits: *waits,
         }),
+        Awaited::Service { call, submitted }
+            if submitted.is_none() || call.action.contains(".sync") =>
+        {
+            Some(Effect::Call {
+                branch,
+                attempt,
+                call: call.clone(),
+                submitted: submitted.clone(),
+            })
+        }
         Awaited::Child {
             child: Some(execution),
             ..

@@ -4,15 +4,16 @@ use serde_json::{Map, Value, json};
 
 use super::scope::{Extra, in_state, longer_than_allowed};
 use super::step::pending_effect;
-use super::{Failure, Run, World};
-use crate::definition::{Resource, StartMode, Task};
+use super::{Failure, Mock, Run, World};
+use crate::definition::{Resource, StartMode, State, Task};
+use crate::effect::ServiceCall;
 use crate::history::{EventType, details};
 use crate::record::{Awaited, Phase, TaskPhase};
 use crate::template::Template;
 
-/// Limits of one attempt, in seconds.
+/// The times of one attempt, in seconds.
 #[derive(Clone, Copy)]
-struct Limits {
+struct Timing {
     timeout: Option<i64>,
     heartbeat: Option<i64>,
 }
@@ -21,6 +22,7 @@ impl Run {
     pub(super) fn run_task(
         &mut self,
         id: u32,
+        state: &State,
         task: &Task,
         world: &dyn World,
     ) -> Result<(), Failure> {
@@ -41,19 +43,25 @@ impl Run {
             token: token.as_deref(),
             ..Extra::default()
         };
-        let arguments = match self.evaluate(id, task.arguments.as_ref(), "Arguments", extra)? {
-            Some(arguments) => arguments,
-            None => self
-                .branches
-                .get(&id)
-                .map_or(Value::Null, |b| b.input.clone()),
+        let arguments = self.arguments(id, state, task.arguments.as_ref(), extra)?;
+        let effective = self.effective(id, state)?;
+        let timing = Timing {
+            timeout: self.seconds(id, task.timeout.as_ref(), "TimeoutSeconds", &effective)?,
+            heartbeat: self.seconds(id, task.heartbeat.as_ref(), "HeartbeatSeconds", &effective)?,
         };
-        let limits = Limits {
-            timeout: self.seconds(id, task.timeout.as_ref(), "TimeoutSeconds")?,
-            heartbeat: self.seconds(id, task.heartbeat.as_ref(), "HeartbeatSeconds")?,
-        };
+        let credentials = self.credentials(id, task, &effective)?;
+        if let Some(mock) = self.mock() {
+            return self.end_mocked_task(id, &task.resource, mock);
+        }
         let awaited = self.awaited(id, &task.resource, &arguments)?;
-        self.schedule(id, &task.resource, arguments, limits, world.region());
+        self.schedule(
+            id,
+            &task.resource,
+            arguments,
+            timing,
+            credentials,
+            world.region(),
+        );
         let now_ms = self.now.as_millisecond();
         let due = |seconds: Option<i64>| seconds.map(|s| now_ms.saturating_add(s * 1000));
         let counts_heartbeats =
@@ -63,17 +71,36 @@ impl Run {
             .extend(pending_effect(id, attempt, &awaited));
         self.set_phase(
             id,
-            Phase::Task(TaskPhase {
+            Phase::Task(Box::new(TaskPhase {
                 attempt,
-                deadline_ms: due(limits.timeout),
-                timeout_seconds: limits.timeout,
-                heartbeat_seconds: limits.heartbeat,
-                heartbeat_ms: due(limits.heartbeat).filter(|_| counts_heartbeats),
+                deadline_ms: due(timing.timeout),
+                timeout_seconds: timing.timeout,
+                heartbeat_seconds: timing.heartbeat,
+                heartbeat_ms: due(timing.heartbeat).filter(|_| counts_heartbeats),
                 nonce,
                 awaited,
-            }),
+            })),
         );
         Ok(())
+    }
+
+    /// The role that a task takes on, as its scheduling event shows it.
+    fn credentials(&self, id: u32, task: &Task, root: &Value) -> Result<Option<Value>, Failure> {
+        let template = task.credentials.as_ref();
+        let credentials = self.evaluate(id, template, "Credentials", Extra::of(root))?;
+        Ok(credentials
+            .and_then(|credentials| credentials.get("RoleArn").cloned())
+            .map(|role| json!({"roleArn": role})))
+    }
+
+    fn end_mocked_task(&mut self, id: u32, resource: &Resource, mock: Mock) -> Result<(), Failure> {
+        match mock {
+            Mock::Failure { error, cause } => Err(Failure::named(error, cause)),
+            Mock::Result(result) => {
+                self.succeed_task(id, resource, result);
+                Ok(())
+            }
+        }
     }
 
     /// A failure that no retrier or catcher takes by `States.ALL`.
@@ -89,19 +116,17 @@ impl Run {
         id: u32,
         template: Option<&Template>,
         field: &str,
+        root: &Value,
     ) -> Result<Option<i64>, Failure> {
-        let Some(template) = template else {
+        let Some(seconds) = self.whole(id, template, field, root)? else {
             return Ok(None);
         };
-        let value = self.evaluate(id, Some(template), field, Extra::default())?;
-        let value = value.unwrap_or_default();
-        match value.as_i64() {
-            Some(seconds) if (1..=99_999_999).contains(&seconds) => Ok(Some(seconds)),
-            Some(_) => Err(self.runtime(
+        match i64::try_from(seconds) {
+            Ok(seconds) if (1..=99_999_999).contains(&seconds) => Ok(Some(seconds)),
+            _ => Err(self.runtime(
                 id,
-                &format!("The field '{field}' must be from 1 to 99999999, but was: {value}"),
+                &format!("The field '{field}' must be from 1 to 99999999, but was: {seconds}"),
             )),
-            None => Err(self.wrong_type(id, template, field, "number", &value)),
         }
     }
 
@@ -111,17 +136,20 @@ impl Run {
         id: u32,
         resource: &Resource,
         arguments: Value,
-        limits: Limits,
+        timing: Timing,
+        credentials: Option<Value>,
         region: &str,
     ) {
-        let timeout = ("timeoutInSeconds", limits.timeout.map(Value::from));
-        let heartbeat = ("heartbeatInSeconds", limits.heartbeat.map(Value::from));
+        let timeout = ("timeoutInSeconds", timing.timeout.map(Value::from));
+        let heartbeat = ("heartbeatInSeconds", timing.heartbeat.map(Value::from));
+        let credentials = ("taskCredentials", credentials);
         match resource {
             Resource::Function(arn) => {
                 let scheduled = details([
                     ("resource", Some(arn.clone().into())),
                     ("input", Some(arguments)),
                     timeout,
+                    credentials,
                 ]);
                 self.branch_event(id, EventType::LambdaFunctionScheduled, scheduled);
                 self.branch_event(id, EventType::LambdaFunctionStarted, None);
@@ -144,6 +172,7 @@ impl Run {
                     ("parameters", Some(arguments)),
                     timeout,
                     heartbeat,
+                    credentials,
                 ]);
                 self.branch_event(id, EventType::TaskScheduled, scheduled);
                 self.branch_event(id, EventType::TaskStarted, resource_details(resource, []));
@@ -165,10 +194,7 @@ impl Run {
             },
             Resource::Invoke { wait_for_token } => {
                 let name = self.required(id, arguments, "FunctionName")?;
-                let payload = arguments
-                    .get("Payload")
-                    .cloned()
-                    .unwrap_or_else(|| json!({}));
+                let payload = payload(arguments.get("Payload"))?;
                 if *wait_for_token {
                     Awaited::FunctionThenToken {
                         name,
@@ -180,6 +206,18 @@ impl Run {
                 }
             }
             Resource::StartExecution(mode) => self.child(id, *mode, arguments)?,
+            Resource::Service(service) => Awaited::Service {
+                call: ServiceCall {
+                    service: service.service.clone(),
+                    action: service.action.clone(),
+                    parameters: arguments.clone(),
+                    state: self
+                        .branches
+                        .get(&id)
+                        .map_or_else(String::new, |branch| branch.state.clone()),
+                },
+                submitted: None,
+            },
         })
     }
 
@@ -266,6 +304,7 @@ impl Run {
 
     /// Records the result of a task and leaves its state.
     pub(super) fn succeed_task(&mut self, id: u32, resource: &Resource, result: Value) {
+        self.note("result", &result);
         if longer_than_allowed(&result) {
             let who = match resource {
                 Resource::Function(arn) | Resource::Activity(arn) => arn.clone(),
@@ -287,6 +326,20 @@ impl Run {
         if let Err(failure) = self.finish_state(id, Some(result)) {
             self.fail_state(id, failure);
         }
+    }
+}
+
+/// The event of a function: an object if none is given. A text is the JSON that Lambda gets.
+fn payload(given: Option<&Value>) -> Result<Value, Failure> {
+    match given {
+        None | Some(Value::Null) => Ok(json!({})),
+        Some(Value::String(text)) => serde_json::from_str(text).map_err(|error| {
+            Failure::new(
+                "Lambda.InvalidRequestContentException",
+                format!("Could not parse request body into json: {error}"),
+            )
+        }),
+        Some(value) => Ok(value.clone()),
     }
 }
 

@@ -1,0 +1,512 @@
+//! Distributed `Map`: children that are executions of their own, under one map run.
+//!
+//! The branch keeps the inputs of its children and writes nothing while they run: how far they are is in
+//! memory, and after a restart each is started again by its name, which finds the one that there is. So a
+//! map run costs the parent two commits, however many children it has.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::scope::Extra;
+use super::{Effect, Failure, Run, state_of};
+use crate::definition::{Definition, Distributed, Kind, MachineType, MapState, State};
+use crate::effect::ServiceCall;
+use crate::error::ApiError;
+use crate::history::{EventType, details};
+use crate::items;
+use crate::record::{Execution, MapRun, MapRunRecord, Phase, Status};
+
+/// Children at once, at most (Developer Guide, "Service quotas").
+const MOST_CONCURRENT: usize = 10_000;
+/// Children at once where the definition sets no limit. AWS starts all; here each is a task in this process.
+const CONCURRENT: usize = 1_000;
+/// Error of a map run with too many failed children.
+const TOO_MANY_FAILED: &str = "States.ExceedToleratedFailureThreshold";
+const TOO_MANY_FAILED_CAUSE: &str = "The specified tolerated failure threshold was exceeded";
+
+/// How far a map run is.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    next: usize,
+    /// Children that run, with their numbers once they are known.
+    running: BTreeMap<usize, Option<u64>>,
+    outcomes: BTreeMap<usize, Option<Value>>,
+    failed: usize,
+}
+
+/// What limits a `Map`, evaluated.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    /// 0 for none.
+    pub(super) concurrency: usize,
+    pub(super) tolerated_count: Option<u64>,
+    pub(super) tolerated_percentage: Option<f64>,
+}
+
+impl Limits {
+    /// Whether `failed` of `total` children are more than what is tolerated; `None` where nothing is said.
+    pub(super) fn exceeded(&self, failed: usize, total: usize) -> Option<bool> {
+        if self.tolerated_count.is_none() && self.tolerated_percentage.is_none() {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "counts of values in memory")]
+        let percentage = failed as f64 * 100.0 / (total.max(1) as f64);
+        let failed = u64::try_from(failed).unwrap_or(u64::MAX);
+        let by_count = self.tolerated_count.map(|most| failed > most);
+        let by_percentage = self.tolerated_percentage.map(|most| percentage > most);
+        // A threshold that is not set tolerates nothing on its own: the other one decides.
+        Some(by_count.unwrap_or(false) || by_percentage.unwrap_or(false))
+    }
+}
+
+/// The failure of a map run with too many failed children.
+pub(super) fn too_many_failed() -> Failure {
+    Failure::new(TOO_MANY_FAILED, TOO_MANY_FAILED_CAUSE)
+}
+
+/// What stands in `Parent::attempt` for child `index` of the map run that started with event `started`.
+fn child_attempt(started: u64, index: usize) -> u64 {
+    (started << 32) | u64::try_from(index).unwrap_or(u64::from(u32::MAX))
+}
+
+/// Event and index of such an attempt.
+pub(crate) fn map_run_of(attempt: u64) -> (u64, usize) {
+    let index = usize::try_from(attempt & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+    (attempt >> 32, index)
+}
+
+impl Run {
+    /// Starts the map run of branch `id`; `items` are missing where a reader must give them.
+    pub(super) fn start_map_run(
+        &mut self,
+        id: u32,
+        distributed: &Distributed,
+        items: Option<Vec<Value>>,
+        limits: Limits,
+    ) {
+        let length = items.as_ref().map_or(0, Vec::len);
+        let started = details([("length", Some(length.into()))]);
+        self.branch_event(id, EventType::MapStateStarted, started);
+        let arn = self.map_run_arn(distributed.label.as_deref());
+        let named = details([("mapRunArn", Some(arn.clone().into()))]);
+        let event = self.branch_event(id, EventType::MapRunStarted, named);
+        let concurrency = match limits.concurrency {
+            0 => CONCURRENT,
+            most => most.min(MOST_CONCURRENT),
+        };
+        let phase = MapRun {
+            branch: id,
+            arn,
+            started: event,
+            start_ms: self.now.as_millisecond(),
+            inputs: None,
+            items: length,
+            max_concurrency: concurrency,
+            tolerated_count: limits.tolerated_count,
+            tolerated_percentage: limits.tolerated_percentage,
+            writing: false,
+        };
+        self.set_phase(id, Phase::MapRun(Box::new(phase)));
+        let begun = match items {
+            None => self.read_items(id),
+            Some(items) => self.take_items(id, items),
+        };
+        if let Err(failure) = begun {
+            self.fail_map_run(id, failure);
+        }
+    }
+
+    fn map_run_arn(&self, label: Option<&str>) -> String {
+        let home: Vec<&str> = self.execution.arn.split(':').take(5).collect();
+        let fresh = || uuid::Uuid::new_v4().to_string();
+        format!(
+            "{}:mapRun:{}/{}:{}",
+            home.join(":"),
+            self.execution.machine_name,
+            label.map_or_else(fresh, str::to_owned),
+            fresh()
+        )
+    }
+
+    /// The state and map run of a branch.
+    fn map_run<'a>(
+        &self,
+        definition: &'a Definition,
+        id: u32,
+    ) -> Option<(&'a State, &'a MapState, &'a Distributed, MapRun)> {
+        let branch = self.branches.get(&id)?;
+        let Phase::MapRun(map_run) = &branch.phase else {
+            return None;
+        };
+        let state = state_of(definition, branch)?;
+        let Kind::Map(map) = &state.kind else {
+            return None;
+        };
+        Some((state, map, map.distributed.as_ref()?, (**map_run).clone()))
+    }
+
+    /// Asks for the items.
+    fn read_items(&mut self, id: u32) -> Result<(), Failure> {
+        let definition = self.definition();
+        let Some((state, _, distributed, map_run)) = self.map_run(&definition, id) else {
+            return Ok(());
+        };
+        let Some(reader) = &distributed.reader else {
+            return Ok(());
+        };
+        let effective = self.effective(id, state)?;
+        let parameters = self.evaluate(
+            id,
+            reader.arguments.as_ref(),
+            "Arguments",
+            Extra::of(&effective),
+        )?;
+        let action = if reader.lists_objects {
+            "listObjectsV2"
+        } else {
+            "getObject"
+        };
+        self.step.effects.push(Effect::ReadItems {
+            branch: id,
+            started: map_run.started,
+            call: self.s3_call(id, action, parameters.unwrap_or_default()),
+            input: reader.input.clone(),
+        });
+        Ok(())
+    }
+
+    fn s3_call(&self, id: u32, action: &str, parameters: Value) -> ServiceCall {
+        ServiceCall {
+            service: "s3".to_owned(),
+            action: action.to_owned(),
+            parameters,
+            state: self
+                .branches
+                .get(&id)
+                .map_or_else(String::new, |branch| branch.state.clone()),
+        }
+    }
+
+    /// The items have come, or cannot.
+    pub(crate) fn items_read(
+        &mut self,
+        now: Timestamp,
+        id: u32,
+        started: u64,
+        result: Result<Vec<Value>, String>,
+    ) {
+        self.now = now;
+        if !self.is_map_run(id, started) {
+            return;
+        }
+        match result {
+            Err(cause) => self.fail_map_run(id, Failure::new("States.ItemReaderFailed", cause)),
+            Ok(items) => {
+                if let Err(failure) = self.take_items(id, items) {
+                    self.fail_map_run(id, failure);
+                }
+            }
+        }
+    }
+
+    fn is_map_run(&self, id: u32, started: u64) -> bool {
+        let phase = self.branches.get(&id).map(|branch| &branch.phase);
+        matches!(phase, Some(Phase::MapRun(map_run)) if map_run.started == started)
+    }
+
+    /// Makes the children's inputs out of the items, and starts the first children.
+    fn take_items(&mut self, id: u32, mut items: Vec<Value>) -> Result<(), Failure> {
+        let definition = self.definition();
+        let Some((state, map, distributed, _)) = self.map_run(&definition, id) else {
+            return Ok(());
+        };
+        let effective = self.effective(id, state)?;
+        if let Some(reader) = &distributed.reader {
+            let most = self.whole(id, reader.max_items.as_ref(), "MaxItems", &effective)?;
+            if let Some(most) = most.filter(|most| *most > 0) {
+                items.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+            }
+        }
+        let count = items.len();
+        let mut inputs = match self.selected(id, map, &items, &effective)? {
+            Some(selected) => selected,
+            None => items,
+        };
+        if let Some(batcher) = &distributed.batcher {
+            let most = self.whole(
+                id,
+                batcher.max_items.as_ref(),
+                "MaxItemsPerBatch",
+                &effective,
+            )?;
+            let bytes = self.whole(
+                id,
+                batcher.max_bytes.as_ref(),
+                "MaxInputBytesPerBatch",
+                &effective,
+            )?;
+            let input = self.evaluate(
+                id,
+                batcher.input.as_ref(),
+                "BatchInput",
+                Extra::of(&effective),
+            )?;
+            inputs = items::batches(inputs, most, bytes, input.as_ref());
+        }
+        if let Some(branch) = self.branches.get_mut(&id)
+            && let Phase::MapRun(map_run) = &mut branch.phase
+        {
+            map_run.inputs = Some(inputs);
+            map_run.items = count;
+            self.step.dirty.insert(id);
+        }
+        self.start_children(id);
+        Ok(())
+    }
+
+    /// Goes on with a map run after a restart.
+    pub(super) fn resume_map_run(&mut self, id: u32) {
+        let definition = self.definition();
+        let Some((_, _, _, map_run)) = self.map_run(&definition, id) else {
+            return;
+        };
+        if map_run.inputs.is_some() {
+            self.start_children(id);
+        } else if let Err(failure) = self.read_items(id) {
+            self.fail_map_run(id, failure);
+        }
+    }
+
+    /// Starts as many children as may run.
+    fn start_children(&mut self, id: u32) {
+        let definition = self.definition();
+        let Some((_, map, distributed, map_run)) = self.map_run(&definition, id) else {
+            return;
+        };
+        let inputs = map_run.inputs.unwrap_or_default();
+        let express = distributed.kind == MachineType::Express;
+        let progress = self.map_runs.entry(id).or_default();
+        let mut effects = Vec::new();
+        while progress.running.len() < map_run.max_concurrency
+            && let Some(input) = inputs.get(progress.next)
+        {
+            let index = progress.next;
+            progress.next += 1;
+            progress.running.insert(index, None);
+            effects.push(Effect::StartIteration {
+                branch: id,
+                attempt: child_attempt(map_run.started, index),
+                map_run: map_run.arn.clone(),
+                index,
+                processor: map.processor,
+                express,
+                input: input.to_string(),
+            });
+        }
+        let is_done = progress.running.is_empty();
+        self.step.effects.extend(effects);
+        if is_done {
+            self.end_children(id);
+        }
+    }
+
+    /// A child has been started, or could not be.
+    pub(super) fn iteration_started(
+        &mut self,
+        id: u32,
+        attempt: u64,
+        result: Result<(u64, Execution), ApiError>,
+    ) -> bool {
+        let (started, index) = map_run_of(attempt);
+        if !self.is_map_run(id, started) {
+            return false;
+        }
+        let Some(progress) = self.map_runs.get_mut(&id) else {
+            return false;
+        };
+        match result {
+            Err(_) => self.iteration_ended(id, index, None),
+            Ok((_, execution)) if execution.status != Status::Running => {
+                self.iteration_ended(id, index, output_of(&execution));
+            }
+            Ok((number, _)) => {
+                if let Some(running) = progress.running.get_mut(&index) {
+                    *running = Some(number);
+                }
+            }
+        }
+        true
+    }
+
+    /// A child has ended.
+    pub(super) fn iteration_closed(&mut self, id: u32, attempt: u64, execution: &Execution) {
+        let (started, index) = map_run_of(attempt);
+        if self.is_map_run(id, started) {
+            self.iteration_ended(id, index, output_of(execution));
+        }
+    }
+
+    fn iteration_ended(&mut self, id: u32, index: usize, output: Option<Value>) {
+        let Some(progress) = self.map_runs.get_mut(&id) else {
+            return;
+        };
+        if progress.running.remove(&index).is_none() {
+            return;
+        }
+        progress.failed += usize::from(output.is_none());
+        progress.outcomes.insert(index, output);
+        let failed = progress.failed;
+        let definition = self.definition();
+        let Some((_, _, _, map_run)) = self.map_run(&definition, id) else {
+            return;
+        };
+        let limits = Limits {
+            concurrency: 0,
+            tolerated_count: map_run.tolerated_count,
+            tolerated_percentage: map_run.tolerated_percentage,
+        };
+        let total = map_run.inputs.map_or(0, |inputs| inputs.len());
+        // Without a threshold the first failure is one too many.
+        if limits.exceeded(failed, total).unwrap_or(failed > 0) {
+            self.fail_map_run(id, too_many_failed());
+        } else {
+            self.start_children(id);
+        }
+    }
+
+    /// All children have ended: their outputs are the result, or are written where the definition says.
+    fn end_children(&mut self, id: u32) {
+        let definition = self.definition();
+        let Some((state, _, distributed, map_run)) = self.map_run(&definition, id) else {
+            return;
+        };
+        let Some(writer) = &distributed.writer else {
+            let progress = self.map_runs.get(&id);
+            let outputs = progress
+                .into_iter()
+                .flat_map(|progress| progress.outcomes.values().flatten().cloned());
+            let outputs = Value::Array(outputs.collect());
+            return self.finish_map_run(id, outputs);
+        };
+        let evaluated = self.effective(id, state).and_then(|effective| {
+            self.evaluate(
+                id,
+                writer.arguments.as_ref(),
+                "Arguments",
+                Extra::of(&effective),
+            )
+        });
+        match evaluated {
+            Err(failure) => self.fail_map_run(id, failure),
+            Ok(parameters) => {
+                let progress = self.map_runs.get(&id);
+                let results = items::results(progress.map(|p| &p.outcomes), &map_run.arn);
+                self.step.effects.push(Effect::WriteResults {
+                    branch: id,
+                    started: map_run.started,
+                    call: self.s3_call(id, "putObject", parameters.unwrap_or_default()),
+                    map_run: map_run.arn,
+                    results,
+                });
+            }
+        }
+    }
+
+    /// The results have been written, or could not be.
+    pub(crate) fn results_written(
+        &mut self,
+        now: Timestamp,
+        id: u32,
+        started: u64,
+        result: Result<Value, String>,
+    ) {
+        self.now = now;
+        if !self.is_map_run(id, started) {
+            return;
+        }
+        match result {
+            Ok(written) => self.finish_map_run(id, written),
+            Err(cause) => self.fail_map_run(id, Failure::new("States.ResultWriterFailed", cause)),
+        }
+    }
+
+    fn finish_map_run(&mut self, id: u32, result: Value) {
+        self.record_map_run(id, Status::Succeeded);
+        self.map_runs.remove(&id);
+        let run_started = self.branches.get(&id).map_or(0, |branch| branch.previous);
+        let ended = self.branch_event(id, EventType::MapRunSucceeded, None);
+        self.event(EventType::MapStateSucceeded, ended, None);
+        self.set_phase(id, Phase::Run);
+        if let Some(branch) = self.branches.get_mut(&id)
+            && branch.before != 0
+        {
+            // AWS records the exit after the start of the run, except of the first state of an execution.
+            branch.previous = run_started;
+        }
+        if let Err(failure) = self.finish_state(id, Some(result)) {
+            self.fail_state(id, failure);
+        }
+    }
+
+    /// Ends a map run that has failed; its children are stopped.
+    fn fail_map_run(&mut self, id: u32, failure: Failure) {
+        self.record_map_run(id, Status::Failed);
+        self.stop_map_run(id);
+        self.branch_event(id, EventType::MapRunFailed, failure.details());
+        self.set_phase(id, Phase::Run);
+        self.fail_state(id, failure);
+    }
+
+    /// Stops the children of a map run.
+    pub(super) fn stop_map_run(&mut self, id: u32) {
+        let running = self.map_runs.remove(&id).unwrap_or_default().running;
+        for execution in running.into_values().flatten() {
+            self.step.effects.push(Effect::StopChild { execution });
+        }
+    }
+
+    /// Keeps what `DescribeMapRun` shows after the end.
+    fn record_map_run(&mut self, id: u32, status: Status) {
+        if let Some(mut record) = self.map_run_record(id) {
+            record.status = status;
+            record.stop_ms = Some(self.now.as_millisecond());
+            self.step.map_runs.push(record);
+        }
+    }
+
+    /// A map run as it stands.
+    pub(super) fn map_run_record(&self, id: u32) -> Option<MapRunRecord> {
+        let branch = self.branches.get(&id)?;
+        let Phase::MapRun(map_run) = &branch.phase else {
+            return None;
+        };
+        let progress = self.map_runs.get(&id);
+        let failed = progress.map_or(0, |progress| progress.failed);
+        Some(MapRunRecord {
+            arn: map_run.arn.clone(),
+            execution: self.execution.arn.clone(),
+            machine: self.execution.machine.clone(),
+            start_ms: map_run.start_ms,
+            stop_ms: None,
+            status: Status::Running,
+            max_concurrency: map_run.max_concurrency,
+            tolerated_count: map_run.tolerated_count.unwrap_or(0),
+            tolerated_percentage: map_run.tolerated_percentage.unwrap_or(0.0),
+            items: map_run.items,
+            children: map_run.inputs.as_ref().map_or(0, Vec::len),
+            succeeded: progress.map_or(0, |progress| progress.outcomes.len() - failed),
+            failed,
+        })
+    }
+}
+
+/// The output of a child that succeeded.
+fn output_of(execution: &Execution) -> Option<Value> {
+    if execution.status != Status::Succeeded {
+        return None;
+    }
+    let output = execution.output.as_deref().unwrap_or("null");
+    Some(serde_json::from_str(output).unwrap_or_else(|_| json!(Map::new())))
+}
