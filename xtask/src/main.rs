@@ -73,6 +73,7 @@ fn conformance(rest: &[String]) -> Result<()> {
         );
     }
     run(cargo().args(["build", "--package", "slipway-cli", "--bin", "slipway"]))?;
+    run(cargo().args(["build", "--package", "slipway-asl", "--example", "vectors"]))?;
     let arguments = [
         "test",
         "--package",

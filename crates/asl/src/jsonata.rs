@@ -5,6 +5,8 @@
 mod functions;
 mod variables;
 
+use std::cell::Cell;
+
 use jiff::Timestamp;
 use jsonata_core::ast::AstNode;
 use jsonata_core::evaluator::{Context, Evaluator, EvaluatorOptions};
@@ -16,6 +18,8 @@ use serde_json::{Map, Number, Value};
 const LONGEST_EVALUATION_MS: u64 = 5_000;
 /// Most items of one sequence: a payload of 256 KiB has fewer.
 const LONGEST_SEQUENCE: usize = 1_000_000;
+/// Most bytes that the queries of one field may give: far more than a payload, and far less than memory.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// Deepest evaluation, in nested nodes.
 const DEEPEST_EVALUATION: usize = 2_000;
 
@@ -62,6 +66,27 @@ impl QueryError {
     }
 }
 
+/// The length of a value as JSON, counted no further than `most`.
+pub(crate) fn length(value: &Value, most: usize) -> usize {
+    struct Count(usize, usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            if self.0 > self.1 {
+                return Err(std::io::ErrorKind::FileTooLarge.into());
+            }
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0, most);
+    // Too long is no error here: the count says so.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}
+
 /// What expressions and paths of one state can see.
 pub(crate) struct Bindings<'a> {
     /// The state's input as it came: `$states.input`.
@@ -75,9 +100,27 @@ pub(crate) struct Bindings<'a> {
     /// Variables by name, inner scopes before outer ones.
     pub(crate) variables: &'a [&'a Map<String, Value>],
     pub(crate) now: Timestamp,
+    /// Bytes of the values that queries have given so far.
+    pub(crate) spent: Cell<usize>,
 }
 
 impl Bindings<'_> {
+    /// Counts a value that a query gave: a template may name a large value many times, and must not build
+    /// what no payload can hold.
+    pub(crate) fn spend(&self, value: &Value) -> Result<(), QueryError> {
+        let spent = self.spent.get() + length(value, MOST_BYTES);
+        self.spent.set(spent);
+        if spent > MOST_BYTES {
+            return Err(QueryError {
+                error: "States.DataLimitExceeded",
+                message: "The queries of one field give more data than a payload can hold"
+                    .to_owned(),
+                location: None,
+            });
+        }
+        Ok(())
+    }
+
     pub(crate) fn variable(&self, name: &str) -> Option<&Value> {
         self.variables.iter().find_map(|scope| scope.get(name))
     }

@@ -101,6 +101,17 @@ impl Query {
         wording: Wording,
         bindings: &Bindings<'_>,
     ) -> Result<Value, QueryError> {
+        let value = self.find(field, wording, bindings)?;
+        bindings.spend(&value)?;
+        Ok(value)
+    }
+
+    fn find(
+        &self,
+        field: &str,
+        wording: Wording,
+        bindings: &Bindings<'_>,
+    ) -> Result<Value, QueryError> {
         let context;
         let (path, root) = match &self.source {
             Source::Call(call) => return self.call(call, field, wording, bindings),

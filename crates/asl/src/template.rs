@@ -113,7 +113,11 @@ impl Template {
     ) -> Result<Value, QueryError> {
         match self {
             Self::Literal(value) => Ok(value.clone()),
-            Self::Expression(expression) => expression.evaluate(field, bindings),
+            Self::Expression(expression) => {
+                let value = expression.evaluate(field, bindings)?;
+                bindings.spend(&value)?;
+                Ok(value)
+            }
             // By itself a query stands in the field with `Path` behind its name.
             Self::Query(query, wording) => {
                 query.evaluate(&format!("{field}Path"), *wording, bindings)

@@ -1,5 +1,6 @@
 //! What `../shared` asks for: `cargo xtask conformance`.
 
+mod asl;
 mod corpus;
 mod expression_world;
 mod expressions;

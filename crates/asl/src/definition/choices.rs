@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::fields::{Fields, Result, invalid};
+use super::fields::{Fields, NO_TIMESTAMP, Result, invalid};
 use super::{ChoiceRule, Condition};
 use crate::choice::{Is, Kind, Operand, Relation, Test};
 use crate::query::Query;
@@ -201,6 +201,9 @@ fn literal(rule: &Fields<'_>, operator: &str, of: Kind) -> Result<Value> {
     };
     if fits {
         return Ok(value);
+    }
+    if of == Kind::Timestamp && value.is_string() {
+        return invalid(&rule.at(operator), NO_TIMESTAMP);
     }
     invalid(
         &rule.at(operator),

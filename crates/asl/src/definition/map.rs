@@ -190,13 +190,7 @@ fn distributed(fields: &Fields<'_>, processor: &Fields<'_>) -> Result<Option<Dis
             );
         }
     };
-    let label = fields.text("Label")?;
-    if label.is_some_and(|label| label.chars().count() > LONGEST_LABEL) {
-        return invalid(
-            &fields.at("Label"),
-            format!("A label has at most {LONGEST_LABEL} characters"),
-        );
-    }
+    let label = label(fields)?;
     Ok(Some(Distributed {
         kind,
         label: label.map(str::to_owned),
@@ -204,6 +198,28 @@ fn distributed(fields: &Fields<'_>, processor: &Fields<'_>) -> Result<Option<Dis
         batcher: part(fields, "ItemBatcher", batcher)?,
         writer: part(fields, "ResultWriter", writer)?,
     }))
+}
+
+/// The part of the map run's ARN that tells maps of one machine apart (Developer Guide, `Label`).
+fn label<'a>(fields: &Fields<'a>) -> Result<Option<&'a str>> {
+    let Some(label) = fields.text("Label")? else {
+        return Ok(None);
+    };
+    let bad =
+        |c: char| c.is_whitespace() || c.is_control() || "?*<>{}[]:;,\\|^~$#%&`\"".contains(c);
+    if label.is_empty() || label.chars().count() > LONGEST_LABEL {
+        return invalid(
+            &fields.at("Label"),
+            format!("A label has from 1 to {LONGEST_LABEL} characters"),
+        );
+    }
+    if label.contains(bad) {
+        return invalid(
+            &fields.at("Label"),
+            "A label has no white space, wildcards, brackets, control or special characters",
+        );
+    }
+    Ok(Some(label))
 }
 
 fn part<T>(

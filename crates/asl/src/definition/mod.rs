@@ -10,6 +10,7 @@ mod diagnostics;
 mod fields;
 mod map;
 mod paths;
+mod queries;
 mod read;
 mod references;
 mod resource;

@@ -1,9 +1,13 @@
 //! Reads what a `Task` and a `Wait` have.
 
-use super::fields::{Fields, Result, invalid};
+use serde_json::Value;
+
+use super::fields::{Fields, NO_TIMESTAMP, Result, invalid};
 use super::read::LONGEST;
 use super::resource::Resource;
 use super::{MachineType, Task, WaitFor};
+use crate::template::Template;
+use crate::time::extended_offset;
 
 pub(super) fn task(fields: &Fields<'_>, kind: MachineType) -> Result<Task> {
     let arn = fields.required_text("Resource")?;
@@ -21,7 +25,7 @@ pub(super) fn task(fields: &Fields<'_>, kind: MachineType) -> Result<Task> {
     }
     fields.one_of_pair("TimeoutSeconds")?;
     fields.one_of_pair("HeartbeatSeconds")?;
-    let whole = |name| fields.get(name).and_then(serde_json::Value::as_u64);
+    let whole = |name| fields.get(name).and_then(Value::as_u64);
     if let (Some(timeout), Some(heartbeat)) = (whole("TimeoutSeconds"), whole("HeartbeatSeconds"))
         && heartbeat >= timeout
     {
@@ -76,6 +80,9 @@ pub(super) fn wait(fields: &Fields<'_>) -> Result<WaitFor> {
         return Ok(WaitFor::Seconds(seconds));
     }
     match fields.text_or_query("Timestamp")? {
+        Some(Template::Literal(Value::String(text))) if extended_offset(&text).is_none() => {
+            invalid(&fields.at("Timestamp"), NO_TIMESTAMP)
+        }
         Some(timestamp) => Ok(WaitFor::Timestamp(timestamp)),
         None => invalid(&fields.path, "A Wait needs a time"),
     }

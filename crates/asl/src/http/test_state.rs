@@ -74,6 +74,11 @@ fn mock(members: &Members) -> Result<Option<Mock>, ApiError> {
     let Some(mock) = members.get("mock") else {
         return Ok(None);
     };
+    if members.flag("revealSecrets", false) {
+        return Err(ApiError::validation(
+            "TestState does not support RevealSecrets when a mock is specified.",
+        ));
+    }
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     match (mock.get("result"), mock.get("errorOutput")) {
         (Some(result), None) => {
@@ -88,7 +93,7 @@ fn mock(members: &Members) -> Result<Option<Mock>, ApiError> {
             cause: text(failure.get("cause")),
         })),
         _ => Err(ApiError::validation(
-            "A mock must have exactly one of result and errorOutput",
+            "A test mock should have only one of the following fields: [result, errorOutput].",
         )),
     }
 }

@@ -55,6 +55,50 @@ fn other_files_are_refused_and_left_alone() {
 }
 
 #[tokio::test]
+async fn what_an_older_version_wrote_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("journal.db");
+    drop(Journal::open(Some(&path)).expect("created"));
+    let connection = rusqlite::Connection::open(&path).expect("opens");
+    let execution = r#"{"arn":"a","name":"n","machine":"m","machine_name":"m","role":"r","revision":"v",
+        "input":"{}","status":"Running","start_ms":0,"stop_ms":null,"output":null,"error":null,"cause":null,
+        "parent":null,"trace":null}"#;
+    let branch = r#"{"parent":null,"machine":0,"state":"S","input":{},"item":null,"variables":{},"previous":3,
+        "entered":2,"before":0,"entered_ms":0,"retries":[],"phase":{"Task":{"attempt":3,"deadline_ms":null,
+        "timeout_seconds":null,"heartbeat_seconds":null,"heartbeat_ms":null,"nonce":null,
+        "awaited":{"Function":{"name":"f","payload":{}}}}}}"#;
+    let records = [
+        (super::key::execution(7), execution),
+        (super::key::branch(7, 0), branch),
+    ];
+    for (key, record) in records {
+        connection
+            .execute(super::PUT, (key, record.as_bytes()))
+            .expect("written");
+    }
+    connection
+        .pragma_update(None, "user_version", 1)
+        .expect("dated back");
+    drop(connection);
+
+    let journal = Journal::open(Some(&path)).expect("opens");
+    let execution = journal.execution(7).expect("read").expect("there");
+    assert!(!execution.express && execution.map_run.is_none());
+    let branches = journal.branches(7).expect("read");
+    assert_eq!(branches.len(), 1);
+    let version: i64 = rusqlite::Connection::open(&path)
+        .and_then(|connection| {
+            connection.pragma_query_value(None, "user_version", |row| row.get(0))
+        })
+        .expect("a version");
+    assert_eq!(
+        version,
+        super::FORMAT,
+        "an older version must not read what this one writes"
+    );
+}
+
+#[tokio::test]
 async fn batches_that_wait_share_a_commit() {
     let journal = Journal::open(None).expect("opens");
     let batches = (0..10_u8).map(|i| {

@@ -17,6 +17,7 @@ fn evaluate(source: &str) -> Result<Value, String> {
         context: &|| json!({"State": {"Name": "A"}}),
         variables: &[&variables],
         now: Timestamp::UNIX_EPOCH,
+        spent: std::cell::Cell::new(0),
     };
     Expression::parse(source)
         .map_err(|error| format!("parse: {error}"))?

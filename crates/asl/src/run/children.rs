@@ -1,18 +1,13 @@
-//! `Parallel` and inline `Map`: starting children, gathering their outputs, letting them go.
+//! Children of `Parallel` and inline `Map`: starting them, gathering their outputs, letting them go.
 
 use serde_json::{Map, Value};
 
-use super::map_run::{Limits, too_many_failed};
 use super::scope::Extra;
 use super::{Failure, Mock, Run, state_events, state_of};
-use crate::definition::{Definition, Kind, MapState, State};
+use crate::definition::{Kind, State};
 use crate::history::{EventType, details};
-use crate::jsonata::QueryError;
 use crate::record::{Branch, Children, Phase};
 use crate::template::Template;
-
-/// Iterations of an inline `Map` at once, at most (Developer Guide, "Map state processing modes").
-const MOST_CONCURRENT: usize = 40;
 
 impl Run {
     pub(super) fn start_parallel(
@@ -42,206 +37,20 @@ impl Run {
         Ok(())
     }
 
-    pub(super) fn start_map(
-        &mut self,
-        id: u32,
-        state: &State,
-        map: &MapState,
-    ) -> Result<(), Failure> {
-        let effective = self.effective(id, state)?;
-        if state.paths.is_some() {
-            self.note("afterInputPath", &effective);
-        }
-        let reads = map.distributed.as_ref().is_some_and(|d| d.reader.is_some());
-        let items = if reads {
-            self.trial.as_mut().and_then(|trial| trial.items.take())
-        } else {
-            Some(self.items(id, state, map, &effective)?)
-        };
-        let limits = self.limits(id, map, &effective)?;
-        if let Some(mock) = self.mock() {
-            return self.end_mocked_map(id, mock, limits, items.map_or(0, |items| items.len()));
-        }
-        if let Some(distributed) = &map.distributed {
-            self.start_map_run(id, distributed, items, limits);
-            return Ok(());
-        }
-        self.start_iterations(id, map, items.unwrap_or_default(), limits, &effective)
-    }
-
-    fn start_iterations(
-        &mut self,
-        id: u32,
-        map: &MapState,
-        items: Vec<Value>,
-        limits: Limits,
-        effective: &Value,
-    ) -> Result<(), Failure> {
-        let max_concurrency = match limits.concurrency {
-            0 => MOST_CONCURRENT,
-            most => most.min(MOST_CONCURRENT),
-        };
-        let inputs = self.selected(id, map, &items, effective)?;
-        let total = items.len();
-        let started = details([("length", Some(total.into()))]);
-        self.branch_event(id, EventType::MapStateStarted, started);
-        // The items are kept apart from the inputs only where a selector makes them differ.
-        self.set_phase(
-            id,
-            Phase::Children(Children {
-                items: inputs.unwrap_or(items),
-                total,
-                max_concurrency,
-            }),
-        );
-        if total == 0 {
-            return self.finish_children(id);
-        }
-        let previous = self.previous_of(id);
-        for index in 0..total.min(max_concurrency) {
-            self.start_iteration(id, index, previous);
-        }
-        Ok(())
-    }
-
-    fn items(
-        &mut self,
-        id: u32,
-        state: &State,
-        map: &MapState,
-        effective: &Value,
-    ) -> Result<Vec<Value>, Failure> {
-        let Some(template) = &map.items else {
-            return match (effective, &state.paths) {
-                (Value::Array(items), _) => Ok(items.clone()),
-                (_, Some(_)) => Err(no_array("$")),
-                (other, None) => {
-                    let message = format!("Map state input must be an array but was: {other}");
-                    Err(self.failed_query(id, QueryError::query(message, None)))
-                }
-            };
-        };
-        let items = self.evaluate(id, Some(template), "Items", Extra::of(effective))?;
-        match (items, template) {
-            (Some(Value::Array(items)), _) => {
-                if state.paths.is_some() {
-                    self.note("afterItemsPath", &Value::Array(items.clone()));
-                }
-                Ok(items)
-            }
-            (_, Template::Query(query, _)) => Err(no_array(query.reference())),
-            (other, _) => {
-                let other = other.unwrap_or_default();
-                Err(self.wrong_type(id, template, "Items", "array", &other))
-            }
-        }
-    }
-
-    fn limits(&mut self, id: u32, map: &MapState, effective: &Value) -> Result<Limits, Failure> {
-        let concurrency = self.whole(
-            id,
-            map.max_concurrency.as_ref(),
-            "MaxConcurrency",
-            effective,
-        )?;
-        self.note("maxConcurrency", &concurrency.unwrap_or(0).into());
-        let count = self.whole(
-            id,
-            map.tolerated_count.as_ref(),
-            "ToleratedFailureCount",
-            effective,
-        )?;
-        if let Some(count) = count {
-            self.note("toleratedFailureCount", &count.into());
-        }
-        let percentage = self.percentage(id, map.tolerated_percentage.as_ref(), effective)?;
-        if let Some(percentage) = percentage {
-            self.note("toleratedFailurePercentage", &percentage.into());
-        }
-        Ok(Limits {
-            concurrency: usize::try_from(concurrency.unwrap_or(0)).unwrap_or(usize::MAX),
-            tolerated_count: count,
-            tolerated_percentage: percentage,
-        })
-    }
-
-    fn percentage(
-        &self,
-        id: u32,
-        template: Option<&Template>,
-        root: &Value,
-    ) -> Result<Option<f64>, Failure> {
-        const FIELD: &str = "ToleratedFailurePercentage";
-        let Some(template) = template else {
-            return Ok(None);
-        };
-        let value = self.evaluate(id, Some(template), FIELD, Extra::of(root))?;
-        let value = value.unwrap_or_default();
-        let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());
-        match number.filter(|number| (0.0..=100.0).contains(number)) {
-            Some(number) => Ok(Some(number)),
-            None => Err(self.wrong_type(id, template, FIELD, "number", &value)),
-        }
-    }
-
-    /// `ItemSelector` for every item, evaluated with the context of its iteration.
-    pub(super) fn selected(
-        &self,
-        id: u32,
-        map: &MapState,
-        items: &[Value],
-        effective: &Value,
-    ) -> Result<Option<Vec<Value>>, Failure> {
-        let (Some(selector), Some(branch)) = (&map.selector, self.branches.get(&id)) else {
-            return Ok(None);
-        };
-        let mut inputs = Vec::with_capacity(items.len());
-        // A stand-in for each iteration, which sees what the Map state sees, and its item.
-        let mut iteration = branch.clone();
-        iteration.phase = Phase::Run;
-        for (index, item) in items.iter().enumerate() {
-            iteration.parent = Some((id, index));
-            iteration.item = Some(item.clone());
-            let value = self
-                .with_bindings(&iteration, Extra::of(effective), |bindings| {
-                    selector.evaluate("ItemSelector", bindings)
-                })
-                .map_err(|error| self.failed_query(id, error))?;
-            inputs.push(value);
-        }
-        Ok(Some(inputs))
-    }
-
     /// Ends a state of which only the outcome is given.
-    fn end_mocked(&mut self, id: u32, mock: Mock) -> Result<(), Failure> {
+    pub(super) fn end_mocked(&mut self, id: u32, mock: Mock) -> Result<(), Failure> {
         match mock {
             Mock::Result(result) => self.finish_state(id, Some(result)),
             Mock::Failure { error, cause } => Err(Failure::named(error, cause)),
         }
     }
 
-    fn end_mocked_map(
-        &mut self,
-        id: u32,
-        mock: Mock,
-        limits: Limits,
-        total: usize,
-    ) -> Result<(), Failure> {
-        let failures = self.trial.as_ref().and_then(|trial| trial.failures);
-        if matches!(mock, Mock::Result(_))
-            && limits.exceeded(failures.unwrap_or(0), total) == Some(true)
-        {
-            return Err(too_many_failed());
-        }
-        self.end_mocked(id, mock)
-    }
-
-    fn previous_of(&self, id: u32) -> u64 {
+    pub(super) fn previous_of(&self, id: u32) -> u64 {
         self.branches.get(&id).map_or(0, |branch| branch.previous)
     }
 
     /// Starts iteration `index` of the `Map` in branch `id`.
-    fn start_iteration(&mut self, id: u32, index: usize, previous: u64) {
+    pub(super) fn start_iteration(&mut self, id: u32, index: usize, previous: u64) {
         let definition = self.definition();
         let Some(branch) = self.branches.get(&id) else {
             return;
@@ -258,26 +67,6 @@ impl Run {
             .unwrap_or_else(|| input.clone());
         let started = self.iteration_event(id, EventType::MapIterationStarted, index, previous);
         self.start_child((id, index), map.processor, input, Some(item), started);
-    }
-
-    /// The item behind an input that a selector made.
-    fn item(&self, id: u32, definition: &Definition, index: usize) -> Option<Value> {
-        let branch = self.branches.get(&id)?;
-        let state = state_of(definition, branch)?;
-        let Kind::Map(map) = &state.kind else {
-            return None;
-        };
-        map.selector.as_ref()?;
-        let effective = self.effective(id, state).ok()?;
-        let items = match &map.items {
-            None => effective,
-            Some(template) => self
-                .with_bindings(branch, Extra::of(&effective), |bindings| {
-                    template.evaluate("Items", bindings)
-                })
-                .ok()?,
-        };
-        items.get(index).cloned()
     }
 
     fn iteration_event(&mut self, id: u32, kind: EventType, index: usize, previous: u64) -> u64 {
@@ -364,7 +153,7 @@ impl Run {
     }
 
     /// All children are done: their outputs, in order, are the result.
-    fn finish_children(&mut self, id: u32) -> Result<(), Failure> {
+    pub(super) fn finish_children(&mut self, id: u32) -> Result<(), Failure> {
         let mut outputs = Vec::new();
         for (_, child) in self.children_of(id) {
             if let Some(Branch {
@@ -432,9 +221,4 @@ impl Run {
             self.event(kind, branch.previous, None);
         }
     }
-}
-
-/// The failure of a `Map` whose items are no array. AWS gives this sentence alone.
-fn no_array(path: &str) -> Failure {
-    Failure::runtime(format!("Reference path \"{path}\" must point to array."))
 }

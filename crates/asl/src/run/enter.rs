@@ -100,7 +100,7 @@ impl Run {
     }
 
     fn choose(&mut self, id: u32, state: &State, rules: &[ChoiceRule]) -> Result<(), Failure> {
-        let effective = self.effective(id, state)?;
+        let effective = self.seen(id, state)?;
         for rule in rules {
             if self.applies(id, &rule.condition, &effective)? {
                 return self.take_rule(id, state, rule, &effective);
@@ -159,7 +159,7 @@ impl Run {
     }
 
     fn start_wait(&mut self, id: u32, state: &State, wait: &WaitFor) -> Result<(), Failure> {
-        let effective = self.effective(id, state)?;
+        let effective = self.seen(id, state)?;
         let until = match wait {
             WaitFor::Seconds(template) => {
                 let value = self.evaluate(id, Some(template), "Seconds", Extra::of(&effective))?;

@@ -12,6 +12,15 @@ use crate::definition::{Kind, PathField, Paths, ResultPath, State};
 use crate::template::Template;
 
 impl Run {
+    /// The state's input after `InputPath`, kept for `inspectionData`.
+    pub(super) fn seen(&mut self, id: u32, state: &State) -> Result<Value, Failure> {
+        let effective = self.effective(id, state)?;
+        if state.paths.is_some() {
+            self.note("afterInputPath", &effective);
+        }
+        Ok(effective)
+    }
+
     /// The state's input after `InputPath`.
     pub(super) fn effective(&self, id: u32, state: &State) -> Result<Value, Failure> {
         let input = self.input_of(id);
@@ -106,7 +115,7 @@ impl Run {
         result: Option<Value>,
     ) -> Result<(Value, Option<Value>), Failure> {
         let Some(result) = result else {
-            let effective = self.effective(id, state)?;
+            let effective = self.seen(id, state)?;
             let assigned =
                 self.evaluate(id, state.assign.as_ref(), "Assign", Extra::of(&effective))?;
             return Ok((self.output_path(id, state, effective)?, assigned));

@@ -5,12 +5,16 @@
 //! same step, whatever happened to the process in between.
 
 mod answer;
+mod awaited;
 mod children;
 mod due;
 mod enter;
 mod failure;
 mod flow;
+mod map;
+mod map_children;
 mod map_run;
+mod nested;
 mod outcome;
 mod scope;
 mod step;
@@ -29,8 +33,8 @@ use crate::record::{Awaited, Branch, Execution, Phase, Status};
 
 pub(crate) use answer::task_is_over;
 pub(crate) use failure::Failure;
-use map_run::Progress;
-pub(crate) use map_run::map_run_of;
+use map_children::Progress;
+pub(crate) use map_children::map_run_of;
 pub(crate) use outcome::Answer;
 use step::pending_effect;
 pub(crate) use step::{Effect, Step};

@@ -1,11 +1,13 @@
 //! What expressions of a branch see: input, variables of its scopes, and the context object.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value, json};
 
 use super::{LONGEST_PAYLOAD, Run};
 use crate::definition::{Definition, State};
 use crate::history;
-use crate::jsonata::{Bindings, QUERY_EVALUATION, QueryError};
+use crate::jsonata::{Bindings, QUERY_EVALUATION, QueryError, length};
 use crate::query::{Query, Wording};
 use crate::record::{Branch, Phase};
 use crate::run::Failure;
@@ -175,6 +177,7 @@ impl Run {
             context: &|| self.context(branch, extra.token),
             variables: &scopes,
             now: self.now,
+            spent: Cell::new(0),
         })
     }
 
@@ -281,20 +284,7 @@ pub(super) fn in_state(branch: &Branch, message: &str) -> String {
 
 /// Whether a payload is longer than the service allows, without building its text.
 pub(super) fn longer_than_allowed(value: &Value) -> bool {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            if self.0 > LONGEST_PAYLOAD {
-                return Err(std::io::ErrorKind::FileTooLarge.into());
-            }
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    serde_json::to_writer(Count(0), value).is_err()
+    length(value, LONGEST_PAYLOAD) > LONGEST_PAYLOAD
 }
 
 /// The members of an object, or none.

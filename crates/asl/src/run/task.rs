@@ -5,10 +5,9 @@ use serde_json::{Map, Value, json};
 use super::scope::{Extra, in_state, longer_than_allowed};
 use super::step::pending_effect;
 use super::{Failure, Mock, Run, World};
-use crate::definition::{Resource, StartMode, State, Task};
-use crate::effect::ServiceCall;
+use crate::definition::{Resource, State, Task};
 use crate::history::{EventType, details};
-use crate::record::{Awaited, Phase, TaskPhase};
+use crate::record::{Phase, TaskPhase};
 use crate::template::Template;
 
 /// The times of one attempt, in seconds.
@@ -104,7 +103,7 @@ impl Run {
     }
 
     /// A failure that no retrier or catcher takes by `States.ALL`.
-    fn runtime(&self, id: u32, message: &str) -> Failure {
+    pub(super) fn runtime(&self, id: u32, message: &str) -> Failure {
         match self.branches.get(&id) {
             Some(branch) => Failure::runtime(in_state(branch, message)),
             None => Failure::runtime(message),
@@ -177,76 +176,6 @@ impl Run {
                 self.branch_event(id, EventType::TaskScheduled, scheduled);
                 self.branch_event(id, EventType::TaskStarted, resource_details(resource, []));
             }
-        }
-    }
-
-    /// What the task waits for, from its evaluated arguments.
-    fn awaited(&self, id: u32, resource: &Resource, arguments: &Value) -> Result<Awaited, Failure> {
-        Ok(match resource {
-            Resource::Function(arn) => Awaited::Function {
-                name: arn.clone(),
-                payload: arguments.clone(),
-            },
-            Resource::Activity(arn) => Awaited::Worker {
-                activity: arn.clone(),
-                input: arguments.clone(),
-                started: false,
-            },
-            Resource::Invoke { wait_for_token } => {
-                let name = self.required(id, arguments, "FunctionName")?;
-                let payload = payload(arguments.get("Payload"))?;
-                if *wait_for_token {
-                    Awaited::FunctionThenToken {
-                        name,
-                        payload,
-                        submitted: false,
-                    }
-                } else {
-                    Awaited::Function { name, payload }
-                }
-            }
-            Resource::StartExecution(mode) => self.child(id, *mode, arguments)?,
-            Resource::Service(service) => Awaited::Service {
-                call: ServiceCall {
-                    service: service.service.clone(),
-                    action: service.action.clone(),
-                    parameters: arguments.clone(),
-                    state: self
-                        .branches
-                        .get(&id)
-                        .map_or_else(String::new, |branch| branch.state.clone()),
-                },
-                submitted: None,
-            },
-        })
-    }
-
-    fn child(&self, id: u32, mode: StartMode, arguments: &Value) -> Result<Awaited, Failure> {
-        let input = match arguments.get("Input") {
-            None | Some(Value::Null) => "{}".to_owned(),
-            Some(Value::String(text)) => text.clone(),
-            Some(value) => value.to_string(),
-        };
-        let name = match arguments.get("Name") {
-            Some(Value::String(name)) => name.clone(),
-            _ => uuid::Uuid::new_v4().to_string(),
-        };
-        Ok(Awaited::Child {
-            machine: self.required(id, arguments, "StateMachineArn")?,
-            name,
-            input,
-            waits: matches!(mode, StartMode::Sync | StartMode::Sync2),
-            child: None,
-        })
-    }
-
-    fn required(&self, id: u32, arguments: &Value, name: &str) -> Result<String, Failure> {
-        match arguments.get(name) {
-            Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
-            _ => Err(self.runtime(
-                id,
-                &format!("The Arguments '{arguments}' could not be used to start the Task: [The field '{name}' is required but was missing]"),
-            )),
         }
     }
 
@@ -326,20 +255,6 @@ impl Run {
         if let Err(failure) = self.finish_state(id, Some(result)) {
             self.fail_state(id, failure);
         }
-    }
-}
-
-/// The event of a function: an object if none is given. A text is the JSON that Lambda gets.
-fn payload(given: Option<&Value>) -> Result<Value, Failure> {
-    match given {
-        None | Some(Value::Null) => Ok(json!({})),
-        Some(Value::String(text)) => serde_json::from_str(text).map_err(|error| {
-            Failure::new(
-                "Lambda.InvalidRequestContentException",
-                format!("Could not parse request body into json: {error}"),
-            )
-        }),
-        Some(value) => Ok(value.clone()),
     }
 }
 

@@ -1,6 +1,10 @@
 //! The engine from outside its HTTP API, on a paused clock.
 
+mod api;
 mod crash;
+mod jsonpath;
+mod maps;
 mod service;
 mod states;
 mod tasks;
+mod world;

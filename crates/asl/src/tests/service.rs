@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use slipway_clock::Clock;
 use tower::ServiceExt as _;
 
+use super::world::World;
 use crate::{Engine, EngineConfig, Lambda, LambdaError};
 
 /// Functions by name: `echo`, `boom`, `slow` (ten seconds), `flaky` (fails twice), and `token` (keeps the
@@ -65,6 +66,7 @@ pub(super) struct Service {
     pub(super) engine: Engine,
     pub(super) functions: Arc<Functions>,
     pub(super) clock: Clock,
+    pub(super) world: Arc<World>,
 }
 
 pub(super) const START: &str = "2026-01-01T00:00:00Z";
@@ -78,21 +80,28 @@ impl Service {
         let functions = Arc::new(Functions::default());
         let clock = clock();
         *functions.clock.lock().expect("clock") = Some(clock.clone());
-        let engine = Engine::in_memory(config(&clock), functions.clone()).expect("opens");
+        let world = Arc::new(World::default());
+        let engine = Engine::with_services(None, config(&clock), functions.clone(), world.clone())
+            .expect("opens");
         Self {
             engine,
             functions,
             clock,
+            world,
         }
     }
 
     pub(super) fn on_disk(path: &Path, clock: &Clock, functions: &Arc<Functions>) -> Self {
         *functions.clock.lock().expect("clock") = Some(clock.clone());
-        let engine = Engine::open(path, config(clock), functions.clone()).expect("opens");
+        let world = Arc::new(World::default());
+        let (config, path) = (config(clock), Some(path));
+        let engine =
+            Engine::with_services(path, config, functions.clone(), world.clone()).expect("opens");
         Self {
             engine,
             functions: functions.clone(),
             clock: clock.clone(),
+            world,
         }
     }
 

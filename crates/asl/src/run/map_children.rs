@@ -1,0 +1,213 @@
+//! The children of a map run: starting them, counting them, and what too many failures do.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::scope::Extra;
+use super::{Effect, Failure, Run};
+use crate::definition::MachineType;
+use crate::error::ApiError;
+use crate::items;
+use crate::record::{Execution, Status};
+
+/// Error of a map run with too many failed children.
+const TOO_MANY_FAILED: &str = "States.ExceedToleratedFailureThreshold";
+const TOO_MANY_FAILED_CAUSE: &str = "The specified tolerated failure threshold was exceeded";
+
+/// How far a map run is.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    next: usize,
+    /// Children that run, with their numbers once they are known.
+    pub(super) running: BTreeMap<usize, Option<u64>>,
+    pub(super) outcomes: BTreeMap<usize, Option<Value>>,
+    pub(super) failed: usize,
+}
+
+/// What limits a `Map`, evaluated.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    /// 0 for none.
+    pub(super) concurrency: usize,
+    pub(super) tolerated_count: Option<u64>,
+    pub(super) tolerated_percentage: Option<f64>,
+}
+
+impl Limits {
+    /// Whether `failed` of `total` children are more than what is tolerated; `None` where nothing is said.
+    pub(super) fn exceeded(&self, failed: usize, total: usize) -> Option<bool> {
+        if self.tolerated_count.is_none() && self.tolerated_percentage.is_none() {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "counts of values in memory")]
+        let percentage = failed as f64 * 100.0 / (total.max(1) as f64);
+        let failed = u64::try_from(failed).unwrap_or(u64::MAX);
+        let by_count = self.tolerated_count.map(|most| failed > most);
+        let by_percentage = self.tolerated_percentage.map(|most| percentage > most);
+        // A threshold that is not set tolerates nothing on its own: the other one decides.
+        Some(by_count.unwrap_or(false) || by_percentage.unwrap_or(false))
+    }
+}
+
+/// The failure of a map run with too many failed children.
+pub(super) fn too_many_failed() -> Failure {
+    Failure::new(TOO_MANY_FAILED, TOO_MANY_FAILED_CAUSE)
+}
+
+/// What stands in `Parent::attempt` for child `index` of the map run that started with event `started`.
+fn child_attempt(started: u64, index: usize) -> u64 {
+    (started << 32) | u64::try_from(index).unwrap_or(u64::from(u32::MAX))
+}
+
+/// Event and index of such an attempt.
+pub(crate) fn map_run_of(attempt: u64) -> (u64, usize) {
+    let index = usize::try_from(attempt & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+    (attempt >> 32, index)
+}
+
+impl Run {
+    /// Starts as many children as may run.
+    pub(super) fn start_children(&mut self, id: u32) {
+        let definition = self.definition();
+        let Some((_, map, distributed, map_run)) = self.map_run(&definition, id) else {
+            return;
+        };
+        let inputs = map_run.inputs.unwrap_or_default();
+        let express = distributed.kind == MachineType::Express;
+        let progress = self.map_runs.entry(id).or_default();
+        let mut effects = Vec::new();
+        while progress.running.len() < map_run.max_concurrency
+            && let Some(input) = inputs.get(progress.next)
+        {
+            let index = progress.next;
+            progress.next += 1;
+            progress.running.insert(index, None);
+            effects.push(Effect::StartIteration {
+                branch: id,
+                attempt: child_attempt(map_run.started, index),
+                map_run: map_run.arn.clone(),
+                index,
+                processor: map.processor,
+                express,
+                input: input.to_string(),
+            });
+        }
+        let is_done = progress.running.is_empty();
+        self.step.effects.extend(effects);
+        if is_done {
+            self.end_children(id);
+        }
+    }
+
+    /// A child has been started, or could not be.
+    pub(super) fn iteration_started(
+        &mut self,
+        id: u32,
+        attempt: u64,
+        result: Result<(u64, Execution), ApiError>,
+    ) -> bool {
+        let (started, index) = map_run_of(attempt);
+        if !self.is_map_run(id, started) {
+            return false;
+        }
+        let Some(progress) = self.map_runs.get_mut(&id) else {
+            return false;
+        };
+        match result {
+            Err(_) => self.iteration_ended(id, index, None),
+            Ok((_, execution)) if execution.status != Status::Running => {
+                self.iteration_ended(id, index, output_of(&execution));
+            }
+            Ok((number, _)) => {
+                if let Some(running) = progress.running.get_mut(&index) {
+                    *running = Some(number);
+                }
+            }
+        }
+        true
+    }
+
+    /// A child has ended.
+    pub(super) fn iteration_closed(&mut self, id: u32, attempt: u64, execution: &Execution) {
+        let (started, index) = map_run_of(attempt);
+        if self.is_map_run(id, started) {
+            self.iteration_ended(id, index, output_of(execution));
+        }
+    }
+
+    fn iteration_ended(&mut self, id: u32, index: usize, output: Option<Value>) {
+        let Some(progress) = self.map_runs.get_mut(&id) else {
+            return;
+        };
+        if progress.running.remove(&index).is_none() {
+            return;
+        }
+        progress.failed += usize::from(output.is_none());
+        progress.outcomes.insert(index, output);
+        let failed = progress.failed;
+        let definition = self.definition();
+        let Some((_, _, _, map_run)) = self.map_run(&definition, id) else {
+            return;
+        };
+        let limits = Limits {
+            concurrency: 0,
+            tolerated_count: map_run.tolerated_count,
+            tolerated_percentage: map_run.tolerated_percentage,
+        };
+        let total = map_run.inputs.map_or(0, |inputs| inputs.len());
+        // Without a threshold the first failure is one too many.
+        if limits.exceeded(failed, total).unwrap_or(failed > 0) {
+            self.fail_map_run(id, too_many_failed());
+        } else {
+            self.start_children(id);
+        }
+    }
+
+    /// All children have ended: their outputs are the result, or are written where the definition says.
+    fn end_children(&mut self, id: u32) {
+        let definition = self.definition();
+        let Some((state, _, distributed, map_run)) = self.map_run(&definition, id) else {
+            return;
+        };
+        let Some(writer) = &distributed.writer else {
+            let progress = self.map_runs.get(&id);
+            let outputs = progress
+                .into_iter()
+                .flat_map(|progress| progress.outcomes.values().flatten().cloned());
+            let outputs = Value::Array(outputs.collect());
+            return self.finish_map_run(id, outputs);
+        };
+        let evaluated = self.effective(id, state).and_then(|effective| {
+            self.evaluate(
+                id,
+                writer.arguments.as_ref(),
+                "Arguments",
+                Extra::of(&effective),
+            )
+        });
+        match evaluated {
+            Err(failure) => self.fail_map_run(id, failure),
+            Ok(parameters) => {
+                let progress = self.map_runs.get(&id);
+                let results = items::results(progress.map(|p| &p.outcomes), &map_run.arn);
+                self.step.effects.push(Effect::WriteResults {
+                    branch: id,
+                    started: map_run.started,
+                    call: self.s3_call(id, "putObject", parameters.unwrap_or_default()),
+                    map_run: map_run.arn,
+                    results,
+                });
+            }
+        }
+    }
+}
+
+/// The output of a child that succeeded.
+fn output_of(execution: &Execution) -> Option<Value> {
+    if execution.status != Status::Succeeded {
+        return None;
+    }
+    let output = execution.output.as_deref().unwrap_or("null");
+    Some(serde_json::from_str(output).unwrap_or_else(|_| json!(Map::new())))
+}

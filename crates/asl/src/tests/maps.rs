@@ -1,0 +1,188 @@
+//! Distributed maps: children that are executions, items from S3, results to S3, failures that are tolerated.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::service::Service;
+
+fn distributed(states: Value, more: Value) -> Value {
+    let mut map = json!({"Type": "Map", "Label": "many", "End": true, "ItemProcessor": {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "I", "States": states}});
+    for (key, value) in more.as_object().expect("an object") {
+        map[key] = value.clone();
+    }
+    json!({"A": map})
+}
+
+async fn end(service: &Service, states: Value, input: Value) -> Value {
+    let machine = service.jsonpath_machine("m", "A", states).await;
+    let execution = service.start(&machine, "run", input).await;
+    service.finish(&execution).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_are_executions_under_their_map_run() {
+    let service = Service::new();
+    let wait = json!({"I": {"Type": "Wait", "SecondsPath": "$", "Next": "J"}, "J": {"Type": "Pass", "End": true}});
+    let machine = service
+        .jsonpath_machine("m", "A", distributed(wait, json!({"MaxConcurrency": 2})))
+        .await;
+    let execution = service.start(&machine, "run", json!([10, 20, 30])).await;
+    let end = service.finish(&execution).await;
+    assert_eq!(end["output"], "[10,20,30]");
+    let runs = service
+        .call("ListMapRuns", json!({"executionArn": execution}))
+        .await
+        .expect("listed");
+    let arn = runs["mapRuns"][0]["mapRunArn"].as_str().expect("an ARN");
+    assert!(
+        arn.starts_with("arn:aws:states:us-east-1:000000000000:mapRun:m/many:"),
+        "{arn}"
+    );
+    let run = service
+        .call("DescribeMapRun", json!({"mapRunArn": arn}))
+        .await
+        .expect("described");
+    assert_eq!(run["status"], "SUCCEEDED");
+    assert_eq!(run["executionCounts"]["succeeded"], 3);
+    let children = service
+        .call("ListExecutions", json!({"mapRunArn": arn}))
+        .await
+        .expect("listed");
+    assert_eq!(children["executions"].as_array().map(Vec::len), Some(3));
+    // Two at once: the third starts when the first ends, after ten seconds.
+    let took = end["stopDate"].as_f64().unwrap_or(0.0) - end["startDate"].as_f64().unwrap_or(0.0);
+    assert!((40.0..41.0).contains(&took), "{took}");
+    assert_snapshot!(service.trace(&execution).await.replace(arn, "RUN"), @r#"
+    1<0 ExecutionStarted input=[10,20,30]
+    2<0 MapStateEntered name=A input=[10,20,30]
+    3<2 MapStateStarted length=3
+    4<3 MapRunStarted mapRunArn=RUN
+    5<4 MapRunSucceeded +40s
+    6<5 MapStateSucceeded +40s
+    7<5 MapStateExited +40s name=A output=[10,20,30]
+    8<7 ExecutionSucceeded +40s output=[10,20,30]
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_are_tolerated_up_to_the_threshold() {
+    let service = Service::new();
+    let choose = || {
+        json!({
+        "I": {"Type": "Choice", "Choices": [{"Variable": "$", "NumericGreaterThan": 2, "Next": "F"}], "Default": "J"},
+        "F": {"Type": "Fail", "Error": "Big"}, "J": {"Type": "Succeed"}})
+    };
+    let cases = [
+        (
+            json!({}),
+            json!([1, 2, 3]),
+            "FAILED",
+            json!("States.ExceedToleratedFailureThreshold"),
+        ),
+        (
+            json!({"ToleratedFailureCount": 1}),
+            json!([1, 2, 3]),
+            "SUCCEEDED",
+            json!("[1,2]"),
+        ),
+        (
+            json!({"ToleratedFailurePercentage": 50}),
+            json!([1, 3]),
+            "SUCCEEDED",
+            json!("[1]"),
+        ),
+        (
+            json!({"ToleratedFailurePercentage": 49}),
+            json!([1, 3]),
+            "FAILED",
+            json!("States.ExceedToleratedFailureThreshold"),
+        ),
+        (json!({}), json!([]), "SUCCEEDED", json!("[]")),
+    ];
+    for (i, (more, input, status, expected)) in cases.into_iter().enumerate() {
+        let machine = service
+            .jsonpath_machine(&format!("m{i}"), "A", distributed(choose(), more.clone()))
+            .await;
+        let execution = service.start(&machine, "run", input).await;
+        let end = service.finish(&execution).await;
+        let found = if status == "FAILED" {
+            &end["error"]
+        } else {
+            &end["output"]
+        };
+        assert_eq!(
+            (&end["status"], found),
+            (&json!(status), &expected),
+            "{more}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn items_come_from_s3_in_batches_and_results_go_there() {
+    let service = Service::new();
+    service.put("in", "items.csv", "id,name\n1,a\n2,b\n3,c\n");
+    let states = distributed(
+        json!({"I": {"Type": "Pass", "Parameters": {"n.$": "States.ArrayLength($.Items)"}, "End": true}}),
+        json!({
+            "ItemReader": {"Resource": "arn:aws:states:::s3:getObject",
+                "Parameters": {"Bucket": "in", "Key.$": "$.key"},
+                "ReaderConfig": {"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW"}},
+            "ItemBatcher": {"MaxItemsPerBatch": 2},
+            "ResultWriter": {"Resource": "arn:aws:states:::s3:putObject",
+                "Parameters": {"Bucket": "out", "Prefix": "runs"}},
+        }),
+    );
+    let end = end(&service, states.clone(), json!({"key": "items.csv"})).await;
+    let output: Value =
+        serde_json::from_str(end["output"].as_str().expect("an output")).expect("JSON");
+    let manifest = output["ResultWriterDetails"]["Key"]
+        .as_str()
+        .expect("a key");
+    let manifest: Value = serde_json::from_str(&service.get("out", manifest)).expect("JSON");
+    let key = manifest["ResultFiles"]["SUCCEEDED"][0]["Key"]
+        .as_str()
+        .expect("a key");
+    let results: Value = serde_json::from_str(&service.get("out", key)).expect("JSON");
+    let outputs: Vec<_> = results
+        .as_array()
+        .expect("an array")
+        .iter()
+        .map(|r| &r["Output"])
+        .collect();
+    assert_eq!(outputs, ["{\"n\":2}", "{\"n\":1}"]);
+
+    let machine = service.jsonpath_machine("gone", "A", states).await;
+    let execution = service.start(&machine, "run", json!({"key": "gone"})).await;
+    let end = service.finish(&execution).await;
+    assert_eq!(end["error"], "States.ItemReaderFailed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_the_parent_stops_the_children() {
+    let service = Service::new();
+    let states = distributed(
+        json!({"I": {"Type": "Wait", "Seconds": 1000, "End": true}}),
+        json!({}),
+    );
+    let machine = service.jsonpath_machine("m", "A", states).await;
+    let execution = service.start(&machine, "run", json!([1, 2])).await;
+    service.clock.sleep(std::time::Duration::from_secs(1)).await;
+    let runs = service
+        .call("ListMapRuns", json!({"executionArn": execution}))
+        .await
+        .expect("listed");
+    service
+        .call("StopExecution", json!({"executionArn": execution}))
+        .await
+        .expect("stopped");
+    service.clock.sleep(std::time::Duration::from_secs(1)).await;
+    let request = json!({"mapRunArn": runs["mapRuns"][0]["mapRunArn"], "statusFilter": "ABORTED"});
+    let children = service
+        .call("ListExecutions", request)
+        .await
+        .expect("listed");
+    assert_eq!(children["executions"].as_array().map(Vec::len), Some(2));
+}
