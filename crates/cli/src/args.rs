@@ -97,6 +97,14 @@ pub enum Command {
     Logs(LogsArgs),
     /// Stop a run.
     Abort(AbortArgs),
+    /// Begins no new step of a run until `slipway resume`
+    Pause(RunArg),
+    /// Lets a paused run go on
+    Resume(RunArg),
+    /// Answers a failure of a run that waits for a person (ManualIntervention)
+    Answer(AnswerArgs),
+    /// Marks what runs as failed: its failure strategies decide what follows
+    Fail(FailArgs),
     /// Work as a delegate: run scripts for a service elsewhere.
     Delegate(DelegateArgs),
 }
@@ -330,6 +338,35 @@ pub struct AbortArgs {
     /// Stay until the run has ended.
     #[arg(long)]
     pub follow: bool,
+}
+
+/// A run.
+#[derive(Debug, Args)]
+pub struct RunArg {
+    /// Id of the run.
+    pub run: String,
+}
+
+/// Options of `slipway answer`.
+#[derive(Debug, Args)]
+pub struct AnswerArgs {
+    /// Id of the run.
+    pub run: String,
+    /// The step that failed: its identifier, or its id where several have that.
+    pub step: String,
+    /// What to do about it.
+    #[arg(value_parser = ["Retry", "Ignore", "MarkAsSuccess", "MarkAsFailure", "StageRollback", "StepGroupRollback", "Abort"])]
+    pub action: String,
+}
+
+/// Options of `slipway fail`.
+#[derive(Debug, Args)]
+pub struct FailArgs {
+    /// Id of the run.
+    pub run: String,
+    /// Only this step: its identifier, or its id where several have that.
+    #[arg(long)]
+    pub step: Option<String>,
 }
 
 /// Options of `slipway delegate`.

@@ -97,7 +97,9 @@ impl<'d> Walk<'d> {
         self.facts = self.of_run.facts(&self.lane, &self.nodes);
         self.facts.conditions = conditions;
         if let Some(Directive::Fork { node, .. }) = self.event.done() {
-            self.facts.joined.insert(NodeId::new(node.as_str()));
+            let id = NodeId::new(node.as_str());
+            let attempt = self.facts.nodes.get(&id).map_or(0, |fact| fact.attempt);
+            self.facts.joined.insert((id, attempt));
         }
         self.unwritten = Unwritten::default();
         Ok(())

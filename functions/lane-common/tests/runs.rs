@@ -14,75 +14,7 @@ use slipway_engine::abort::abort_run;
 use slipway_model::id::PrincipalId;
 use slipway_model::status::Status;
 use world::World;
-
-/// A pipeline of stages; each is `(identifier, lines)` with the lines of `stage` below `type`.
-fn pipeline(stages: &[String]) -> String {
-    format!(
-        "pipeline:\n  name: release\n  identifier: release\n  orgIdentifier: default\n  \
-         projectIdentifier: shop\n  stages:\n{}",
-        stages.concat()
-    )
-}
-
-fn stage(id: &str, steps: &str, rollback: &str, more: &str) -> String {
-    let indent = |text: &str, by: usize| {
-        let pad = " ".repeat(by);
-        text.lines()
-            .map(|line| format!("{pad}{line}\n"))
-            .collect::<String>()
-    };
-    let rollback = match rollback {
-        "" => String::new(),
-        steps => format!("            rollbackSteps:\n{}", indent(steps, 14)),
-    };
-    format!(
-        "    - stage:\n        name: {id}\n        identifier: {id}\n        type: Custom\n        \
-         spec:\n          execution:\n            steps:\n{}{rollback}{}",
-        indent(steps, 14),
-        indent(more, 8),
-    )
-}
-
-fn script(id: &str, script: &str, more: &str) -> String {
-    let more: String = more.lines().map(|line| format!("    {line}\n")).collect();
-    format!(
-        "- step:\n    name: {id}\n    identifier: {id}\n    type: ShellScript\n    timeout: 10m\n{more}    \
-         spec:\n      shell: Bash\n      onDelegate: true\n      source:\n        type: Inline\n        \
-         spec:\n          script: {script}\n"
-    )
-}
-
-fn wait(id: &str, time: &str) -> String {
-    format!(
-        "- step:\n    name: {id}\n    identifier: {id}\n    type: Wait\n    timeout: 1d\n    spec:\n      \
-         duration: {time}\n"
-    )
-}
-
-fn beside(branches: &[String]) -> String {
-    let indent = |text: &String| {
-        text.lines()
-            .map(|l| format!("    {l}\n"))
-            .collect::<String>()
-    };
-    format!(
-        "- parallel:\n{}",
-        branches.iter().map(indent).collect::<String>()
-    )
-}
-
-fn group(id: &str, steps: &[String]) -> String {
-    let indent = |text: &String| {
-        text.lines()
-            .map(|l| format!("      {l}\n"))
-            .collect::<String>()
-    };
-    let steps = steps.iter().map(indent).collect::<String>();
-    format!("- stepGroup:\n    name: {id}\n    identifier: {id}\n    steps:\n{steps}")
-}
-
-const ROLL_BACK: &str = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        \
-                         type: StageRollback\n";
+use world::yaml::{ROLL_BACK, beside, group, pipeline, script, stage, wait};
 
 #[tokio::test(start_paused = true)]
 async fn a_run_goes_through_groups_branches_waits_and_conditions() {

@@ -443,6 +443,9 @@ impl World {
             progress: Value::Null,
             units: Vec::new(),
             delegate: None,
+            asked_ms: None,
+            round: 0,
+            base: 0,
         }
     }
 

@@ -6,6 +6,7 @@ pub mod entity;
 pub mod files;
 pub mod follow;
 pub mod graph;
+pub mod interrupt;
 pub mod logs;
 pub mod plan;
 pub mod run;

@@ -63,8 +63,8 @@ pub struct Facts {
     pub nodes: BTreeMap<NodeId, NodeFact>,
     /// Conditions that were evaluated for attempts that have not begun.
     pub conditions: BTreeMap<(NodeId, u32), bool>,
-    /// Parallel blocks whose branches have been walked to their end by child lanes.
-    pub joined: BTreeSet<NodeId>,
+    /// Attempts of parallel blocks whose branches have been walked to their end by child lanes.
+    pub joined: BTreeSet<(NodeId, u32)>,
     /// What people said about failures that asked for it, by node and attempt.
     pub answers: BTreeMap<(NodeId, u32), Answer>,
     /// Steps that a person stopped, by node and attempt.

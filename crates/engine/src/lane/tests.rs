@@ -121,7 +121,8 @@ impl<'p> World<'p> {
                 for branch in 0..parallel.branches.len() {
                     self.walk(&Lane::branch(&self.stage.id, &parallel.id, branch));
                 }
-                self.facts.joined.insert(parallel.id.clone());
+                let attempt = self.facts.nodes[&parallel.id].attempt;
+                self.facts.joined.insert((parallel.id.clone(), attempt));
             }
             Move::Wait { until_ms } => {
                 assert!(until_ms > self.now_ms, "a wait for the past");
@@ -482,7 +483,7 @@ fn a_branch_that_was_lost_is_an_error_and_not_a_loop() {
         Attempt::default(),
     );
     assert!(matches!(next(&plan, &world.facts, 0), Move::Fork { .. }));
-    world.facts.joined.insert(NodeId::new("p"));
+    world.facts.joined.insert((NodeId::new("p"), 0));
     insta::assert_snapshot!(world.story(), @r"
          0 open p #0
          0 close p Errored

@@ -56,7 +56,28 @@ fn a_group_runs_again_from_its_start() {
         ],
     );
     let world = World::new(&stage).fails("d", ErrorType::Unknown, 1);
-    insta::assert_snapshot!(world.story(), @"");
+    insta::assert_snapshot!(world.story(), @"
+     0 open g #0
+     0 start a #0
+     1 start b #0
+     2 open p #0
+     2 start c #0
+     3 start d #0
+     4 d #0 Failed
+     4 close p Failed
+     4 close g Failed
+    14 open g #1
+    14 start a #1
+    15 start b #1
+    16 open p #1
+    16 start c #1
+    17 start d #1
+    18 close p Success
+    18 close g Success
+    18 start e #0
+    19 lane Success
+    19 end Success
+    ");
 }
 
 #[test]
@@ -69,7 +90,18 @@ fn a_group_that_keeps_failing_falls_back() {
         ],
     ));
     let world = World::new(&stage).fails("a", ErrorType::Unknown, 9);
-    insta::assert_snapshot!(world.story(), @"");
+    insta::assert_snapshot!(world.story(), @"
+    0 open g #0
+    0 start a #0
+    1 a #0 Failed
+    1 close g Failed
+    6 open g #1
+    6 start a #1
+    7 a #1 Failed
+    7 close g Failed
+    7 lane Failed
+    7 roll back
+    ");
 }
 
 #[test]
@@ -81,15 +113,46 @@ fn retries_of_a_step_begin_anew_with_its_group() {
         vec![group("g", vec![inner]).strategy(again(1, "1s", "Ignore"))],
     );
     let world = World::new(&plain).fails("a", ErrorType::Unknown, 9);
-    insta::assert_snapshot!(world.story(), @"");
+    insta::assert_snapshot!(world.story(), @"
+    0 open g #0
+    0 start a #0
+    1 a #0 Failed
+    2 start a #1
+    3 a #1 Failed
+    3 close g Failed
+    3 lane Failed
+    3 end Failed
+    ");
 
-    let outer = group(
-        "o",
-        vec![group("i", vec![step("a")]).strategy(again(1, "1s", "RetryStepGroup"))],
+    let inner = group(
+        "i",
+        vec![
+            step("b"),
+            step("a").strategy(retry(1, "1s", "RetryStepGroup")),
+        ],
     );
-    let nested = stage("deploy", vec![outer.strategy(again(1, "1s", "Ignore"))]);
-    let world = World::new(&nested).fails("a", ErrorType::Unknown, 9);
-    insta::assert_snapshot!(world.story(), @"");
+    let outer = group("o", vec![step("c"), inner]).strategy(again(1, "1s", "Ignore"));
+    let nested = stage("deploy", vec![outer, step("d")]);
+    let world = World::new(&nested).fails("b", ErrorType::Unknown, 1);
+    insta::assert_snapshot!(world.story(), @"
+    0 open o #0
+    0 start c #0
+    1 open i #0
+    1 start b #0
+    2 b #0 Failed
+    2 close i Failed
+    2 close o Failed
+    3 open o #1
+    3 start c #1
+    4 open i #1
+    4 start b #1
+    5 start a #0
+    6 close i Success
+    6 close o Success
+    6 start d #0
+    7 lane Success
+    7 end Success
+    ");
 }
 
 #[test]
@@ -99,13 +162,36 @@ fn a_group_is_rolled_back_by_its_own_steps() {
     let inner = undone_by(inner, undo).strategy(on("AllErrors", "StepGroupRollback", Value::Null));
     let stage = with_rollback(stage("deploy", vec![inner, step("c")]));
     let world = World::new(&stage).fails("b", ErrorType::Unknown, 9);
-    insta::assert_snapshot!(world.story(), @"");
+    insta::assert_snapshot!(world.story(), @"
+    0 open g #0
+    0 start a #0
+    1 start b #0
+    2 b #0 Failed
+    2 start u #0
+    3 open p #0
+    3 start v #0
+    4 start w #0
+    5 close p Success
+    5 close g Failed
+    5 lane Failed
+    5 end Failed
+    ");
 
     let world =
         World::new(&stage)
             .fails("b", ErrorType::Unknown, 9)
             .fails("u", ErrorType::Unknown, 9);
-    insta::assert_snapshot!(world.story(), @"");
+    insta::assert_snapshot!(world.story(), @"
+    0 open g #0
+    0 start a #0
+    1 start b #0
+    2 b #0 Failed
+    2 start u #0
+    3 u #0 Failed
+    3 close g Failed
+    3 lane Failed
+    3 end Failed
+    ");
 }
 
 #[test]
@@ -114,7 +200,19 @@ fn a_person_is_asked_and_decides() {
     let stage = with_rollback(stage("deploy", vec![asked(), step("b")]));
     let mut world = World::new(&stage).fails("a", ErrorType::Unknown, 2);
     world.answers = ["Retry", "Ignore"].into();
-    insta::assert_snapshot!(world.story(), @"");
+    insta::assert_snapshot!(world.story(), @"
+      0 start a #0
+      1 a #0 InterventionWaiting
+     61 Retry is said of a
+     61 settle a Failed
+     61 start a #1
+     62 a #1 InterventionWaiting
+    122 Ignore is said of a
+    122 settle a IgnoreFailed
+    122 start b #0
+    123 lane IgnoreFailed
+    123 end IgnoreFailed
+    ");
 
     for (word, end) in [
         ("MarkAsSuccess", "end Success"),
@@ -136,7 +234,13 @@ fn without_an_answer_the_fallback_counts() {
         vec![step("a").strategy(ask("1h", "StageRollback")), step("b")],
     ));
     let world = World::new(&stage).fails("a", ErrorType::Unknown, 9);
-    insta::assert_snapshot!(world.story(), @"");
+    insta::assert_snapshot!(world.story(), @"
+       0 start a #0
+       1 a #0 InterventionWaiting
+    3601 settle a Failed
+    3601 lane Failed
+    3601 roll back
+    ");
 }
 
 #[test]
@@ -144,7 +248,11 @@ fn a_paused_run_begins_nothing_and_goes_on() {
     let stage = stage("deploy", vec![step("a")]);
     let mut world = World::new(&stage);
     world.facts.paused = true;
-    insta::assert_snapshot!(world.story(), @"");
+    insta::assert_snapshot!(world.story(), @"
+    0 start a #0
+    1 lane Success
+    1 end Success
+    ");
 }
 
 #[test]

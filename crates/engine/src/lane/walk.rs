@@ -396,7 +396,7 @@ impl<'a, 'p> Walker<'a, 'p> {
                 let status = self.status_of(&parallel.branches, frames, &ended);
                 Visit::Move(self.close(node, status))
             }
-            (false, true) if self.facts.joined.contains(&parallel.id) => Visit::Move(Move::Close {
+            (false, true) if self.has_joined(parallel, fact) => Visit::Move(Move::Close {
                 node,
                 status: Status::Errored,
                 failure: Some(Failure {
@@ -409,6 +409,11 @@ impl<'a, 'p> Walker<'a, 'p> {
             }),
             (false, true) => Visit::Move(Move::Fork { parallel }),
         }
+    }
+
+    fn has_joined(&self, parallel: &ParallelPlan, fact: &NodeFact) -> bool {
+        let key = (parallel.id.clone(), fact.attempt);
+        self.facts.joined.contains(&key)
     }
 
     /// A block that was closed although a branch never ended.

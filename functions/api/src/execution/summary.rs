@@ -1,11 +1,20 @@
 //! The summary of a run: what lists show, and the overview of its stages.
 
 use serde_json::{Map, Value, json};
+use slipway_engine::signal::is_paused;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::Plan;
 use slipway_store::record::{RunRecord, StageSummary};
 
 use crate::wire::{self, tags_list};
+
+/// Where a run stands; one that a person paused is `Paused`, whatever of it still runs.
+fn status(run: &RunRecord) -> Status {
+    match is_paused(run) && !run.status.is_final() {
+        true => Status::Paused,
+        false => run.status,
+    }
+}
 
 /// `failureInfo`: an object, or null. What was left behind is part of the message, where everybody sees it.
 pub(crate) fn failure_info(failure: Option<&Failure>) -> Value {
@@ -78,7 +87,7 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
         "orgIdentifier": wire::org(&run.scope),
         "projectIdentifier": wire::project(&run.scope),
         "name": run.name,
-        "status": run.status,
+        "status": status(run),
         "runSequence": run.sequence,
         "startTs": run.started_ms,
         "endTs": run.ended_ms,

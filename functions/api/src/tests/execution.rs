@@ -375,15 +375,38 @@ async fn a_run_that_is_not_there_or_elsewhere_is_not_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_abort_is_noted_once_and_other_interrupts_are_refused() {
+async fn interrupts_are_noted_once_and_unknown_ones_are_refused() {
     let api = Api::new().await;
     let run = api.run_golden().await;
     let path = format!("/pipeline/api/pipeline/execute/interrupt/{run}?{SCOPE}");
     let (status, _, message) = api
-        .put(&format!("{path}&interruptType=Pause"), &json!({}))
+        .put(&format!("{path}&interruptType=Vanish"), &json!({}))
         .await
         .refusal();
     assert!(status == 400 && message.contains("AbortAll"), "{message}");
+    let interrupt = async |kind: &str| {
+        let path = format!("{path}&interruptType={kind}");
+        api.call("PUT", &path, "", "").await
+    };
+    assert_eq!(
+        interrupt("Resume").await.refusal().0,
+        409,
+        "it is not paused"
+    );
+    assert_eq!(interrupt("Pause").await.data()["type"], "PAUSE_ALL");
+    let summary = api
+        .get(&format!(
+            "/pipeline/api/pipelines/execution/v2/{run}?{SCOPE}"
+        ))
+        .await;
+    let summary = summary.data();
+    assert_eq!(summary["pipelineExecutionSummary"]["status"], "Paused");
+    assert_eq!(interrupt("Pause").await.refusal().0, 409, "it is paused");
+    assert_eq!(interrupt("Resume").await.data()["type"], "RESUME_ALL");
+    let node = format!(
+        "/pipeline/api/pipeline/execute/manualIntervention/interrupt/{run}/none?{SCOPE}&interruptType=Ignore"
+    );
+    assert_eq!(api.call("PUT", &node, "", "").await.refusal().0, 404);
     assert_eq!(api.put(&path, &json!({})).await.refusal().0, 400);
     for _ in 0..2 {
         let done = api

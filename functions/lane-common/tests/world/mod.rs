@@ -1,6 +1,8 @@
 //! The service without a port and without targets: embedded store, the engine running the real machines,
 //! the real functions, and a delegate that plays scripts instead of running them.
 
+pub mod yaml;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

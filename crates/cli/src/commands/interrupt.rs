@@ -1,0 +1,51 @@
+//! `slipway pause`, `resume`, `answer` and `fail`: what a person says about a run.
+
+use reqwest::Method;
+
+use crate::args::{AnswerArgs, FailArgs, RunArg};
+use crate::client::{Body, Client};
+use crate::commands::entity::segment;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Nothing new begins.
+pub async fn pause(client: &Client, args: &RunArg) -> Result<Exit, CliError> {
+    say(client, "interrupt", &args.run, None, "PauseAll").await
+}
+
+/// A paused run goes on.
+pub async fn resume(client: &Client, args: &RunArg) -> Result<Exit, CliError> {
+    say(client, "interrupt", &args.run, None, "ResumeAll").await
+}
+
+/// A failure that asks is answered.
+pub async fn answer(client: &Client, args: &AnswerArgs) -> Result<Exit, CliError> {
+    let kind = "manualIntervention/interrupt";
+    say(client, kind, &args.run, Some(&args.step), &args.action).await
+}
+
+/// What runs has failed: one step, or all.
+pub async fn fail(client: &Client, args: &FailArgs) -> Result<Exit, CliError> {
+    let (step, interrupt) = match &args.step {
+        Some(step) => (Some(step.as_str()), "UserMarkedFailure"),
+        None => (None, "UserMarkedFailAll"),
+    };
+    say(client, "interrupt", &args.run, step, interrupt).await
+}
+
+async fn say(
+    client: &Client,
+    kind: &str,
+    run: &str,
+    step: Option<&str>,
+    interrupt: &str,
+) -> Result<Exit, CliError> {
+    let mut path = format!("/pipeline/api/pipeline/execute/{kind}/{}", segment(run));
+    if let Some(step) = step {
+        path = format!("{path}/{}", segment(step));
+    }
+    let query = [("interruptType", interrupt)];
+    client.call(Method::PUT, &path, &query, Body::Empty).await?;
+    anstream::eprintln!("noted; `slipway get run {run}` shows where it stands");
+    Ok(Exit::Succeeded)
+}

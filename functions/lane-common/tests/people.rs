@@ -1,0 +1,239 @@
+//! Runs in which people have a say, and failure strategies that repeat or undo: on the real machines.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what a test needs and lacks fails it"
+)]
+#![allow(
+    dead_code,
+    reason = "each test of this folder uses its part of the world"
+)]
+
+mod world;
+
+use std::time::Duration;
+
+use slipway_engine::signal::{Word, say};
+use slipway_model::id::{NodeId, PrincipalId, RunId};
+use slipway_model::status::Status;
+use world::World;
+use world::yaml::{ROLL_BACK, beside, group, pipeline, script, stage, wait};
+
+fn on_failure(action: &str) -> String {
+    format!(
+        "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        {action}\n"
+    )
+}
+
+/// Asks for two hours.
+fn asks(then: &str) -> String {
+    on_failure(&format!(
+        "{{type: ManualIntervention, spec: {{timeout: 2h, onTimeout: {{action: {{type: {then}}}}}}}}}"
+    ))
+}
+
+async fn says(world: &World, run: &RunId, word: Word) -> Result<(), String> {
+    let who = PrincipalId::new("sam");
+    let said = say(&world.runs, run, &who, &word).await;
+    said.map_err(|error| error.to_string())
+}
+
+fn answer(step: &str, action: &str) -> Word {
+    Word::Answer {
+        node: NodeId::new(format!("stages.deploy.spec.execution.steps.{step}")),
+        action: action.to_owned(),
+    }
+}
+
+async fn minutes(world: &World, minutes: u64) {
+    world
+        .runs
+        .clock
+        .sleep(Duration::from_secs(60 * minutes))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_answered_by_a_person_once() {
+    let world = World::new().await;
+    let steps = script("a", "fail until 1", &asks("Abort")) + &script("b", "fail", &asks("Abort"));
+    let undo = script("undo", "ok", "");
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, &undo, "")]))
+        .await;
+    let run = world.start("release").await;
+
+    minutes(&world, 1).await;
+    let early = says(&world, &run, answer("b", "Ignore")).await;
+    assert!(early.expect_err("b has not begun").contains("has begun"));
+    says(&world, &run, answer("a", "Retry"))
+        .await
+        .expect("a asks");
+    minutes(&world, 1).await;
+    let wrong = says(&world, &run, answer("b", "Shrug")).await;
+    assert!(
+        wrong
+            .expect_err("no action")
+            .contains("`Shrug` is no answer")
+    );
+    says(&world, &run, answer("b", "StageRollback"))
+        .await
+        .expect("b asks");
+    let twice = says(&world, &run, answer("b", "Ignore")).await;
+    assert!(twice.is_err(), "somebody was faster");
+    let run = world.finish(&run).await;
+
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Failed: Step b: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The stage was rolled back cleanly.
+    deploy Failed: Step b: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The stage was rolled back cleanly.
+    deploy.rollbackSteps.undo #0 Success
+    deploy.steps.a #0 Failed
+    deploy.steps.a #1 Success
+    deploy.steps.b #0 Failed
+    ");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_answers_and_the_fallback_counts() {
+    let world = World::new().await;
+    let steps = script("a", "fail", &asks("Ignore")) + &script("b", "ok", "");
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run IgnoreFailed
+    deploy IgnoreFailed
+    deploy.steps.a #0 IgnoreFailed
+    deploy.steps.b #0 Success
+    ");
+    let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
+    assert_eq!(hours, 2);
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_run_begins_nothing_until_it_is_resumed() {
+    let world = World::new().await;
+    let steps = wait("pause", "5m") + &script("a", "ok", "");
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+        .await;
+    let run = world.start("release").await;
+
+    minutes(&world, 1).await;
+    says(&world, &run, Word::Pause).await.expect("it runs");
+    assert!(
+        says(&world, &run, Word::Pause).await.is_err(),
+        "it is paused"
+    );
+    minutes(&world, 60).await;
+    let nodes = world.store.list_nodes(&run, None).await.expect("nodes");
+    assert_eq!(
+        nodes.len(),
+        1,
+        "the wait passed, the script did not begin: {nodes:?}"
+    );
+    says(&world, &run, Word::Resume)
+        .await
+        .expect("it is paused");
+    let run = world.finish(&run).await;
+
+    assert_eq!(run.status, Status::Success);
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_runs_is_marked_as_failed_at_once() {
+    let world = World::new().await;
+    let steps = beside(&[wait("pause", "5h"), script("gone", "vanish", "")]);
+    let stage = stage("deploy", &steps, &script("undo", "ok", ""), ROLL_BACK);
+    world.apply(&pipeline(&[stage])).await;
+    let run = world.start("release").await;
+
+    minutes(&world, 1).await;
+    says(&world, &run, Word::MarkAsFailed)
+        .await
+        .expect("it runs");
+    minutes(&world, 12).await;
+    let run = world.finish(&run).await;
+
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Failed: Step pause: It was marked as failed by sam. The stage was rolled back cleanly.
+    deploy Failed: Step pause: It was marked as failed by sam. The stage was rolled back cleanly.
+    deploy.rollbackSteps.undo #0 Success
+    deploy.steps.gone #0 Failed
+    deploy.steps.pause #0 Failed
+    deploy.steps[0] #0 Failed
+    ");
+    let late = says(&world, &run.id, Word::Pause).await;
+    assert!(late.expect_err("it has ended").contains("has ended"));
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_is_begun_again_with_its_branches() {
+    let world = World::new().await;
+    let again = on_failure("{type: RetryStepGroup, spec: {retryCount: 2, retryIntervals: [1m]}}");
+    let inner = [
+        script("a", "ok", ""),
+        beside(&[script("b", "fail until 1", ""), wait("w", "30s")]),
+    ];
+    let lines: String = again.lines().map(|line| format!("    {line}\n")).collect();
+    let steps = group("g", &inner) + &lines + &script("c", "ok", "");
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Success
+    deploy Success
+    deploy.steps.c #0 Success
+    deploy.steps.g #0 Failed
+    deploy.steps.g #1 Success
+    deploy.steps.g.steps.a #0 Success
+    deploy.steps.g.steps.a #1 Success
+    deploy.steps.g.steps.b #0 Failed
+    deploy.steps.g.steps.b #1 Success
+    deploy.steps.g.steps.w #0 Success
+    deploy.steps.g.steps.w #1 Success
+    deploy.steps.g.steps[1] #0 Failed
+    deploy.steps.g.steps[1] #1 Success
+    ");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_is_rolled_back_by_its_own_steps() {
+    let world = World::new().await;
+    let back = on_failure("{type: StepGroupRollback}");
+    let undo = script("u", "ok", "");
+    let more = format!(
+        "{back}rollbackSteps:\n{}",
+        undo.lines()
+            .map(|line| format!("  {line}\n"))
+            .collect::<String>()
+    );
+    let lines: String = more.lines().map(|line| format!("    {line}\n")).collect();
+    let steps = group("g", &[script("a", "ok", ""), script("b", "fail", "")])
+        + &lines
+        + &script("c", "ok", "");
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Failed: Step b: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    deploy Failed: Step b: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    deploy.steps.g #0 Failed
+    deploy.steps.g.rollbackSteps.u #0 Success
+    deploy.steps.g.steps.a #0 Success
+    deploy.steps.g.steps.b #0 Failed
+    ");
+    world.assert_clean(&run.id).await;
+}
