@@ -8,7 +8,9 @@ use std::sync::{Arc, LazyLock};
 use libfuzzer_sys::fuzz_target;
 use slipway_model::id::{AccountId, OrgId, ProjectId, Scope};
 use slipway_model::{Diagnostic, Parsed, entity, render};
-use slipway_plan::{Entities, Found, Reference, Request, references, resolve, text};
+use slipway_plan::{
+    Entities, Fetched, Found, Reference, RemoteFiles, Request, resolve, text, wanted,
+};
 
 /// Uses a template wherever there can be one.
 const PIPELINE: &str = "
@@ -53,6 +55,10 @@ impl Entities for One {
     fn get(&self, reference: &Reference) -> Option<Found> {
         (reference.kind == "template").then(|| Found::Entity(Arc::clone(&self.0)))
     }
+
+    fn files(&self, _wanted: &RemoteFiles) -> Option<Result<Fetched, String>> {
+        None
+    }
 }
 
 /// The text as a template: whole, or as the spec of one.
@@ -77,9 +83,8 @@ fn plan(pipeline: &Parsed, entities: &dyn Entities, source: &str) {
         scope: &scope,
         entities,
         runnable: &|_| true,
-        fetchable: &|_| true,
     };
-    let _ = references(&request);
+    let _ = wanted(&request);
     match resolve(&request) {
         Ok(plan) => assert!(!text(&plan).is_empty()),
         Err(faults) => {

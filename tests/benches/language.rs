@@ -85,7 +85,6 @@ fn plan(parsed: &Parsed) {
         scope: &scope,
         entities: &Snapshot::default(),
         runnable: &|_| true,
-        fetchable: &|_| false,
     });
     if let Err(faults) = plan {
         panic!("{}", faults[0]);

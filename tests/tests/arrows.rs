@@ -36,6 +36,15 @@ const ARROWS: &[(&str, &[&str])] = &[
             "slipway-store",
         ],
     ),
+    (
+        "slipway-source",
+        &[
+            "slipway-clock",
+            "slipway-engine",
+            "slipway-plan",
+            "slipway-steps",
+        ],
+    ),
     ("slipway-asl", &["slipway-clock"]),
     ("slipway-sandbox", &["slipway-clock"]),
 ];

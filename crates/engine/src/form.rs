@@ -3,11 +3,12 @@
 
 use slipway_model::id::Scope;
 use slipway_model::{Parsed, Tree};
-use slipway_plan::{Reference, Snapshot};
+use slipway_plan::{Reference, Snapshot, Wanted};
 
 use crate::error::RunError;
+use crate::gather::gathered;
 use crate::runs::Runs;
-use crate::start::{MOST_ROUNDS, StepTypes, fetch, request};
+use crate::start::{StepTypes, request};
 
 /// The pipeline's YAML with only the fields that ask for an input, those of the services, environments,
 /// infrastructures and templates that it names included; `None` when nothing is asked for.
@@ -21,7 +22,7 @@ pub async fn form(
     steps: &StepTypes,
 ) -> Result<Option<Tree>, RunError> {
     let ask = |known: &Snapshot| slipway_plan::form(&request(scope, pipeline, &[], steps, known));
-    let known = gathered(runs, |known| ask(known).references).await?;
+    let known = gathered(runs, None, |known| entities(ask(known).references)).await?;
     Ok(ask(&known).template)
 }
 
@@ -36,28 +37,18 @@ pub async fn expanded(
     steps: &StepTypes,
 ) -> Result<Parsed, RunError> {
     let ask = |known: &Snapshot| {
-        slipway_plan::template_references(&request(scope, pipeline, &[], steps, known))
+        let request = request(scope, pipeline, &[], steps, known);
+        entities(slipway_plan::template_references(&request))
     };
-    let known = gathered(runs, ask).await?;
+    let known = gathered(runs, None, ask).await?;
     let request = request(scope, pipeline, &[], steps, &known);
     slipway_plan::expanded(&request).map_err(RunError::faulty)
 }
 
-/// What `ask` asks for, fetched until nothing new appears.
-async fn gathered(
-    runs: &Runs,
-    ask: impl Fn(&Snapshot) -> Vec<Reference>,
-) -> Result<Snapshot, RunError> {
-    let mut known = Snapshot::default();
-    for _ in 0..MOST_ROUNDS {
-        let wanted = known.unknown(ask(&known));
-        if wanted.is_empty() {
-            break;
-        }
-        for reference in wanted {
-            let found = fetch(runs, &reference).await?;
-            known.put(reference, found);
-        }
+/// What only names entities; a form and templates need no files.
+fn entities(references: Vec<Reference>) -> Wanted {
+    Wanted {
+        references,
+        files: Vec::new(),
     }
-    Ok(known)
 }

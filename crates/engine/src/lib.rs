@@ -13,6 +13,7 @@ pub mod end;
 pub mod error;
 pub mod error_name;
 pub mod form;
+pub mod gather;
 pub mod given;
 pub mod lane;
 pub mod name;

@@ -1,27 +1,20 @@
 //! The use case that accepts a run: plan it, record it, start its execution.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 use slipway_model::entity;
 use slipway_model::id::{EntityId, PrincipalId, RunId, Scope};
 use slipway_model::status::Status;
 use slipway_model::{Diagnostic, Kind, Parsed, Tree, emit, inputs, yaml};
-use slipway_plan::{EVERY, FILE, Found, Plan, Reference, Request, Snapshot, references, resolve};
+use slipway_plan::{Plan, Request, Snapshot, resolve, wanted};
 use slipway_store::Page;
 use slipway_store::record::RunRecord;
 
 use crate::check;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::gather::{FileSource, gathered};
 use crate::runs::{Runs, not_started};
 use crate::stage::each_step;
-
-/// Rounds of fetching what a plan refers to; each goes one reference deeper.
-pub(crate) const MOST_ROUNDS: u32 = 32;
-
-/// Most infrastructures of one environment that a stage may choose from.
-const MOST_LISTED: usize = 1_000;
 
 /// Newest runs of a scope that are looked at for one that was recorded and not started.
 const SWEPT: usize = 100;
@@ -58,8 +51,9 @@ pub async fn start_run(
     runs: &Runs,
     request: StartRun,
     steps: &StepTypes,
+    files: &dyn FileSource,
 ) -> Result<RunRecord, RunError> {
-    let (plan, yaml) = prepare(runs, &request, steps).await?;
+    let (plan, yaml) = prepare(runs, &request, steps, files).await?;
     let store = &runs.store;
     let what = || format!("store the plan of pipeline {}", request.pipeline);
     let digest = store.put_plan(&plan).await.doing(what)?;
@@ -111,6 +105,7 @@ pub async fn prepare(
     runs: &Runs,
     request: &StartRun,
     steps: &StepTypes,
+    files: &dyn FileSource,
 ) -> Result<(Plan, String), RunError> {
     let (scope, id) = (&request.scope, &request.pipeline);
     let found = runs
@@ -138,7 +133,7 @@ pub async fn prepare(
     };
     let given: Vec<&Tree> = given.iter().collect();
     let merged = inputs::merge(&pipeline, &given).map_err(RunError::faulty)?;
-    let plan = plan(runs, scope, &pipeline, &given, steps).await?;
+    let plan = plan(runs, scope, &pipeline, &given, steps, files).await?;
     let faults = faults(&plan, steps);
     if let Some(first) = faults.first() {
         let more = faults.len() - 1;
@@ -160,21 +155,10 @@ async fn plan(
     pipeline: &Parsed,
     inputs: &[&Tree],
     steps: &StepTypes,
+    files: &dyn FileSource,
 ) -> Result<Plan, RunError> {
-    let mut snapshot = Snapshot::default();
-    for _ in 0..MOST_ROUNDS {
-        let wanted = {
-            let request = request(scope, pipeline, inputs, steps, &snapshot);
-            snapshot.unknown(references(&request))
-        };
-        if wanted.is_empty() {
-            break;
-        }
-        for reference in wanted {
-            let found = fetch(runs, &reference).await?;
-            snapshot.put(reference, found);
-        }
-    }
+    let ask = |known: &Snapshot| wanted(&request(scope, pipeline, inputs, steps, known));
+    let snapshot = gathered(runs, Some(files), ask).await?;
     let request = request(scope, pipeline, inputs, steps, &snapshot);
     resolve(&request).map_err(RunError::faulty)
 }
@@ -192,79 +176,6 @@ pub(crate) fn request<'a>(
         scope,
         entities,
         runnable: &steps.runnable,
-        // Manifests come from the pipeline's own entities and the file store; more stores come later.
-        fetchable: &|_| false,
-    }
-}
-
-pub(crate) async fn fetch(runs: &Runs, reference: &Reference) -> Result<Option<Found>, RunError> {
-    let Reference {
-        scope,
-        kind,
-        parent,
-        id,
-    } = reference;
-    let read = async |parent: Option<&EntityId>, id: &EntityId| {
-        let found = runs.store.find_entity(scope, kind, parent, id).await;
-        found.doing(|| format!("read {kind} {id}"))
-    };
-    if id.as_str() == EVERY {
-        return fetch_all(runs, reference).await.map(Some);
-    }
-    let mut found = read(parent.as_ref(), id).await?;
-    let mut name = format!("{kind} {id}");
-    if *kind == Kind::Template.key() {
-        match (parent, found.as_ref()) {
-            (Some(template), _) => name = format!("{kind} {template} {id}"),
-            // The record of a template says which of its versions is the stable one.
-            (None, Some(record)) => {
-                let stable = EntityId::new(record.yaml.trim());
-                name = format!("{kind} {id} {stable}");
-                found = read(Some(id), &stable).await?;
-            }
-            (None, None) => {}
-        }
-    }
-    let Some(record) = found else {
-        return Ok(None);
-    };
-    if *kind == FILE {
-        return Ok(Some(Found::File(record.yaml.into())));
-    }
-    let parsed = entity::parse(&name, &record.yaml);
-    let parsed = parsed.map_err(RunError::faulty)?;
-    Ok(Some(Found::Entity(Arc::new(parsed))))
-}
-
-/// Every entity of a kind below a parent, in the order of their identifiers.
-async fn fetch_all(runs: &Runs, reference: &Reference) -> Result<Found, RunError> {
-    let Reference {
-        scope,
-        kind,
-        parent,
-        ..
-    } = reference;
-    let mut all = Vec::new();
-    let mut page = Page::first(MOST_LISTED);
-    loop {
-        let found = runs
-            .store
-            .list_entities(scope, kind, parent.as_ref(), page)
-            .await;
-        let found = found.doing(|| format!("list every {kind}"))?;
-        for record in found.items {
-            let parsed = entity::parse(&format!("{kind} {}", record.id), &record.yaml);
-            all.push(Arc::new(parsed.map_err(RunError::faulty)?));
-        }
-        match found.next {
-            Some(next) if all.len() < MOST_LISTED => {
-                page = Page {
-                    limit: MOST_LISTED,
-                    after: Some(next),
-                }
-            }
-            _ => return Ok(Found::Many(all)),
-        }
     }
 }
 

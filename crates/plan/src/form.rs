@@ -135,7 +135,7 @@ impl Opener<'_> {
         self.asked.borrow_mut().push(reference);
         match self.request.entities.get(reference)? {
             Found::Entity(entity) => Some(entity),
-            Found::Many(_) | Found::File(_) => None,
+            Found::Many(_) | Found::File(_) | Found::Files(_) => None,
         }
     }
 }

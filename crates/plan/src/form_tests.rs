@@ -33,7 +33,6 @@ fn shown(pipeline: &str) -> (String, Vec<String>) {
         scope: &scope,
         entities: &snapshot,
         runnable: &|_| true,
-        fetchable: &|_| true,
     });
     let asked = found
         .references

@@ -2,21 +2,29 @@
 //!
 //! [`resolve`] takes a pipeline, its runtime inputs and whatever entities it refers to and answers with the
 //! [`Plan`] of a run, or with every fault at once. It does no I/O: what it refers to comes from
-//! [`Entities`]. A caller whose store is asynchronous asks for [`references`], fetches them into a
+//! [`Entities`]. A caller whose store is asynchronous asks what is [`wanted`], fetches it into a
 //! [`Snapshot`] and repeats until nothing new is asked for:
 //!
 //! ```
-//! # use slipway_plan::{references, Found, Reference, Request, Snapshot};
-//! # fn example<'a>(request: impl Fn(&Snapshot) -> Vec<Reference>, fetch: impl Fn(&Reference) -> Option<Found>) {
+//! # use slipway_plan::{Fetched, Found, Reference, RemoteFiles, Snapshot, Wanted};
+//! # fn example(
+//! #     ask: impl Fn(&Snapshot) -> Wanted,
+//! #     find: impl Fn(&Reference) -> Option<Found>,
+//! #     fetch: impl Fn(&RemoteFiles) -> Result<Fetched, String>,
+//! # ) {
 //! let mut snapshot = Snapshot::default();
 //! loop {
-//!     let wanted = snapshot.unknown(request(&snapshot)); // `references(&Request { entities: &snapshot, … })`
+//!     let wanted = snapshot.unknown(ask(&snapshot)); // `wanted(&Request { entities: &snapshot, … })`
 //!     if wanted.is_empty() {
 //!         break;
 //!     }
-//!     for reference in wanted {
-//!         let found = fetch(&reference);
+//!     for reference in wanted.references {
+//!         let found = find(&reference);
 //!         snapshot.put(reference, found);
+//!     }
+//!     for files in wanted.files {
+//!         let fetched = fetch(&files);
+//!         snapshot.put_files(files, fetched);
 //!     }
 //! }
 //! # }
@@ -30,6 +38,7 @@ mod form;
 mod iteration;
 pub mod plan;
 mod reference;
+pub mod remote;
 mod resolve;
 pub mod template;
 mod text;
@@ -43,8 +52,9 @@ pub use plan::{
     InfrastructurePlan, ManifestPlan, Node, ParallelPlan, Plan, ServicePlan, StagePlan, StepPlan,
     Variable, When, WhenStatus,
 };
-pub use reference::{EVERY, Entities, FILE, Found, Reference, Snapshot, VARIABLE};
-pub use resolve::{Request, expanded, references, resolve, template_references};
+pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, VARIABLE, Wanted};
+pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};
+pub use resolve::{Request, expanded, resolve, template_references, wanted};
 pub use text::text;
 
 /// Version of the plan's layout that this code writes.

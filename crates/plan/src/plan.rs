@@ -121,7 +121,7 @@ pub struct ServicePlan {
     pub spec: Value,
 }
 
-/// A manifest with its content or with where to get it.
+/// A manifest with its content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ManifestPlan {
     /// `identifier`.
@@ -131,8 +131,11 @@ pub struct ManifestPlan {
     pub kind: String,
     /// The store as written: `{type, spec}`; content of `Inline` stores is in `spec.content`.
     pub store: Value,
-    /// Contents where the plan knows them already (Inline and Harness file store), path and text.
+    /// Path and text.
     pub files: Vec<(String, String)>,
+    /// The commit that they were read at, of Git stores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// Everything else of `spec`, as written (`valuesPaths`, `configOverridePath`, …).
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub settings: Map<String, Value>,
@@ -145,8 +148,11 @@ pub struct ConfigFilePlan {
     pub identifier: EntityId,
     /// The store as written: `{type, spec}`. Secret files stay references in it.
     pub store: Value,
-    /// Contents where the plan knows them already, path and text.
+    /// Path and text; none of secret files.
     pub files: Vec<(String, String)>,
+    /// The commit that they were read at, of Git stores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 /// A resolved artifact source.
@@ -200,7 +206,7 @@ pub struct InfrastructurePlan {
 }
 
 /// A resolved connector: references to secrets, never secrets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ConnectorPlan {
     /// The reference as written.
     pub reference: String,

@@ -6,8 +6,13 @@ use std::sync::Arc;
 use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Kind, Parsed};
 
-/// [`Reference::kind`] of a file of the file store (or of a Git repository, see [`Reference::id`]).
+use crate::remote::{Fetched, RemoteFiles};
+
+/// [`Reference::kind`] of a file of the file store.
 pub const FILE: &str = "file";
+
+/// [`Reference::parent`] of a folder of the file store, which stands for all files below it.
+pub const FOLDER: &str = "folder";
 
 /// [`Reference::id`] of all infrastructures of an environment.
 pub const EVERY: &str = "*";
@@ -22,11 +27,10 @@ pub struct Reference {
     /// Root key of its YAML, or [`FILE`].
     pub kind: &'static str,
     /// The environment, for an infrastructure; the template, for a version of it; the `environmentRef`, for
-    /// overrides ([`Reference::of_overrides`]).
+    /// overrides ([`Reference::of_overrides`]); [`FOLDER`] for a folder.
     pub parent: Option<EntityId>,
     /// Identifier; of a version of a template its `versionLabel`. A template without a version stands for its
-    /// stable one. For a file its path in the file store, `/dir/name`; for one in another store
-    /// `<store type>:<connectorRef>:<repoName or bucketName>:<branch or commit>:<path>`.
+    /// stable one. For a file or folder its path in the file store, `/dir/name`.
     pub id: EntityId,
 }
 
@@ -101,24 +105,53 @@ pub enum Found {
     Many(Vec<Arc<Parsed>>),
     /// The content of a file.
     File(Arc<str>),
+    /// The files below a folder of the file store: path and content, in the order of their paths.
+    Files(Vec<(String, Arc<str>)>),
+}
+
+/// What planning looked up, each once, in the order of asking.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Entities and files of the file store.
+    pub references: Vec<Reference>,
+    /// Files of other stores.
+    pub files: Vec<RemoteFiles>,
+}
+
+impl Wanted {
+    /// Whether nothing was looked up.
+    pub fn is_empty(&self) -> bool {
+        self.references.is_empty() && self.files.is_empty()
+    }
 }
 
 /// What was looked up, each reference once, in the order of asking.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     seen: HashSet<Reference>,
-    list: Vec<Reference>,
+    seen_files: HashSet<RemoteFiles>,
+    list: Wanted,
 }
 
 impl Asked {
     pub(crate) fn push(&mut self, reference: &Reference) {
         if self.seen.insert(reference.clone()) {
-            self.list.push(reference.clone());
+            self.list.references.push(reference.clone());
         }
     }
 
-    pub(crate) fn into_list(self) -> Vec<Reference> {
+    pub(crate) fn push_files(&mut self, files: &RemoteFiles) {
+        if self.seen_files.insert(files.clone()) {
+            self.list.files.push(files.clone());
+        }
+    }
+
+    pub(crate) fn into_wanted(self) -> Wanted {
         self.list
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Reference> {
+        self.list.references
     }
 }
 
@@ -135,12 +168,16 @@ pub(crate) fn place_of(scope: &Scope) -> String {
 pub trait Entities {
     /// What a reference names; `None` when there is no such thing.
     fn get(&self, reference: &Reference) -> Option<Found>;
+
+    /// Files of other stores, or why they cannot be had; `None` when nobody has tried to fetch them.
+    fn files(&self, wanted: &RemoteFiles) -> Option<Result<Fetched, String>>;
 }
 
 /// Entities that were fetched before.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     found: HashMap<Reference, Option<Found>>,
+    fetched: HashMap<RemoteFiles, Result<Fetched, String>>,
 }
 
 impl Snapshot {
@@ -149,17 +186,26 @@ impl Snapshot {
         self.found.insert(reference, found);
     }
 
-    /// Those of `references` about which nothing was noted yet.
-    pub fn unknown(&self, references: Vec<Reference>) -> Vec<Reference> {
-        references
-            .into_iter()
-            .filter(|reference| !self.found.contains_key(reference))
-            .collect()
+    /// Notes what was fetched, or why it cannot be.
+    pub fn put_files(&mut self, files: RemoteFiles, fetched: Result<Fetched, String>) {
+        self.fetched.insert(files, fetched);
+    }
+
+    /// That of `wanted` about which nothing was noted yet.
+    pub fn unknown(&self, wanted: Wanted) -> Wanted {
+        let (mut references, mut files) = (wanted.references, wanted.files);
+        references.retain(|reference| !self.found.contains_key(reference));
+        files.retain(|files| !self.fetched.contains_key(files));
+        Wanted { references, files }
     }
 }
 
 impl Entities for Snapshot {
     fn get(&self, reference: &Reference) -> Option<Found> {
         self.found.get(reference).cloned().flatten()
+    }
+
+    fn files(&self, wanted: &RemoteFiles) -> Option<Result<Fetched, String>> {
+        self.fetched.get(wanted).cloned()
     }
 }

@@ -179,7 +179,7 @@ impl<'p> Page<'p> {
             self.line(depth + 1, &line);
         }
         for manifest in &service.manifests {
-            let source = source(&manifest.store, &manifest.files);
+            let source = source(&manifest.store, manifest.commit.as_deref(), &manifest.files);
             self.line(
                 depth + 1,
                 &format!(
@@ -189,7 +189,7 @@ impl<'p> Page<'p> {
             );
         }
         for file in &service.config_files {
-            let source = source(&file.store, &file.files);
+            let source = source(&file.store, file.commit.as_deref(), &file.files);
             self.line(
                 depth + 1,
                 &format!("config file {} {source}", file.identifier),
@@ -300,13 +300,16 @@ fn side_by_side(limit: u32) -> String {
     }
 }
 
-/// Where the content of a store comes from, and how much of it is known.
-fn source(store: &Value, files: &[(String, String)]) -> String {
+/// Where the content of a store comes from, at which commit, and how much it is.
+fn source(store: &Value, commit: Option<&str>, files: &[(String, String)]) -> String {
     let kind = store["type"].as_str().unwrap_or("?");
+    let at = commit.map_or_else(String::new, |commit| format!(" at {commit}"));
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
-    match files.is_empty() {
-        true => format!("from {kind}, fetched by the step"),
-        false => format!("from {kind}, {bytes} bytes"),
+    match files {
+        // Secret files stay references.
+        [] => format!("from {kind}{at}, read by the step"),
+        [_] => format!("from {kind}{at}, {bytes} bytes"),
+        files => format!("from {kind}{at}, {} files, {bytes} bytes", files.len()),
     }
 }
 

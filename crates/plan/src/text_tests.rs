@@ -34,7 +34,6 @@ fn plan(tag: &str) -> Plan {
         scope: &Scope::project(account, org, ProjectId::new("p")),
         entities: &Snapshot::default(),
         runnable: &|_| true,
-        fetchable: &|_| false,
     };
     resolve(&request).unwrap()
 }

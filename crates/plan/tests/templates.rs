@@ -74,7 +74,6 @@ fn planned(name: &str, inputs: &str) -> String {
         scope: &scope(),
         entities: &snapshot,
         runnable: &|step| RUNNABLE.contains(&step),
-        fetchable: &|_| false,
     };
     match resolve(&request) {
         Ok(plan) => text(&plan),

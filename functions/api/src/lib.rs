@@ -59,6 +59,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use slipway_clock::Clock;
 use slipway_engine::error_name::ErrorName;
+use slipway_engine::gather::FileSource;
 use slipway_engine::runs::Runs;
 use slipway_store::{SecretStore, Store};
 use tower::Layer as _;
@@ -78,18 +79,26 @@ pub struct Deps {
     store: Store,
     clock: Clock,
     secret_values: SecretStore,
+    files: Arc<dyn FileSource>,
     stream_limit: Duration,
     guesses: Arc<auth::Guesses>,
 }
 
 impl Deps {
-    /// `secret_values` holds the values of secrets. A log stream ends after `stream_limit`; its client then comes again.
-    pub fn new(runs: Runs, secret_values: SecretStore, stream_limit: Duration) -> Self {
+    /// `secret_values` holds the values of secrets; `files` reads manifests from where users keep them. A log
+    /// stream ends after `stream_limit`; its client then comes again.
+    pub fn new(
+        runs: Runs,
+        secret_values: SecretStore,
+        files: Arc<dyn FileSource>,
+        stream_limit: Duration,
+    ) -> Self {
         Self {
             store: runs.store.clone(),
             clock: runs.clock.clone(),
             runs,
             secret_values,
+            files,
             stream_limit,
             guesses: Arc::default(),
         }

@@ -1,11 +1,14 @@
 //! Wires the API to API Gateway and AWS.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use slipway_clock::Clock;
 use slipway_engine::runs::Runs;
 use slipway_fn_api::{Deps, router};
+use slipway_source::{Source, SourceConfig};
+use slipway_steps::aws::{AwsTargets, TargetConfig};
 use slipway_store::layout::Layout;
 use slipway_store::{SecretStore, Store};
 
@@ -32,5 +35,18 @@ async fn main() -> Result<(), lambda_http::Error> {
     };
     let values = aws_sdk_secretsmanager::Client::new(&config);
     let values = SecretStore::new(values, variable("SLIPWAY_SECRET_PREFIX")?);
-    lambda_http::run(router(Deps::new(runs, values, STREAM_LIMIT))).await
+    let targets = AwsTargets::new(TargetConfig::from_env(), runs.clock.clone());
+    let files = Source::new(
+        SourceConfig::default(),
+        targets,
+        Arc::new(values.clone()),
+        runs.clock.clone(),
+    );
+    lambda_http::run(router(Deps::new(
+        runs,
+        values,
+        Arc::new(files),
+        STREAM_LIMIT,
+    )))
+    .await
 }

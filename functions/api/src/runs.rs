@@ -104,7 +104,8 @@ pub(crate) async fn start(
     inputs: Inputs,
 ) -> ApiResult<RunRecord> {
     let inputs = document(deps, pipeline, inputs).await?;
-    Ok(start_run(&deps.runs, request(caller, pipeline, inputs), &STEP_TYPES).await?)
+    let request = request(caller, pipeline, inputs);
+    Ok(start_run(&deps.runs, request, &STEP_TYPES, &*deps.files).await?)
 }
 
 /// The plan that a run would have if it were started now.
@@ -116,7 +117,7 @@ pub(crate) async fn plan(
 ) -> ApiResult<Plan> {
     let inputs = document(deps, pipeline, inputs).await?;
     let request = request(caller, pipeline, inputs);
-    let (plan, _) = prepare(&deps.runs, &request, &STEP_TYPES).await?;
+    let (plan, _) = prepare(&deps.runs, &request, &STEP_TYPES, &*deps.files).await?;
     Ok(plan)
 }
 

@@ -11,9 +11,11 @@ mod limits;
 mod logs;
 mod pipelines;
 mod secrets;
+mod sources;
 mod stored;
 mod templates;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -23,8 +25,11 @@ use serde_json::{Value, json};
 use slipway_clock::Clock;
 use slipway_engine::runs::Runs;
 use slipway_model::id::{AccountId, PrincipalId};
+use slipway_source::{Source, SourceConfig};
+use slipway_steps::aws::{Ambient, AwsTargets, Objects, TargetConfig};
 use slipway_store::Store;
 use slipway_store::embedded::{Embedded, in_process};
+use slipway_store::layout::Layout;
 use tower::ServiceExt as _;
 
 use crate::{Deps, NewToken, Permission, bootstrap, mint_token, router};
@@ -104,6 +109,23 @@ fn workflows() -> aws_sdk_sfn::Client {
     aws_sdk_sfn::Client::from_conf(config)
 }
 
+/// Reads files of target accounts, whose S3 is the embedded one.
+fn files(embedded: &Embedded, clock: &Clock) -> Arc<Source> {
+    let target = TargetConfig {
+        endpoint_url: Some("http://target.invalid".to_owned()),
+        http_client: None,
+        ambient: Ambient::Sandbox,
+        objects: Some(Objects {
+            client: embedded.s3(),
+            own_bucket: Layout::local().bucket,
+        }),
+    };
+    let targets = AwsTargets::new(target, clock.clone());
+    let secrets = Arc::new(embedded.secrets());
+    let config = SourceConfig::default();
+    Arc::new(Source::new(config, targets, secrets, clock.clone()))
+}
+
 impl Api {
     async fn new() -> Self {
         let clock = Clock::paused("2026-01-01T00:00:00Z".parse().expect("a timestamp"));
@@ -121,7 +143,7 @@ impl Api {
                 .to_owned(),
         };
         let limit = Duration::from_secs(60);
-        let deps = Deps::new(runs, embedded.secrets(), limit);
+        let deps = Deps::new(runs, embedded.secrets(), files(&embedded, &clock), limit);
         let router = router(deps);
         let mut api = Self {
             router,

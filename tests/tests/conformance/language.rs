@@ -191,7 +191,6 @@ fn pipelines_of_runnable_steps_plan_or_say_what_is_missing() {
             scope: &scope,
             entities: &Snapshot::default(),
             runnable: &runnable,
-            fetchable: &|_| false,
         });
         match plan {
             Ok(plan) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use slipway_model::id::{AccountId, EntityId, OrgId, ProjectId, Scope};
 use slipway_model::inputs::{self, Unfilled};
 use slipway_model::{Diagnostic, Kind, Parsed, entity, yaml};
-use slipway_plan::{Found, Reference, Request, Snapshot, expanded, form, references, resolve};
+use slipway_plan::{Found, Reference, Request, Snapshot, expanded, form, resolve, wanted};
 
 use crate::corpus::{Row, rows};
 
@@ -76,7 +76,6 @@ fn put_in(template: Parsed) -> Option<Result<Parsed, Vec<Diagnostic>>> {
             scope: &scope(),
             entities: &snapshot,
             runnable: &|_| true,
-            fetchable: &|_| true,
         });
         if found.is_ok() {
             return Some(found);
@@ -230,9 +229,8 @@ fn every_pipeline_is_planned_or_says_why_not() {
             scope: &scope(),
             entities: &snapshot,
             runnable: &|_| true,
-            fetchable: &|_| true,
         };
-        asked += references(&request).len();
+        asked += wanted(&request).references.len();
         let open = form(&request);
         assert!(
             open.template.is_none_or(|tree| !tree.is_empty()),

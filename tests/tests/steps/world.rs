@@ -124,6 +124,7 @@ impl Ended {
 /// Refers to a manifest of the stage's service.
 pub(crate) fn manifest(kind: &str, content: &Value) -> ManifestPlan {
     ManifestPlan {
+        commit: None,
         identifier: EntityId::new(kind.to_lowercase()),
         kind: kind.to_owned(),
         store: json!({"type": "Inline"}),
@@ -191,6 +192,7 @@ impl World {
             endpoint_url: Some("http://sandbox.localhost".to_owned()),
             http_client: Some(tap.client()),
             ambient: Ambient::Sandbox,
+            objects: None,
         };
         let services = StepServices {
             store: store.clone(),

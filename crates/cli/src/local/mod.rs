@@ -26,10 +26,12 @@ use slipway_engine::runs::Runs;
 use slipway_fn_api::{NewToken, Permission};
 use slipway_model::id::{AccountId, PrincipalId};
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
+use slipway_source::{Source, SourceConfig};
 use slipway_steps::StepServices;
-use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
+use slipway_steps::aws::{Ambient, AwsTargets, Objects, TargetConfig};
 use slipway_store::Store;
 use slipway_store::embedded::{Embedded, in_process};
+use slipway_store::layout::Layout;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -172,6 +174,7 @@ struct Parts {
     engine: Engine,
     states: aws_sdk_sfn::Client,
     runs: Runs,
+    files: Arc<Source>,
     functions: Arc<Functions>,
 }
 
@@ -207,16 +210,23 @@ impl Parts {
         let services = StepServices {
             store: runs.store.clone(),
             clock: clock.clone(),
-            aws: AwsTargets::new(targets(local.target, &sandbox), clock.clone()),
+            aws: AwsTargets::new(targets(local.target, &sandbox, &embedded), clock.clone()),
             secrets: Arc::new(embedded.secrets()),
         };
         functions.wire(&runs, &services);
+        let files = Source::new(
+            SourceConfig::default(),
+            services.aws,
+            services.secrets,
+            clock.clone(),
+        );
         Ok(Self {
             embedded,
             sandbox,
             engine,
             states,
             runs,
+            files: Arc::new(files),
             functions,
         })
     }
@@ -250,7 +260,8 @@ impl Parts {
 
     fn services(&self) -> Services {
         let secrets = self.embedded.secrets();
-        let deps = slipway_fn_api::Deps::new(self.runs.clone(), secrets, STREAM_LIMIT);
+        let files = self.files.clone();
+        let deps = slipway_fn_api::Deps::new(self.runs.clone(), secrets, files, STREAM_LIMIT);
         Services {
             api: slipway_fn_api::router(deps),
             states: self.engine.router(),
@@ -260,17 +271,22 @@ impl Parts {
     }
 }
 
-fn targets(target: Target, sandbox: &Sandbox) -> TargetConfig {
+fn targets(target: Target, sandbox: &Sandbox, embedded: &Embedded) -> TargetConfig {
     match target {
         Target::Sandbox => TargetConfig {
             endpoint_url: Some(IN_PROCESS.to_owned()),
             http_client: Some(in_process(sandbox.router())),
             ambient: Ambient::Sandbox,
+            objects: Some(Objects {
+                client: embedded.s3(),
+                own_bucket: Layout::local().bucket,
+            }),
         },
         Target::Aws => TargetConfig {
             endpoint_url: None,
             http_client: None,
             ambient: Ambient::Host,
+            objects: None,
         },
     }
 }

@@ -110,7 +110,7 @@ impl RunContext<'_> {
         let file = file.ok_or_else(|| format!("the service has no config file `{id}`"))?;
         let content = file.files.first();
         content.map(|(_, text)| text.as_str()).ok_or_else(|| {
-            format!("the content of the config file `{id}` is not known: it is a secret file, or from a store that this version does not read")
+            format!("the content of the config file `{id}` is not known: it is a secret file")
         })
     }
 

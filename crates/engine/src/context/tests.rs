@@ -196,6 +196,7 @@ fn turns_of_loops_are_read_from_the_inside_out() {
     plan.files = vec![("account:/motd".to_owned(), "<+not.read>".to_owned())];
     if let Some(service) = &mut plan.groups[0][0].service {
         service.config_files = vec![slipway_plan::ConfigFilePlan {
+            commit: None,
             identifier: slipway_model::id::EntityId::new("app"),
             store: json!({}),
             files: vec![("/app.yaml".to_owned(), "a: 1".to_owned())],

@@ -207,7 +207,7 @@ impl Resolver<'_> {
     }
 
     /// `spec` of a connector, with the secret manager template that it may link to put in.
-    fn connector_spec(&mut self, found: &Referred) -> Value {
+    pub(super) fn connector_spec(&mut self, found: &Referred) -> Value {
         let source = super::source(self.request, self.asked);
         if !found.entity.tree.mentions(&["template"]) {
             return found.entity.to_json()["spec"].clone();

@@ -7,7 +7,7 @@ use slipway_model::{Code, Kind, Parsed, Ref, inputs};
 
 use super::known::Known;
 use super::{Resolver, source};
-use crate::reference::{FILE, place_of};
+use crate::reference::{FILE, FOLDER, place_of};
 use crate::{Found, Reference, template};
 
 impl Resolver<'_> {
@@ -75,25 +75,29 @@ impl Resolver<'_> {
 
     /// A file of the file store as YAML names it: `/path`, `org:/path`, `account:/path`.
     pub(super) fn stored_file(&self, scope: &Scope, written: &str) -> Option<Arc<str>> {
-        let (scope, bare) = match written.split_once(':') {
-            Some((prefix @ ("account" | "org"), bare)) => {
-                (scope.resolve(&format!("{prefix}.")).0, bare)
-            }
-            _ => (scope.clone(), written),
-        };
-        self.file(&scope, bare.to_owned())
-    }
-
-    pub(super) fn file(&self, scope: &Scope, id: String) -> Option<Arc<str>> {
-        let reference = Reference {
-            scope: scope.clone(),
-            kind: FILE,
-            parent: None,
-            id: EntityId::new(id),
-        };
+        let (reference, _) = in_file_store(scope, written, None);
         match self.find(&reference)? {
             Found::File(content) => Some(content),
-            Found::Entity(_) | Found::Many(_) => None,
+            Found::Entity(_) | Found::Many(_) | Found::Files(_) => None,
+        }
+    }
+
+    /// The files below a folder of the file store, each by the path that would name it here.
+    pub(super) fn stored_folder(
+        &self,
+        scope: &Scope,
+        written: &str,
+    ) -> Option<Vec<(String, String)>> {
+        let folder = written.trim_end_matches('/');
+        let (reference, prefix) = in_file_store(scope, folder, Some(FOLDER));
+        match self.find(&reference)? {
+            Found::Files(files) => {
+                let named = files
+                    .into_iter()
+                    .map(|(path, text)| (format!("{prefix}{path}"), text.to_string()));
+                Some(named.collect())
+            }
+            Found::Entity(_) | Found::Many(_) | Found::File(_) => None,
         }
     }
 
@@ -131,6 +135,27 @@ impl Resolver<'_> {
             }
         }
     }
+}
+
+/// The reference of a file or folder of the file store, and what stands before the path of it.
+fn in_file_store<'w>(
+    scope: &Scope,
+    written: &'w str,
+    parent: Option<&str>,
+) -> (Reference, &'w str) {
+    let (scope, bare) = match written.split_once(':') {
+        Some((prefix @ ("account" | "org"), bare)) => {
+            (scope.resolve(&format!("{prefix}.")).0, bare)
+        }
+        _ => (scope.clone(), written),
+    };
+    let reference = Reference {
+        scope,
+        kind: FILE,
+        parent: parent.map(EntityId::new),
+        id: EntityId::new(bare),
+    };
+    (reference, &written[..written.len() - bare.len()])
 }
 
 /// An entity that was referred to.

@@ -5,8 +5,17 @@ use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Code, Ref};
 
 use super::known::Known;
-use super::{Resolver, is_empty, texts};
+use super::{Resolver, is_empty};
 use crate::{ConfigFilePlan, ManifestPlan};
+
+/// What a store holds.
+#[derive(Default)]
+pub(super) struct Content {
+    /// Path and text.
+    pub(super) files: Vec<(String, String)>,
+    /// The commit that they were read at, of Git stores.
+    pub(super) commit: Option<String>,
+}
 
 impl Resolver<'_> {
     pub(super) fn manifests(
@@ -38,12 +47,13 @@ impl Resolver<'_> {
                 self.fault(Code::MissingField, manifest, message);
                 continue;
             };
-            let files = self.files(store, &format!("manifest `{identifier}`"), scope, known);
+            let content = self.files(store, &format!("manifest `{identifier}`"), scope, known);
             out.push(ManifestPlan {
                 identifier: EntityId::new(identifier),
                 kind: kind.to_owned(),
                 store: store.to_json(),
-                files,
+                files: content.files,
+                commit: content.commit,
                 settings: settings(manifest),
             });
         }
@@ -80,32 +90,33 @@ impl Resolver<'_> {
                 .at(&["spec", "secretFiles"])
                 .filter(|list| !is_empty(*list));
             let only_secret = secret.is_some() && store.at(&["spec", "files"]).is_none_or(is_empty);
-            let files = match only_secret {
-                true => Vec::new(),
+            let content = match only_secret {
+                true => Content::default(),
                 false => self.files(store, &format!("config file `{identifier}`"), scope, known),
             };
             out.push(ConfigFilePlan {
                 identifier: EntityId::new(identifier),
                 store: store.to_json(),
-                files,
+                files: content.files,
+                commit: content.commit,
             });
         }
         out
     }
 
-    /// Contents of a store, as far as they are known before the run.
+    /// What a store holds.
     fn files(
         &mut self,
         store: Ref<'_>,
         owner: &str,
         scope: &Scope,
         known: &mut Known<'_>,
-    ) -> Vec<(String, String)> {
-        let files = self.contents(store, owner, scope, known);
-        for (_, text) in &files {
+    ) -> Content {
+        let content = self.contents(store, owner, scope, known);
+        for (_, text) in &content.files {
             self.scope_variables_of(text, known);
         }
-        files
+        content
     }
 
     fn contents(
@@ -114,34 +125,31 @@ impl Resolver<'_> {
         owner: &str,
         scope: &Scope,
         known: &Known<'_>,
-    ) -> Vec<(String, String)> {
-        let kind = store.get_text("type").unwrap_or_default();
+    ) -> Content {
         let Some(spec) = store.get("spec") else {
-            self.fault(
-                Code::MissingField,
-                store,
-                format!("the store of {owner} has no `spec`"),
-            );
-            return Vec::new();
+            let message = format!("the store of {owner} has no `spec`");
+            self.fault(Code::MissingField, store, message);
+            return Content::default();
         };
-        match kind {
+        let files = match store.get_text("type").unwrap_or_default() {
             "Inline" => match spec.get_text("content") {
                 Some(content) => vec![(owner_name(owner), content.to_owned())],
                 None => {
-                    self.fault(
-                        Code::MissingField,
-                        spec,
-                        format!("the {owner} has no content"),
-                    );
+                    let message = format!("the {owner} has no content");
+                    self.fault(Code::MissingField, spec, message);
                     Vec::new()
                 }
             },
             "Harness" => self.stored_files(spec, scope, known),
-            _ => self.remote_files(store, kind, scope, known),
+            _ => return self.remote_files(store, owner, scope, known),
+        };
+        Content {
+            files,
+            commit: None,
         }
     }
 
-    /// Files of the file store.
+    /// Files of the file store; a folder stands for all files below it.
     fn stored_files(
         &mut self,
         spec: Ref<'_>,
@@ -155,70 +163,28 @@ impl Resolver<'_> {
             other => other.into_iter().collect(),
         };
         if paths.is_empty() {
-            self.fault(
-                Code::MissingField,
-                spec,
-                "no file of the file store is named here",
-            );
+            let message = "no file of the file store is named here";
+            self.fault(Code::MissingField, spec, message);
         }
         for path in paths {
             let Some(written) = self.text(path, known) else {
                 continue;
             };
-            match self.stored_file(scope, &written) {
-                Some(content) => out.push((written.clone(), content.to_string())),
-                None => {
-                    let message = format!("the file `{written}` does not exist in the file store");
-                    self.fault(Code::NotFound, path, message);
+            if let Some(content) = self.stored_file(scope, &written) {
+                out.push((written, content.to_string()));
+                continue;
+            }
+            let message = match self.stored_folder(scope, &written) {
+                Some(files) if files.is_empty() => {
+                    format!("the folder `{written}` of the file store has no file")
                 }
-            }
-        }
-        out
-    }
-
-    /// Files of a Git repository or bucket, where somebody has fetched them before.
-    fn remote_files(
-        &mut self,
-        store: Ref<'_>,
-        kind: &str,
-        scope: &Scope,
-        known: &Known<'_>,
-    ) -> Vec<(String, String)> {
-        let spec = store.get("spec");
-        let text = |name: &str| {
-            spec.and_then(|spec| spec.get_text(name))
-                .unwrap_or_default()
-        };
-        let version = if text("branch").is_empty() {
-            text("commitId")
-        } else {
-            text("branch")
-        };
-        // A bucket stands for a repository, and its folder for the paths in it.
-        let repository = ["repoName", "bucketName"].map(text).concat();
-        let mut paths = texts(spec.and_then(|spec| spec.get("paths")));
-        if paths.is_empty() && !text("folderPath").is_empty() {
-            paths.push(text("folderPath").to_owned());
-        }
-        let mut out = Vec::new();
-        for path in &paths {
-            let id = format!(
-                "{kind}:{}:{repository}:{version}:{path}",
-                text("connectorRef")
-            );
-            // An expression that cannot be told yet names no file.
-            let id = if id.contains("<+") {
-                known.evaluate(&id).ok()
-            } else {
-                Some(id)
+                Some(files) => {
+                    out.extend(files);
+                    continue;
+                }
+                None => format!("the file `{written}` does not exist in the file store"),
             };
-            if let Some(content) = id.and_then(|id| self.file(scope, id)) {
-                out.push((path.clone(), content.to_string()));
-            }
-        }
-        if (out.is_empty() || out.len() < paths.len()) && !(self.request.fetchable)(kind) {
-            let advice = "; put the text into an `Inline` store";
-            self.unsupported(store, &format!("a manifest store of type `{kind}`"), advice);
+            self.fault(Code::NotFound, path, message);
         }
         out
     }

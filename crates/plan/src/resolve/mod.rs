@@ -11,6 +11,7 @@ mod looping;
 mod loops;
 mod manifest;
 mod overrides;
+mod remote;
 mod scope;
 mod service;
 mod spread;
@@ -25,7 +26,7 @@ use slipway_model::id::Scope;
 use slipway_model::{Code, Diagnostic, Diagnostics, Parsed, Ref, Tree, duration, entity, inputs};
 
 use crate::reference::Asked;
-use crate::{Entities, FORMAT, Plan, Reference, template};
+use crate::{Entities, FORMAT, Plan, Reference, Wanted, template};
 
 use known::Known;
 use lookup::Referred;
@@ -46,9 +47,6 @@ pub struct Request<'a> {
     pub entities: &'a dyn Entities,
     /// Whether this version can run a step type.
     pub runnable: &'a dyn Fn(&str) -> bool,
-    /// Whether this version can fetch from a type of manifest store (`Inline`, `Harness`, `Github`, …) that
-    /// [`Entities`] has no content for.
-    pub fetchable: &'a dyn Fn(&str) -> bool,
 }
 
 /// The plan of a run.
@@ -87,12 +85,12 @@ fn once_each(mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
 
 /// What planning looked up: to be asked again with what was found, until nothing new appears. Empty when the
 /// inputs do not fit the pipeline.
-pub fn references(request: &Request<'_>) -> Vec<Reference> {
+pub fn wanted(request: &Request<'_>) -> Wanted {
     let asked = RefCell::default();
     if let Ok(pipeline) = whole(request, &asked) {
         Resolver::new(request, &asked).pipeline(&pipeline);
     }
-    asked.into_inner().into_list()
+    asked.into_inner().into_wanted()
 }
 
 /// The pipeline with every template put in, as if each had been copied into it instead of linked; runtime
@@ -283,5 +281,7 @@ mod tests;
 mod tests_broken;
 #[cfg(test)]
 mod tests_loops;
+#[cfg(test)]
+mod tests_remote;
 #[cfg(test)]
 mod tests_targets;

@@ -106,7 +106,7 @@ pub(super) fn project() -> Scope {
 }
 
 /// Entities where they belong: services in the project, all else in the account.
-fn world(entities: &[String]) -> Snapshot {
+pub(super) fn world(entities: &[String]) -> Snapshot {
     let account = Scope::account(AccountId::new("acc"));
     let mut snapshot = Snapshot::default();
     for yaml in entities {
@@ -151,7 +151,6 @@ pub(super) fn plan_with(
         scope: &project(),
         entities: &world(entities),
         runnable: &|name| name != "EcsServiceSetup" && !name.starts_with("K8s"),
-        fetchable: &|_| false,
     })
 }
 
@@ -265,25 +264,29 @@ fn what_is_needed_is_found_by_asking_again() {
             scope: &project(),
             entities: &snapshot,
             runnable: &|_| true,
-            fetchable: &|_| false,
         };
-        let wanted = snapshot.unknown(references(&request));
-        if wanted.is_empty() {
+        let asked = snapshot.unknown(wanted(&request)).references;
+        if asked.is_empty() {
             break;
         }
-        let names: Vec<_> = wanted
+        let names: Vec<_> = asked
             .iter()
-            .map(|wanted| format!("{} {}", wanted.kind, wanted.id))
+            .map(
+                |wanted| match wanted.parent.as_ref().filter(|_| wanted.kind == FILE) {
+                    Some(parent) => format!("{} {parent} {}", wanted.kind, wanted.id),
+                    None => format!("{} {}", wanted.kind, wanted.id),
+                },
+            )
             .collect();
         rounds.push(names.join(", "));
-        for reference in wanted {
+        for reference in asked {
             let found = all.get(&reference);
             snapshot.put(reference, found);
         }
     }
     insta::assert_snapshot!(rounds.join("\n"), @r"
     service web, environment prod
-    file /svc.yaml, connector hub, overrides ENV_GLOBAL_OVERRIDE//, overrides ENV_GLOBAL_OVERRIDE//, overrides ENV_GLOBAL_OVERRIDE//, serviceOverrides web, overrides ENV_SERVICE_OVERRIDE/web/, overrides INFRA_GLOBAL_OVERRIDE//ecs, overrides INFRA_GLOBAL_OVERRIDE//ecs, overrides INFRA_GLOBAL_OVERRIDE//ecs, overrides INFRA_SERVICE_OVERRIDE/web/ecs, infrastructureDefinition ecs
+    file /svc.yaml, file folder /svc.yaml, connector hub, overrides ENV_GLOBAL_OVERRIDE//, overrides ENV_GLOBAL_OVERRIDE//, overrides ENV_GLOBAL_OVERRIDE//, serviceOverrides web, overrides ENV_SERVICE_OVERRIDE/web/, overrides INFRA_GLOBAL_OVERRIDE//ecs, overrides INFRA_GLOBAL_OVERRIDE//ecs, overrides INFRA_GLOBAL_OVERRIDE//ecs, overrides INFRA_SERVICE_OVERRIDE/web/ecs, infrastructureDefinition ecs
     connector aws
     ");
 }
@@ -407,8 +410,8 @@ fn faults_of_entities_are_faults_of_the_plan() {
     let cases = [
         (
             "type: Inline, spec: {content: '{}'}",
-            "type: Github, spec: {connectorRef: g, gitFetchType: Branch, branch: main, paths: [a]}",
-            "a manifest store of type `Github` is not supported by this version yet",
+            "type: Gcs, spec: {connectorRef: g, bucketName: b, folderPath: a}",
+            "a manifest store of type `Gcs` is not supported by this version yet; use a Git repository, an S3 bucket, the file store or `Inline`",
         ),
         (
             "account:/svc.yaml",

@@ -18,7 +18,6 @@ fn planned(pipeline: &str) -> Result<Plan, Vec<Diagnostic>> {
         scope: &project(),
         entities: &Snapshot::default(),
         runnable: &|_| true,
-        fetchable: &|_| false,
     })
 }
 

@@ -114,7 +114,6 @@ fn planned_stages(stages: &str, more: &[(&str, &str)]) -> Result<Plan, Vec<Diagn
         scope: &project(),
         entities: &world(more),
         runnable: &|_| true,
-        fetchable: &|_| false,
     })
 }
 
@@ -477,7 +476,6 @@ fn variables_of_scopes_are_in_the_plan() {
         scope: &project(),
         entities: &snapshot,
         runnable: &|_| true,
-        fetchable: &|_| false,
     };
     let plan = resolve(&request).map_err(told).unwrap();
     let all: Vec<_> = plan

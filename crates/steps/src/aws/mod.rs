@@ -58,6 +58,17 @@ pub struct TargetConfig {
     pub http_client: Option<SharedHttpClient>,
     /// What `InheritFromDelegate` inherits.
     pub ambient: Ambient,
+    /// S3 of all target accounts instead of AWS's own; the embedded one in local mode.
+    pub objects: Option<Objects>,
+}
+
+/// An S3 that is not AWS's.
+#[derive(Clone, Debug)]
+pub struct Objects {
+    /// Talks to it.
+    pub client: aws_sdk_s3::Client,
+    /// The bucket in it that holds Slipway's own plans and logs, and that no connector may read.
+    pub own_bucket: String,
 }
 
 impl TargetConfig {
@@ -78,6 +89,7 @@ impl TargetConfig {
             endpoint_url,
             http_client: None,
             ambient,
+            objects: None,
         }
     }
 }
@@ -89,6 +101,8 @@ pub struct AwsTarget {
     pub ecs: aws_sdk_ecs::Client,
     /// Application Auto Scaling.
     pub scaling: aws_sdk_applicationautoscaling::Client,
+    /// Amazon S3.
+    pub s3: aws_sdk_s3::Client,
     /// The region.
     pub region: String,
 }
@@ -131,7 +145,7 @@ impl AwsTargets {
         secrets: &mut Secrets<'_>,
     ) -> Result<AwsTarget, Failure> {
         if region.trim().is_empty() {
-            return Err(refused(connector, "the infrastructure names no region"));
+            return Err(refused(connector, "no region is named"));
         }
         let (connector_scope, _) = scope.resolve(&connector.reference);
         let wanted = ConnectorCredentials::read(connector, spec, &connector_scope, secrets).await?;
@@ -152,6 +166,12 @@ impl AwsTargets {
         };
         cache.insert(key, cached);
         Ok(target)
+    }
+
+    /// Whether a bucket is Slipway's own, which no connector may read.
+    pub fn is_own_bucket(&self, bucket: &str) -> bool {
+        let objects = self.0.config.objects.as_ref();
+        objects.is_some_and(|objects| objects.own_bucket == bucket)
     }
 
     /// What was made before, unless its credentials end soon.
@@ -287,7 +307,18 @@ impl AwsTargets {
             region,
             backoff
         );
+        let s3 = match &self.0.config.objects {
+            Some(objects) => objects.client.clone(),
+            None => aws_sdk_s3::Client::from_conf(configure!(
+                aws_sdk_s3::Config::builder(),
+                self,
+                provider.clone(),
+                region,
+                backoff
+            )),
+        };
         AwsTarget {
+            s3,
             ecs: aws_sdk_ecs::Client::from_conf(ecs),
             scaling: aws_sdk_applicationautoscaling::Client::from_conf(scaling),
             region: region.to_owned(),

@@ -138,8 +138,8 @@ impl Reader<'_, '_> {
             if manifest.files.is_empty() {
                 let store = manifest.store["type"].as_str().unwrap_or("without a type");
                 return Err(invalid(format!(
-                    "The content of manifest {} ({kind}) is in a store of type {store}, which this \
-                     version cannot read: use Inline or Harness.",
+                    "The plan has no content of manifest {} ({kind}) from its store of type {store}: \
+                     check what the store names, and run the pipeline again.",
                     manifest.identifier
                 )));
             }

@@ -30,7 +30,25 @@ pub(super) fn open(folder: &Path, bucket: &str) -> Result<Router, OpenError> {
         (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:?}"))
     });
     let sync = from_fn_with_state(folder.to_path_buf(), synced);
-    Ok(Router::new().fallback_service(service).layer(sync))
+    let objects = from_fn_with_state(folder.to_path_buf(), only_objects);
+    Ok(Router::new()
+        .fallback_service(service)
+        .layer(sync)
+        .layer(objects))
+}
+
+/// S3 has no folders: a key that other keys begin with is not there. s3s-fs finds a folder and breaks.
+async fn only_objects(State(folder): State<PathBuf>, request: Request, next: Next) -> Response {
+    let uri = request.uri();
+    let reads = [Method::GET, Method::HEAD].contains(request.method());
+    let bucket_and_key = uri.path().trim_matches('/').contains('/');
+    let is_folder =
+        reads && bucket_and_key && plain(&folder, uri.path()).is_some_and(|path| path.is_dir());
+    if !is_folder {
+        return next.run(request).await;
+    }
+    let xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>";
+    (StatusCode::NOT_FOUND, xml).into_response()
 }
 
 /// s3s-fs renames an object into place and leaves it to the operating system when that reaches the disk;
@@ -50,12 +68,16 @@ async fn synced(State(folder): State<PathBuf>, request: Request, next: Next) -> 
 
 /// The file of an object; `None` for names that are not plain, which Slipway does not use.
 fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
+    plain(folder, path).filter(|file| file.is_file())
+}
+
+/// Where the object of a path would be; `None` for names that are not plain.
+fn plain(folder: &Path, path: &str) -> Option<PathBuf> {
     let path = Path::new(path.strip_prefix('/')?);
-    let plain = path
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
-    let file = folder.join(path);
-    (plain && file.is_file()).then_some(file)
+    let mut parts = path.components();
+    parts
+        .all(|part| matches!(part, Component::Normal(_)))
+        .then(|| folder.join(path))
 }
 
 fn sync(file: &Path) -> io::Result<()> {

@@ -10,6 +10,7 @@ mod routes;
 use slipway_engine::error_name::ErrorName;
 use slipway_model::entity::{Kind, Parsed};
 use slipway_model::id::{EntityId, Scope};
+use slipway_plan::FOLDER;
 use slipway_store::StoreError;
 use slipway_store::record::EntityRecord;
 
@@ -27,9 +28,6 @@ pub(crate) use routes::routes;
 /// `parentIdentifier` of what stands at the top.
 const ROOT: &str = "Root";
 
-/// Owner of the paths of folders.
-const FOLDERS: &str = "folder";
-
 /// Files and folders of a scope that a deletion or a list looks at.
 const MOST_NODES: usize = 10_000;
 
@@ -42,7 +40,7 @@ fn node_place(scope: Scope, id: &str) -> ApiResult<Place> {
 
 /// The owner of a path's record.
 fn owner(folder: bool) -> Option<EntityId> {
-    folder.then(|| EntityId::new(FOLDERS))
+    folder.then(|| EntityId::new(FOLDER))
 }
 
 /// Every node of a scope that a filter keeps.

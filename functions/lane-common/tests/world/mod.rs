@@ -16,12 +16,14 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use slipway_asl::{Engine, EngineConfig, Lambda, LambdaError};
 use slipway_clock::Clock;
+use slipway_engine::gather::FileSource;
 use slipway_engine::runs::Runs;
 use slipway_engine::start::{StartRun, start_run};
 use slipway_fn_pipeline::LaneFunctions;
 use slipway_model::entity;
 use slipway_model::id::{AccountId, OrgId, PrincipalId, ProjectId, RunId, Scope};
 use slipway_model::status::Failure;
+use slipway_plan::{Fetched, RemoteFiles};
 use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
 use slipway_steps::secrets::SecretSource;
 use slipway_steps::{StepServices, registry};
@@ -138,6 +140,16 @@ pub fn scope() -> Scope {
     )
 }
 
+/// The pipelines of these tests name no files of other places.
+struct NoFiles;
+
+#[async_trait]
+impl FileSource for NoFiles {
+    async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
+        panic!("nothing here fetches {wanted:?}")
+    }
+}
+
 impl World {
     pub async fn new() -> Self {
         Self::with_turns(slipway_fn_lane_common::MOST_TURNS).await
@@ -222,7 +234,7 @@ impl World {
             principal: PrincipalId::new("alex"),
             trigger: "MANUAL".to_owned(),
         };
-        let run = start_run(&self.runs, request, &registry::STEP_TYPES).await;
+        let run = start_run(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await;
         run.unwrap_or_else(|error| panic!("{}", error.full_text()))
             .id
     }
@@ -406,6 +418,7 @@ fn wire(functions: &Functions, runs: &Runs, store: Store, turns: u32) {
         endpoint_url: None,
         http_client: None,
         ambient: Ambient::Sandbox,
+        objects: None,
     };
     let services = StepServices {
         store,

@@ -1,0 +1,170 @@
+//! Fetches what a plan or a form refers to, round after round, until nothing new appears.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use slipway_model::id::EntityId;
+use slipway_model::{Kind, entity};
+use slipway_plan::remote::{MOST_BYTES, MOST_FILES};
+use slipway_plan::{EVERY, FILE, FOLDER, Fetched, Found, Reference, RemoteFiles, Snapshot, Wanted};
+use slipway_store::Page;
+
+use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
+use crate::runs::Runs;
+
+/// Rounds of fetching what a plan refers to; each goes one reference deeper.
+const MOST_ROUNDS: u32 = 32;
+
+/// Most infrastructures of one environment that a stage may choose from.
+const MOST_LISTED: usize = 1_000;
+
+/// Reads files from where users keep them: Git repositories, buckets.
+#[async_trait]
+pub trait FileSource: Send + Sync {
+    /// The files of each, in the order of `wanted`, or why they cannot be had: what was read, from where, what
+    /// went wrong and what to do. What names the same version of the same place is read at the same commit.
+    /// No error holds a secret.
+    async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>>;
+}
+
+/// What `ask` asks for, fetched until nothing new appears. Without `files` nothing is read from other places.
+pub(crate) async fn gathered(
+    runs: &Runs,
+    files: Option<&dyn FileSource>,
+    ask: impl Fn(&Snapshot) -> Wanted,
+) -> Result<Snapshot, RunError> {
+    let mut known = Snapshot::default();
+    for _ in 0..MOST_ROUNDS {
+        let wanted = known.unknown(ask(&known));
+        let nothing_more =
+            wanted.references.is_empty() && (files.is_none() || wanted.files.is_empty());
+        if nothing_more {
+            break;
+        }
+        for reference in wanted.references {
+            let found = fetch(runs, &reference).await?;
+            known.put(reference, found);
+        }
+        if let Some(files) = files.filter(|_| !wanted.files.is_empty()) {
+            let fetched = files.fetch(&wanted.files).await;
+            for (wanted, fetched) in wanted.files.into_iter().zip(fetched) {
+                known.put_files(wanted, fetched);
+            }
+        }
+    }
+    Ok(known)
+}
+
+async fn fetch(runs: &Runs, reference: &Reference) -> Result<Option<Found>, RunError> {
+    let Reference {
+        scope,
+        kind,
+        parent,
+        id,
+    } = reference;
+    let read = async |parent: Option<&EntityId>, id: &EntityId| {
+        let found = runs.store.find_entity(scope, kind, parent, id).await;
+        found.doing(|| format!("read {kind} {id}"))
+    };
+    if id.as_str() == EVERY {
+        return fetch_all(runs, reference).await.map(Some);
+    }
+    let mut found = read(parent.as_ref(), id).await?;
+    let mut name = format!("{kind} {id}");
+    if *kind == Kind::Template.key() {
+        match (parent, found.as_ref()) {
+            (Some(template), _) => name = format!("{kind} {template} {id}"),
+            // The record of a template says which of its versions is the stable one.
+            (None, Some(record)) => {
+                let stable = EntityId::new(record.yaml.trim());
+                name = format!("{kind} {id} {stable}");
+                found = read(Some(id), &stable).await?;
+            }
+            (None, None) => {}
+        }
+    }
+    if *kind == FILE && parent.is_some() {
+        let folder = found.is_some();
+        let files = below(runs, reference).await?;
+        return Ok((folder || !files.is_empty()).then_some(Found::Files(files)));
+    }
+    let Some(record) = found else {
+        return Ok(None);
+    };
+    if *kind == FILE {
+        return Ok(Some(Found::File(record.yaml.into())));
+    }
+    let parsed = entity::parse(&name, &record.yaml);
+    let parsed = parsed.map_err(RunError::faulty)?;
+    Ok(Some(Found::Entity(Arc::new(parsed))))
+}
+
+/// Every entity of a kind below a parent, in the order of their identifiers.
+async fn fetch_all(runs: &Runs, reference: &Reference) -> Result<Found, RunError> {
+    let Reference {
+        scope,
+        kind,
+        parent,
+        ..
+    } = reference;
+    let mut all = Vec::new();
+    let mut page = Page::first(MOST_LISTED);
+    loop {
+        let found = runs
+            .store
+            .list_entities(scope, kind, parent.as_ref(), page)
+            .await;
+        let found = found.doing(|| format!("list every {kind}"))?;
+        for record in found.items {
+            let parsed = entity::parse(&format!("{kind} {}", record.id), &record.yaml);
+            all.push(Arc::new(parsed.map_err(RunError::faulty)?));
+        }
+        match found.next {
+            Some(next) if all.len() < MOST_LISTED => {
+                page = Page {
+                    limit: MOST_LISTED,
+                    after: Some(next),
+                }
+            }
+            _ => return Ok(Found::Many(all)),
+        }
+    }
+}
+
+/// The files of the file store below a folder, in the order of their paths.
+async fn below(runs: &Runs, reference: &Reference) -> Result<Vec<(String, Arc<str>)>, RunError> {
+    debug_assert_eq!(
+        reference.parent.as_ref().map(EntityId::as_str),
+        Some(FOLDER)
+    );
+    let folder = format!("{}/", reference.id);
+    let (mut files, mut bytes) = (Vec::new(), 0);
+    let mut after = folder.clone();
+    loop {
+        let page = Page {
+            limit: MOST_FILES,
+            after: Some(after),
+        };
+        let found = runs.store.list_entities(&reference.scope, FILE, None, page);
+        let found = found.await.doing(|| format!("list the folder {folder}"))?;
+        for record in found.items {
+            let path = record.id.to_string();
+            if !path.starts_with(&folder) {
+                return Ok(files);
+            }
+            bytes += record.yaml.len();
+            if files.len() == MOST_FILES || bytes > MOST_BYTES {
+                let message = format!(
+                    "the folder {folder} of the file store has more than {MOST_FILES} files or {MOST_BYTES} bytes: name its files, or a folder inside of it"
+                );
+                return Err(RunError::refused(ErrorName::TooLarge, message));
+            }
+            files.push((path, record.yaml.into()));
+        }
+        match found.next {
+            Some(next) => after = next,
+            None => return Ok(files),
+        }
+    }
+}
