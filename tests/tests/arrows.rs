@@ -41,6 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "slipway-clock",
             "slipway-engine",
+            "slipway-model",
             "slipway-plan",
             "slipway-steps",
         ],

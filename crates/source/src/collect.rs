@@ -12,13 +12,19 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// Whether a file of `bytes` more may be read; asked before anything of it is.
-    pub(crate) fn room_for(&self, path: &str, bytes: u64) -> Result<(), String> {
-        if self.files.len() >= MOST_FILES {
+    /// Whether so many files more may be read.
+    pub(crate) fn room_for_files(&self, more: usize) -> Result<(), String> {
+        if self.files.len() + more > MOST_FILES {
             return Err(format!(
                 "they are more than {MOST_FILES} files: name single files, or a folder with fewer"
             ));
         }
+        Ok(())
+    }
+
+    /// Whether a file of `bytes` more may be read; asked before anything of it is.
+    pub(crate) fn room_for(&self, path: &str, bytes: u64) -> Result<(), String> {
+        self.room_for_files(1)?;
         let all = u64::try_from(self.bytes)
             .unwrap_or(u64::MAX)
             .saturating_add(bytes);

@@ -1,4 +1,5 @@
-//! Reads manifests and config files from where users keep them: S3 buckets.
+//! Reads manifests and config files from where users keep them: Git repositories, S3 buckets, and in local mode
+//! folders of this machine.
 //!
 //! A plan says what it needs ([`slipway_plan::RemoteFiles`]) and does no I/O; the engine asks a
 //! [`FileSource`], and [`Source`] is the one that there is. Nothing is written anywhere but into temporary
@@ -7,8 +8,11 @@
 //! This room knows connectors and their secrets. It must not know runs, lanes or the REST API.
 
 mod collect;
+mod folder;
+mod git;
 mod nearest;
 mod s3;
+mod tree;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,11 +33,17 @@ const LIMIT: Duration = Duration::from_secs(20);
 pub struct SourceConfig {
     /// Time for everything that one round of planning asks for.
     pub limit: Duration,
+    /// Whether Git connectors may name folders of this machine (`file:///srv/shop`). Only for local mode, and only
+    /// where nobody from outside can reach it: who may save a connector may then read this machine.
+    pub local_files: bool,
 }
 
 impl Default for SourceConfig {
     fn default() -> Self {
-        Self { limit: LIMIT }
+        Self {
+            limit: LIMIT,
+            local_files: false,
+        }
     }
 }
 
@@ -61,35 +71,103 @@ impl Source {
         }
     }
 
-    async fn one(&self, wanted: &RemoteFiles) -> Result<Fetched, String> {
-        let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
-        let found = match &wanted.place {
+    /// What one place holds for everything that is asked of it.
+    async fn from(&self, ask: &Ask<'_>) -> Vec<Result<Fetched, String>> {
+        let first = ask.wanted[0];
+        let mut secrets = Secrets::new(&*self.secrets, &first.scope);
+        let found = match &first.place {
             RemotePlace::S3 { bucket, region } => {
-                s3::read(&self.targets, &mut secrets, wanted, bucket, region).await
+                let mut found = Vec::new();
+                for wanted in &ask.wanted {
+                    let read = s3::read(&self.targets, &mut secrets, wanted, bucket, region);
+                    found.push(read.await);
+                }
+                Ok(found)
             }
-            RemotePlace::Git { .. } => Err("Git is not supported by this version yet".to_owned()),
+            RemotePlace::Git {
+                repository,
+                version,
+            } => {
+                let asked = git::Asked {
+                    wanted: ask.wanted.clone(),
+                    repository: repository.as_deref(),
+                    version,
+                };
+                let allowed = git::Allowed {
+                    local_files: self.config.local_files,
+                    limit: self.config.limit,
+                    clock: &self.clock,
+                };
+                git::read(&asked, allowed, &mut secrets).await
+            }
         };
-        found.map_err(|why| secrets.mask(&why))
+        let masked = |found: Result<Fetched, String>| found.map_err(|why| secrets.mask(&why));
+        match found {
+            Ok(found) => found.into_iter().map(masked).collect(),
+            Err(why) => ask
+                .wanted
+                .iter()
+                .map(|_| masked(Err(why.clone())))
+                .collect(),
+        }
     }
 
-    async fn in_time(&self, wanted: &RemoteFiles) -> Result<Fetched, String> {
+    async fn in_time(&self, ask: &Ask<'_>) -> Vec<Result<Fetched, String>> {
         tokio::select! {
-            found = self.one(wanted) => found,
+            found = self.from(ask) => found,
             () = self.clock.sleep(self.config.limit) => {
                 let seconds = self.config.limit.as_secs();
-                Err(format!(
+                let why = |wanted: &&RemoteFiles| Err(format!(
                     "{} did not give them within {seconds} s: check the address and the network, and that they are not too large",
                     place(wanted)
-                ))
+                ));
+                ask.wanted.iter().map(why).collect()
             }
         }
     }
 }
 
+/// What is asked of one place in one version, with the numbers of the questions.
+struct Ask<'a> {
+    wanted: Vec<&'a RemoteFiles>,
+    numbers: Vec<usize>,
+}
+
+/// The questions by place, so that a repository is fetched once and read at one commit.
+fn by_place(wanted: &[RemoteFiles]) -> Vec<Ask<'_>> {
+    let mut asks: Vec<Ask<'_>> = Vec::new();
+    for (number, wanted) in wanted.iter().enumerate() {
+        let same = asks.iter_mut().find(|ask| {
+            let first = ask.wanted[0];
+            (&first.place, &first.connector, &first.scope)
+                == (&wanted.place, &wanted.connector, &wanted.scope)
+        });
+        match same {
+            Some(ask) => {
+                ask.wanted.push(wanted);
+                ask.numbers.push(number);
+            }
+            None => asks.push(Ask {
+                wanted: vec![wanted],
+                numbers: vec![number],
+            }),
+        }
+    }
+    asks
+}
+
 #[async_trait]
 impl FileSource for Source {
     async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
-        join_all(wanted.iter().map(|wanted| self.in_time(wanted))).await
+        let asks = by_place(wanted);
+        let found = join_all(asks.iter().map(|ask| self.in_time(ask))).await;
+        let mut found: Vec<(usize, Result<Fetched, String>)> = asks
+            .iter()
+            .zip(found)
+            .flat_map(|(ask, found)| ask.numbers.iter().copied().zip(found))
+            .collect();
+        found.sort_by_key(|(number, _)| *number);
+        found.into_iter().map(|(_, found)| found).collect()
     }
 }
 

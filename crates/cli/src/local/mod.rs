@@ -214,12 +214,12 @@ impl Parts {
             secrets: Arc::new(embedded.secrets()),
         };
         functions.wire(&runs, &services);
-        let files = Source::new(
-            SourceConfig::default(),
-            services.aws,
-            services.secrets,
-            clock.clone(),
-        );
+        let source = SourceConfig {
+            // Who reaches the port from outside must not read this machine.
+            local_files: local.listen.ip().is_loopback(),
+            ..SourceConfig::default()
+        };
+        let files = Source::new(source, services.aws, services.secrets, clock.clone());
         Ok(Self {
             embedded,
             sandbox,

@@ -18,14 +18,14 @@ fn forbidden(address: IpAddr) -> bool {
 }
 
 /// The text as a URL that may be asked. The message never repeats the URL: it may hold a secret.
-pub(super) fn url(text: &str) -> Result<Url, String> {
+pub fn url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text.trim()).map_err(|error| format!("it is no URL ({error})"))?;
     check(&url)?;
     Ok(url)
 }
 
 /// Whether a URL may be asked, as far as it can be told without resolving its name.
-pub(super) fn check(url: &Url) -> Result<(), String> {
+pub fn check(url: &Url) -> Result<(), String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!(
             "`{}` is not supported; use http or https",
@@ -46,7 +46,7 @@ fn refusal() -> String {
 
 /// The system's resolver without forbidden addresses: what was checked is what is connected to, so a name
 /// that changes between two look-ups (DNS rebinding) gains nothing.
-pub(super) struct Resolver;
+pub struct Resolver;
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {

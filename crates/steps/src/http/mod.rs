@@ -3,7 +3,7 @@
 //! The request is sent by the lane function itself. A request that is not idempotent is noted before it is
 //! sent and never sent twice: where the note is there and the answer is not, the step fails and says so.
 
-mod address;
+pub mod address;
 mod request;
 
 use std::time::Duration;

@@ -1,0 +1,79 @@
+//! A repository, or a plain folder, of this machine.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use slipway_plan::{Fetched, GitVersion};
+
+use super::because;
+use super::commit::{Commit, commit_id, full_name, missing};
+use crate::folder::Folder;
+use crate::tree::pick;
+
+/// Reads the commit of a repository, or the files of a folder that is none as they lie. The repository's own
+/// settings are not obeyed.
+pub(super) fn read(
+    folder: &Path,
+    version: &GitVersion,
+    asked: &[&[String]],
+    stop: &AtomicBool,
+) -> Result<Vec<Result<Fetched, String>>, String> {
+    let place = format!("the folder {}", folder.display());
+    if !folder.is_dir() {
+        return Err(format!("{place} does not exist on this machine"));
+    }
+    let full = full_name(version)?;
+    let options = gix::open::Options::isolated();
+    let repository = match gix::open_opts(folder, options) {
+        Ok(repository) => repository,
+        Err(_) if !folder.join(".git").exists() && !folder.join("HEAD").exists() => {
+            let tree = Folder::new(folder);
+            let files = asked.iter().map(|paths| {
+                let files = pick(&tree, paths, &place, stop)?;
+                Ok(Fetched {
+                    commit: None,
+                    files,
+                })
+            });
+            return Ok(files.collect());
+        }
+        Err(why) => return Err(format!("{place} is a broken repository: {}", because(&why))),
+    };
+    let place = format!("the repository {}", folder.display());
+    let object = match (&full, version) {
+        (Some(full), _) => {
+            let found = repository.try_find_reference(full.as_str());
+            let found = found.map_err(|why| format!("cannot read {full}: {}", because(&why)))?;
+            let Some(mut found) = found else {
+                let names = names(&repository);
+                return Err(missing(version, &place, names.iter().map(String::as_str)));
+            };
+            let peeled = found.peel_to_id();
+            peeled
+                .map_err(|why| format!("cannot follow {full}: {}", because(&why)))?
+                .detach()
+        }
+        (None, GitVersion::Branch(name) | GitVersion::Commit(name)) => {
+            commit_id(name).ok_or_else(|| format!("`{name}` is no commit id"))?
+        }
+    };
+    let commit = Commit::of(&repository, object).map_err(|why| format!("in {place} {why}"))?;
+    let files = asked.iter().map(|paths| {
+        let files = pick(&commit, paths, &format!("{place} at {}", commit.id), stop)?;
+        Ok(Fetched {
+            commit: Some(commit.id.clone()),
+            files,
+        })
+    });
+    Ok(files.collect())
+}
+
+/// The full names of branches and tags; none where they cannot be told.
+fn names(repository: &gix::Repository) -> Vec<String> {
+    let Ok(all) = repository.references() else {
+        return Vec::new();
+    };
+    let all = all.all().into_iter().flatten().filter_map(Result::ok);
+    all.map(|reference| reference.name().as_bstr().to_string())
+        .collect()
+}

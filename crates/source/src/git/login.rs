@@ -1,0 +1,88 @@
+//! How a connector logs in to its host.
+
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use slipway_model::id::Scope;
+use slipway_plan::ConnectorPlan;
+use slipway_steps::secrets::Secrets;
+
+/// A user and what proves that it is them.
+#[derive(Clone, Debug)]
+pub(crate) struct Login {
+    pub(crate) user: String,
+    pub(crate) password: SecretString,
+}
+
+/// The login of a connector that lives in `scope`; `None` when it has none.
+///
+/// # Errors
+/// When a secret cannot be read, or the way of logging in is not supported. No secret is in the reason.
+pub(crate) async fn login(
+    connector: &ConnectorPlan,
+    scope: &Scope,
+    secrets: &mut Secrets<'_>,
+) -> Result<Option<Login>, String> {
+    let spec = &connector.spec;
+    // Connectors of code hosts wrap what a plain Git connector has at the top.
+    let (kind, fields) = match spec["authentication"]["spec"]["type"].as_str() {
+        Some(kind) => (kind, &spec["authentication"]["spec"]["spec"]),
+        None if spec["spec"].is_object() => ("UsernamePassword", &spec["spec"]),
+        None => ("Anonymous", &Value::Null),
+    };
+    let proof = match kind {
+        "Anonymous" => return Ok(None),
+        "UsernamePassword" => "passwordRef",
+        "UsernameToken" | "EmailAndApiToken" | "AccessToken" | "OAuth" => "tokenRef",
+        other => {
+            return Err(format!(
+                "it logs in with {other}, which this version does not: use UsernameToken"
+            ));
+        }
+    };
+    let Some(reference) = filled(fields, proof) else {
+        // An open repository needs no login, and a plain Git connector cannot say so otherwise.
+        return match kind {
+            "UsernamePassword" if filled(fields, "username").is_none() => Ok(None),
+            _ => Err(format!("it has no `{proof}`")),
+        };
+    };
+    let user = user(connector, kind, fields, scope, secrets).await?;
+    let password = secrets.value_in(scope, reference).await;
+    let password = password.map_err(|failure| failure.message)?;
+    Ok(Some(Login { user, password }))
+}
+
+async fn user(
+    connector: &ConnectorPlan,
+    kind: &str,
+    fields: &Value,
+    scope: &Scope,
+    secrets: &mut Secrets<'_>,
+) -> Result<String, String> {
+    for field in ["username", "email"] {
+        if let Some(user) = filled(fields, field) {
+            return Ok(user.to_owned());
+        }
+    }
+    for field in ["usernameRef", "emailRef"] {
+        if let Some(reference) = filled(fields, field) {
+            let value = secrets.value_in(scope, reference).await;
+            let value = value.map_err(|failure| failure.message)?;
+            return Ok(value.expose_secret().to_owned());
+        }
+    }
+    // What hosts take as the user of a bare token, each in its own documentation of Git over HTTPS.
+    Ok(match (connector.kind.as_str(), kind) {
+        ("Gitlab", _) => "oauth2",
+        ("Bitbucket", _) => "x-token-auth",
+        _ => "x-access-token",
+    }
+    .to_owned())
+}
+
+fn filled<'v>(fields: &'v Value, name: &str) -> Option<&'v str> {
+    fields[name]
+        .as_str()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+}

@@ -1,0 +1,156 @@
+//! Files of Git repositories, at a commit.
+//!
+//! Only the objects of one commit are fetched, into a temporary folder that is always removed; nothing is
+//! checked out and no program is started. docs/decisions/0007-git.md says why it is done this way.
+
+mod address;
+mod commit;
+mod local;
+mod login;
+mod remote;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use slipway_clock::Clock;
+use slipway_plan::{Fetched, GitVersion, RemoteFiles};
+use slipway_steps::secrets::Secrets;
+
+use address::{Address, address};
+use login::login;
+
+/// Most bytes of one fetch on the disk.
+const MOST_ON_DISK: u64 = 256 * 1024 * 1024;
+
+/// How often the disk is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// One version of one repository, and everything that is asked of it.
+pub(crate) struct Asked<'a> {
+    pub(crate) wanted: Vec<&'a RemoteFiles>,
+    pub(crate) repository: Option<&'a str>,
+    pub(crate) version: &'a GitVersion,
+}
+
+/// What a process allows.
+#[derive(Clone, Copy)]
+pub(crate) struct Allowed<'a> {
+    pub(crate) local_files: bool,
+    pub(crate) limit: Duration,
+    pub(crate) clock: &'a Clock,
+}
+
+/// Reads everything that is asked of one version of a repository, at one commit. The outer error is about
+/// the repository, an inner one about its files.
+pub(crate) async fn read(
+    asked: &Asked<'_>,
+    allowed: Allowed<'_>,
+    secrets: &mut Secrets<'_>,
+) -> Result<Vec<Result<Fetched, String>>, String> {
+    let Some(first) = asked.wanted.first() else {
+        return Ok(Vec::new());
+    };
+    let connector = &first.connector;
+    let of = |why: String| {
+        format!(
+            "the connector {} cannot be used: {why}",
+            connector.reference
+        )
+    };
+    let address = address(connector, asked.repository, allowed.local_files).map_err(of)?;
+    let login = match address {
+        Address::Local(_) => None,
+        Address::Http(_) => {
+            let (scope, _) = first.scope.resolve(&connector.reference);
+            login(connector, &scope, secrets).await.map_err(of)?
+        }
+    };
+    let paths: Vec<Vec<String>> = asked.wanted.iter().map(|one| one.paths.clone()).collect();
+    let version = asked.version.clone();
+    let limit = allowed.limit;
+    // Removed when the last of this call and the blocking thread lets go of it.
+    let folder =
+        tempfile::tempdir().map_err(|why| format!("cannot make a temporary folder: {why}"))?;
+    let folder = Arc::new(folder);
+    let stop = Arc::new(AtomicBool::new(false));
+    // Dropped with this call, also when its caller gives up: the thread then ends by itself.
+    let _stopper = Stopper(Arc::clone(&stop));
+    let thread = {
+        let (folder, stop) = (Arc::clone(&folder), Arc::clone(&stop));
+        tokio::task::spawn_blocking(move || {
+            let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
+            match &address {
+                Address::Local(local) => local::read(local, &version, &paths, &stop),
+                Address::Http(url) => {
+                    let remote = remote::Remote {
+                        url,
+                        version: &version,
+                        login,
+                        limit,
+                    };
+                    remote::read(&remote, folder.path(), &paths, &stop)
+                }
+            }
+        })
+    };
+    tokio::select! {
+        read = thread => read.unwrap_or_else(|why| Err(format!("reading it broke: {why}"))),
+        () = too_large(folder.path(), allowed.clock) => Err(format!(
+            "one commit of it has more than {} MB: keep manifests in a smaller repository, or in S3",
+            MOST_ON_DISK >> 20
+        )),
+    }
+}
+
+/// Sets the flag when it goes.
+struct Stopper(Arc<AtomicBool>);
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Returns when a folder has grown too large.
+async fn too_large(folder: &std::path::Path, clock: &Clock) {
+    loop {
+        clock.sleep(LOOK).await;
+        if size(folder, 0) > MOST_ON_DISK {
+            return;
+        }
+    }
+}
+
+/// Bytes of the files below a folder; what cannot be read counts nothing.
+fn size(folder: &std::path::Path, depth: usize) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.filter_map(|entry| {
+        let found = entry.metadata().ok()?;
+        match found.is_dir() {
+            // A bare repository is not deeper.
+            true if depth < 8 => Some(size(&entry.path(), depth + 1)),
+            true => None,
+            false => Some(found.len()),
+        }
+    });
+    sizes.sum()
+}
+
+/// An error of gix with its causes, on one line and without the user of an address.
+fn because(error: &gix::Error) -> String {
+    let mut texts: Vec<String> = vec![error.to_string()];
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if !texts.iter().any(|known| known.contains(&text)) {
+            texts.push(text);
+        }
+        next = cause.source();
+    }
+    texts
+        .join(": ")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}

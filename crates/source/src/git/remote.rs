@@ -1,0 +1,252 @@
+//! A repository of another host, over HTTP.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use gix::bstr::{BString, ByteSlice};
+use gix::credentials::helper::{Action, NextAction};
+use gix::credentials::protocol::Outcome;
+use gix::progress::Discard;
+use gix::protocol::handshake::Ref;
+use gix::protocol::transport::client::blocking_io::{Transport, http};
+use gix::remote::Direction;
+use gix::remote::fetch::{Shallow, Tags};
+use reqwest::Url;
+use secrecy::ExposeSecret;
+use slipway_plan::{Fetched, GitVersion};
+use slipway_steps::http::address::Resolver;
+
+use super::because;
+use super::commit::{Commit, commit_id, full_name, missing};
+use super::login::Login;
+use crate::tree::pick;
+
+/// Where the fetched commit is kept in the temporary repository.
+const KEPT: &str = "refs/slipway/fetched";
+
+/// Most memory for one object of a repository, in bytes: a larger one is no manifest, and is never needed whole.
+const OBJECT_MEMORY: &str = "gitoxide.objects.allocLimit=67108864";
+
+/// What is read, and how.
+pub(super) struct Remote<'a> {
+    pub(super) url: &'a Url,
+    pub(super) version: &'a GitVersion,
+    pub(super) login: Option<Login>,
+    /// For the whole of one request.
+    pub(super) limit: Duration,
+}
+
+/// Fetches one commit without its history into `folder`, and reads it.
+pub(super) fn read(
+    remote: &Remote<'_>,
+    folder: &Path,
+    asked: &[&[String]],
+    stop: &AtomicBool,
+) -> Result<Vec<Result<Fetched, String>>, String> {
+    let place = format!("the repository {}", remote.url);
+    let full = full_name(remote.version)?;
+    let repository = repository(folder)?;
+    let object = remote.fetch(&repository, full.as_deref(), &place, stop)?;
+    let commit = Commit::of(&repository, object).map_err(|why| format!("in {place} {why}"))?;
+    let files = asked.iter().map(|paths| {
+        let files = pick(&commit, paths, &format!("{place} at {}", commit.id), stop)?;
+        Ok(Fetched {
+            commit: Some(commit.id.clone()),
+            files,
+        })
+    });
+    Ok(files.collect())
+}
+
+/// An empty repository that obeys no settings of this machine: no credential helpers, no rewritten addresses.
+fn repository(folder: &Path) -> Result<gix::Repository, String> {
+    let options = gix::open::Options::isolated().config_overrides([OBJECT_MEMORY]);
+    let kind = gix::create::Kind::Bare;
+    let made = gix::ThreadSafeRepository::init_opts(
+        folder,
+        kind,
+        gix::create::Options::default(),
+        options,
+    );
+    let made = made.map_err(|why| format!("cannot prepare a folder for it: {}", because(&why)))?;
+    Ok(made.to_thread_local())
+}
+
+impl Remote<'_> {
+    fn fetch(
+        &self,
+        repository: &gix::Repository,
+        full: Option<&str>,
+        place: &str,
+        stop: &AtomicBool,
+    ) -> Result<gix::ObjectId, String> {
+        let source = match (full, self.version) {
+            (Some(full), _) => full,
+            (None, GitVersion::Branch(id) | GitVersion::Commit(id)) => id.as_str(),
+        };
+        let spec = format!("+{source}:{KEPT}");
+        let failed = |why: gix::Error| self.failed(place, &why, stop);
+        let remote = self.remote(repository, &spec).map_err(failed)?;
+        let connection = self.connect(&remote).map_err(failed)?;
+        let prepared = connection
+            .prepare_fetch(Discard, Default::default())
+            .map_err(failed)?;
+        if let Some(full) = full
+            && !prepared
+                .ref_map()
+                .remote_refs
+                .iter()
+                .any(|known| name(known) == full)
+        {
+            let names = self.names(repository).map_err(failed)?;
+            let names = names.iter().filter_map(|name| name.to_str().ok());
+            return Err(missing(self.version, place, names));
+        }
+        prepared
+            .with_shallow(Shallow::DepthAtRemote(NonZeroU32::MIN))
+            .receive(Discard, stop)
+            .map_err(failed)?;
+        if let Some(id) = commit_id(source) {
+            return Ok(id);
+        }
+        let mut kept = repository.find_reference(KEPT).map_err(failed)?;
+        Ok(kept.peel_to_id().map_err(failed)?.detach())
+    }
+
+    fn remote<'r>(
+        &self,
+        repository: &'r gix::Repository,
+        spec: &str,
+    ) -> gix::Result<gix::Remote<'r>> {
+        repository
+            .remote_at_without_url_rewrite(self.url.as_str())?
+            .with_fetch_tags(Tags::None)
+            .with_refspecs([spec], Direction::Fetch)
+    }
+
+    fn connect<'c, 'r>(
+        &'c self,
+        remote: &'c gix::Remote<'r>,
+    ) -> gix::Result<gix::remote::Connection<'c, 'c, 'r, Box<dyn Transport + Send>>> {
+        let mut connection = remote.connect(Direction::Fetch)?;
+        connection.set_credentials(|action| Ok(self.credentials(action)));
+        connection.set_transport_options(Box::new(self.transport()));
+        Ok(connection)
+    }
+
+    /// The full names of all branches, or of all tags, whichever was asked for.
+    fn names(&self, repository: &gix::Repository) -> gix::Result<Vec<BString>> {
+        let space = match self.version {
+            GitVersion::Branch(_) => "heads",
+            GitVersion::Commit(_) => "tags",
+        };
+        let spec = format!("+refs/{space}/*:refs/slipway/{space}/*");
+        let remote = self.remote(repository, &spec)?;
+        let connection = self.connect(&remote)?;
+        let (known, _) = connection.ref_map(Discard, Default::default())?;
+        Ok(known
+            .remote_refs
+            .iter()
+            .map(|known| name(known).clone())
+            .collect())
+    }
+
+    /// The header of a login that may go in clear text: to this machine only. To others it is sent over TLS, and
+    /// only when they ask.
+    fn clear_text(&self) -> Option<String> {
+        let login = self
+            .login
+            .as_ref()
+            .filter(|_| self.url.scheme() == "http")?;
+        let host = self.url.host_str()?.trim_matches(['[', ']']);
+        let address: Option<IpAddr> = host.parse().ok();
+        let here = host == "localhost" || address.is_some_and(|address| address.is_loopback());
+        let pair = format!("{}:{}", login.user, login.password.expose_secret());
+        here.then(|| format!("Authorization: Basic {}", BASE64.encode(pair)))
+    }
+
+    /// Answers the host that asks who is there; no other host, which a redirect may have led to.
+    fn credentials(&self, action: Action) -> Option<Outcome> {
+        let Action::Get(context) = action else {
+            return None;
+        };
+        let asking = context.url.as_ref()?.to_str().ok()?;
+        let asking = Url::parse(asking).ok()?;
+        let login = self.login.as_ref()?;
+        // What was sent unasked need not be sent again.
+        if asking.origin() != self.url.origin() || self.clear_text().is_some() {
+            return None;
+        }
+        Some(Outcome {
+            identity: gix::sec::identity::Account {
+                username: login.user.clone(),
+                password: login.password.expose_secret().to_owned(),
+                oauth_refresh_token: None,
+            },
+            next: NextAction::from(context),
+        })
+    }
+
+    fn transport(&self) -> http::Options {
+        let limit = self.limit;
+        let mut options = http::Options::default();
+        let client = http::reqwest::Options {
+            configure_client: Some(Box::new(move |client| {
+                Ok(client.timeout(limit).dns_resolver(Arc::new(Resolver)))
+            })),
+            configure_request: None,
+        };
+        options.extra_headers.extend(self.clear_text());
+        options.backend = Some(Arc::new(std::sync::Mutex::new(client)));
+        options
+    }
+
+    /// Why a fetch failed, and what to do.
+    fn failed(&self, place: &str, why: &gix::Error, stop: &AtomicBool) -> String {
+        let why = because(why);
+        let told = why.to_ascii_lowercase();
+        let of = |words: &[&str]| words.iter().any(|word| told.contains(word));
+        let advice = if stop.load(Ordering::Relaxed) {
+            "it took too long, or was too large"
+        } else if of(&["clear text"]) {
+            "a login is not sent over http: give the connector an https address"
+        } else if of(&["too large to fit"]) {
+            "it has an object of more than 64 MB: keep manifests in a repository without such files"
+        } else if of(&["401", "credential", "authentication"]) {
+            match self.login {
+                Some(_) => {
+                    "the host does not accept the connector's login: check its user and token, and that the token may read this repository"
+                }
+                None => "the host asks for a login, and the connector has none",
+            }
+        } else if of(&["403"]) {
+            "the connector's login may not read it"
+        } else if of(&["404"]) {
+            "there is no such repository, or the connector's login may not see it"
+        } else if of(&["dns", "resolve", "lookup", "name or service"]) {
+            "its host is not known: check the connector's `url`"
+        } else if of(&["timed out", "timeout"]) {
+            "its host did not answer in time: check the connector's `url` and the network"
+        } else if of(&["not our ref", "unadvertised", "not found on remote"]) {
+            "it has no such commit"
+        } else {
+            "check the connector's `url` and the network"
+        };
+        format!("cannot fetch from {place}: {advice} ({why})")
+    }
+}
+
+fn name(reference: &Ref) -> &BString {
+    match reference {
+        Ref::Peeled { full_ref_name, .. }
+        | Ref::Direct { full_ref_name, .. }
+        | Ref::Symbolic { full_ref_name, .. }
+        | Ref::Unborn { full_ref_name, .. } => full_ref_name,
+    }
+}

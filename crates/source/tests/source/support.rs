@@ -1,0 +1,144 @@
+//! Repositories made by `git`, and a source that reads them.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use slipway_clock::Clock;
+use slipway_engine::gather::FileSource;
+use slipway_model::id::{AccountId, Scope};
+use slipway_model::status::{ErrorType, Failure};
+use slipway_plan::{ConnectorPlan, Fetched, GitVersion, RemoteFiles, RemotePlace};
+use slipway_source::{Source, SourceConfig};
+use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
+use slipway_steps::secrets::SecretSource;
+
+/// The only secret that there is.
+pub const TOKEN: &str = "t0p-s3cret-token";
+
+struct Secrets;
+
+#[async_trait]
+impl SecretSource for Secrets {
+    async fn value(&self, _scope: &Scope, reference: &str) -> Result<SecretString, Failure> {
+        match reference {
+            "account.token" => Ok(SecretString::from(TOKEN)),
+            other => Err(Failure {
+                error: ErrorType::Authentication,
+                message: format!("there is no secret {other}"),
+                left_behind: None,
+            }),
+        }
+    }
+}
+
+pub fn source(local_files: bool, limit: Duration) -> Source {
+    let clock = Clock::system();
+    let target = TargetConfig {
+        endpoint_url: Some("http://target.invalid".to_owned()),
+        http_client: None,
+        ambient: Ambient::Sandbox,
+        objects: None,
+    };
+    let targets = AwsTargets::new(target, clock.clone());
+    let config = SourceConfig { limit, local_files };
+    Source::new(config, targets, Arc::new(Secrets), clock)
+}
+
+/// A connector of one repository; `login` is its `authentication.spec`.
+pub fn connector(url: &str, login: Value) -> ConnectorPlan {
+    ConnectorPlan {
+        reference: "account.code".to_owned(),
+        kind: "Github".to_owned(),
+        spec: json!({"url": url, "type": "Repo", "authentication": {"type": "Http", "spec": login}}),
+    }
+}
+
+pub fn anonymous() -> Value {
+    json!({"type": "Anonymous"})
+}
+
+pub fn branch(name: &str) -> GitVersion {
+    GitVersion::Branch(name.to_owned())
+}
+
+pub fn commit(name: &str) -> GitVersion {
+    GitVersion::Commit(name.to_owned())
+}
+
+pub fn wanted(connector: &ConnectorPlan, version: GitVersion, paths: &[&str]) -> RemoteFiles {
+    RemoteFiles {
+        connector: connector.clone(),
+        scope: Scope::account(AccountId::new("acme")),
+        place: RemotePlace::Git {
+            repository: None,
+            version,
+        },
+        paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+    }
+}
+
+pub async fn one(source: &Source, wanted: RemoteFiles) -> Result<Fetched, String> {
+    let mut found = source.fetch(&[wanted]).await;
+    assert_eq!(found.len(), 1);
+    found.remove(0)
+}
+
+/// Paths and contents as one text.
+pub fn shown(fetched: &Fetched) -> String {
+    let files = fetched.files.iter();
+    let files = files.map(|(path, text)| format!("{path}={}", text.trim()));
+    files.collect::<Vec<_>>().join(" ")
+}
+
+/// Runs git in a folder; the person's own settings do not matter.
+pub fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .current_dir(folder)
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args([
+            "-c",
+            "init.defaultBranch=main",
+            "-c",
+            "commit.gpgsign=false",
+        ])
+        .args(["-c", "protocol.file.allow=always"])
+        .args(arguments)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .output()
+        .expect("git runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {errors}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+pub fn write(folder: &Path, path: &str, content: impl AsRef<[u8]>) {
+    let file = folder.join(path);
+    std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+    std::fs::write(file, content).expect("a file");
+}
+
+/// A repository with two commits on `main`, the first of them tagged `v1`, and a branch `release/2`.
+pub fn repository(folder: &Path) -> [String; 2] {
+    git(folder, &["init", "-q"]);
+    write(folder, "ecs/task.yaml", "family: one\n");
+    write(folder, "ecs/service.yaml", "serviceName: web\n");
+    write(folder, "ecs/more/b.yaml", "b: 1\n");
+    write(folder, "ecs-old/task.yaml", "family: old\n");
+    git(folder, &["add", "."]);
+    git(folder, &["commit", "-qm", "first"]);
+    git(folder, &["tag", "-a", "v1", "-m", "the first"]);
+    let first = git(folder, &["rev-parse", "HEAD"]);
+    write(folder, "ecs/task.yaml", "family: two\n");
+    git(folder, &["commit", "-qam", "second"]);
+    git(folder, &["branch", "release/2"]);
+    let second = git(folder, &["rev-parse", "HEAD"]);
+    // What is not committed is not there.
+    write(folder, "ecs/task.yaml", "family: dirty\n");
+    [first, second]
+}
