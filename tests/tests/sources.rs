@@ -13,8 +13,12 @@ fn inline(service: &str, identifier: &str) -> String {
         .split_once(&format!("identifier: {identifier}\n"))
         .expect("the manifest");
     let (_, rest) = rest.split_once("content: |\n").expect("its content");
-    let lines = rest.lines().take_while(|line| line.starts_with("                    "));
-    lines.map(|line| format!("{}\n", line.trim_start_matches("                    "))).collect()
+    let lines = rest
+        .lines()
+        .take_while(|line| line.starts_with("                    "));
+    lines
+        .map(|line| format!("{}\n", line.trim_start_matches("                    ")))
+        .collect()
 }
 
 /// The golden service with these stores.
@@ -31,7 +35,12 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .current_dir(folder)
         .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-        .args(["-c", "init.defaultBranch=main", "-c", "commit.gpgsign=false"])
+        .args([
+            "-c",
+            "init.defaultBranch=main",
+            "-c",
+            "commit.gpgsign=false",
+        ])
         .args(arguments)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_SYSTEM", "/dev/null")
@@ -56,12 +65,25 @@ async fn put_object(local: &LocalProcess, bucket: &str, key: &str, content: Stri
         .endpoint_url(local.url())
         .force_path_style(true)
         .region(Region::new("us-east-1"))
-        .credentials_provider(Credentials::new("slipway", "slipway-local", None, None, "test"))
+        .credentials_provider(Credentials::new(
+            "slipway",
+            "slipway-local",
+            None,
+            None,
+            "test",
+        ))
         .build();
     let s3 = aws_sdk_s3::Client::from_conf(config);
-    s3.create_bucket().bucket(bucket).send().await.expect("a bucket");
+    s3.create_bucket()
+        .bucket(bucket)
+        .send()
+        .await
+        .expect("a bucket");
     let put = s3.put_object().bucket(bucket).key(key);
-    put.body(ByteStream::from(content.into_bytes())).send().await.expect("an object");
+    put.body(ByteStream::from(content.into_bytes()))
+        .send()
+        .await
+        .expect("an object");
 }
 
 const CONNECTORS: &str = "connector:
@@ -94,7 +116,9 @@ async fn manifests_of_a_repository_and_a_bucket_are_planned_and_deployed() {
     let golden = golden.expect("the golden service");
     std::fs::create_dir_all(repository.join("deploy")).expect("a folder");
     git(&repository, &["init", "-q"]);
-    let task = inline(&golden, "task").replace("\"256\"", "\"1024\"").replace("\"512\"", "\"2048\"");
+    let task = inline(&golden, "task")
+        .replace("\"256\"", "\"1024\"")
+        .replace("\"512\"", "\"2048\"");
     std::fs::write(repository.join("deploy/task.yaml"), task).expect("a file");
     git(&repository, &["add", "."]);
     git(&repository, &["commit", "-qm", "the task"]);
@@ -103,7 +127,13 @@ async fn manifests_of_a_repository_and_a_bucket_are_planned_and_deployed() {
     let local = LocalProcess::start(&dir.path().join("data"));
     let cluster = local.ecs().create_cluster().cluster_name("shop").send();
     cluster.await.expect("a cluster");
-    put_object(&local, "acme-manifests", "ecs/service.yaml", inline(&golden, "service")).await;
+    put_object(
+        &local,
+        "acme-manifests",
+        "ecs/service.yaml",
+        inline(&golden, "service"),
+    )
+    .await;
     let files = dir.path().join("files");
     std::fs::create_dir_all(&files).expect("a folder");
     for name in ["connectors.yaml", "environment.yaml", "pipeline.yaml"] {
@@ -115,7 +145,9 @@ async fn manifests_of_a_repository_and_a_bucket_are_planned_and_deployed() {
     let stores = |branch: &str| {
         service(
             &golden,
-            &format!("{{type: Git, spec: {{connectorRef: code, repoName: shop, gitFetchType: Branch, branch: {branch}, paths: [deploy/task.yaml]}}}}"),
+            &format!(
+                "{{type: Git, spec: {{connectorRef: code, repoName: shop, gitFetchType: Branch, branch: {branch}, paths: [deploy/task.yaml]}}}}"
+            ),
             "{type: S3, spec: {connectorRef: reader, region: us-east-1, bucketName: acme-manifests, folderPath: ecs}}",
         )
     };
@@ -128,18 +160,41 @@ async fn manifests_of_a_repository_and_a_bucket_are_planned_and_deployed() {
     let refused = local.slipway(&["plan", "deploy_shop", "--input", "tag=1.0"]);
     let why = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{why}");
-    assert!(why.contains("there is no branch `mian`") && why.contains("`main`"), "{why}");
+    assert!(
+        why.contains("there is no branch `mian`") && why.contains("`main`"),
+        "{why}"
+    );
 
     apply("main");
     let shown = succeeded(&local.slipway(&["plan", "deploy_shop", "--input", "tag=1.0"]));
-    assert!(shown.contains(&format!("from Git at {commit}, ")), "{shown}");
-    assert!(shown.contains("manifest service (EcsServiceDefinition) from S3, "), "{shown}");
+    assert!(
+        shown.contains(&format!("from Git at {commit}, ")),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("manifest service (EcsServiceDefinition) from S3, "),
+        "{shown}"
+    );
 
     succeeded(&local.slipway(&["run", "deploy_shop", "--input", "tag=1.0", "--follow"]));
-    let task = local.ecs().describe_task_definition().task_definition("shop").send().await;
-    let task = task.expect("the task definition").task_definition.expect("its body");
+    let task = local
+        .ecs()
+        .describe_task_definition()
+        .task_definition("shop")
+        .send()
+        .await;
+    let task = task
+        .expect("the task definition")
+        .task_definition
+        .expect("its body");
     assert_eq!(task.cpu.as_deref(), Some("1024"), "of the repository");
-    let service = local.ecs().describe_services().cluster("shop").services("shop").send().await;
+    let service = local
+        .ecs()
+        .describe_services()
+        .cluster("shop")
+        .services("shop")
+        .send()
+        .await;
     let service = service.expect("the service");
     assert_eq!(service.services()[0].desired_count(), 3, "of the bucket");
 
@@ -150,7 +205,9 @@ async fn manifests_of_a_repository_and_a_bucket_are_planned_and_deployed() {
     let shown = succeeded(&diff);
     let later = git(&repository, &["rev-parse", "HEAD"]);
     let has = |sign: char, id: &str| {
-        shown.lines().any(|line| line.starts_with(sign) && line.contains(id))
+        shown
+            .lines()
+            .any(|line| line.starts_with(sign) && line.contains(id))
     };
     assert!(has('-', &commit) && has('+', &later), "{shown}");
 }
