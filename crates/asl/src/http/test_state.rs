@@ -30,13 +30,7 @@ fn read(members: &Members) -> Result<Request, ApiError> {
     let configuration = members.get("stateConfiguration");
     let setting = |name: &str| configuration.and_then(|settings| settings.get(name));
     let number = |name: &str| setting(name).and_then(Value::as_u64);
-    let items = match setting("mapItemReaderData").and_then(Value::as_str) {
-        None => None,
-        Some(text) => match json(text, "mapItemReaderData")? {
-            Value::Array(items) => Some(items),
-            other => Some(vec![other]),
-        },
-    };
+    let text = |name: &str| setting(name).and_then(Value::as_str).map(str::to_owned);
     Ok(Request {
         definition: members.required("definition")?.to_owned(),
         state: members.text("stateName")?.map(str::to_owned),
@@ -57,7 +51,8 @@ fn read(members: &Members) -> Result<Request, ApiError> {
         validation: validation(members)?,
         retries: number("retrierRetryCount"),
         failures: number("mapIterationFailureCount"),
-        items,
+        items: text("mapItemReaderData"),
+        culprit: text("errorCausedByState"),
     })
 }
 

@@ -8,7 +8,7 @@ mod write;
 
 use serde_json::{Map, Value};
 
-pub(crate) use read::read;
+pub(crate) use read::{parse, read};
 pub(crate) use write::{Results, results, write};
 
 /// Puts items together: at most `most` of them and `bytes` of JSON in one batch, each batch an object with

@@ -93,7 +93,7 @@ async fn manifest(
 }
 
 /// The items in the text of an object.
-pub(super) fn parse(input: &InputType, body: &str) -> Result<Vec<Value>, String> {
+pub(crate) fn parse(input: &InputType, body: &str) -> Result<Vec<Value>, String> {
     let items = match input {
         InputType::Json { pointer } => json_items(body, pointer.as_deref())?,
         InputType::JsonLines => body

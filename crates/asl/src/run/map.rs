@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::map_children::{Limits, too_many_failed};
 use super::scope::{Extra, longer_than_allowed};
 use super::{Failure, Mock, Run, state_of};
-use crate::definition::{Definition, Kind, MapState, State};
+use crate::definition::{Definition, InputType, Kind, MapState, State};
 use crate::history::{EventType, details};
+use crate::items;
 use crate::jsonata::{QueryError, length};
 use crate::record::{Children, Phase};
 use crate::template::Template;
@@ -26,19 +27,77 @@ impl Run {
         let effective = self.seen(id, state)?;
         let reads = map.distributed.as_ref().is_some_and(|d| d.reader.is_some());
         let items = if reads {
-            self.trial.as_mut().and_then(|trial| trial.items.take())
+            self.given_items(map)?
         } else {
             Some(self.items(id, state, map, &effective)?)
         };
         let limits = self.limits(id, map, &effective)?;
         if let Some(mock) = self.mock() {
-            return self.end_mocked_map(id, mock, limits, items.map_or(0, |items| items.len()));
+            let items = items.unwrap_or_default();
+            let total = items.len();
+            self.inputs(id, map, items, &effective)?;
+            return self.end_mocked_map(id, mock, limits, total);
         }
         if let Some(distributed) = &map.distributed {
             self.start_map_run(id, distributed, items, limits);
             return Ok(());
         }
         self.start_iterations(id, map, items.unwrap_or_default(), limits, &effective)
+    }
+
+    /// The items that a test gives in the place of those that a reader would read.
+    fn given_items(&mut self, map: &MapState) -> Result<Option<Vec<Value>>, Failure> {
+        let reader = map.distributed.as_ref().and_then(|d| d.reader.as_ref());
+        let given = self.trial.as_mut().and_then(|trial| trial.items.take());
+        let (Some(reader), Some(given)) = (reader, given) else {
+            return Ok(None);
+        };
+        let items = items::parse(&reader.input, &given)
+            .map_err(|cause| Failure::new("States.ItemReaderFailed", cause))?;
+        if matches!(&reader.input, InputType::Json { pointer: Some(_) }) {
+            self.note("afterItemsPointer", &Value::Array(items.clone()));
+        }
+        Ok(Some(items))
+    }
+
+    /// What the iterations or children of a `Map` get: its items, selected and put together.
+    pub(super) fn inputs(
+        &mut self,
+        id: u32,
+        map: &MapState,
+        items: Vec<Value>,
+        effective: &Value,
+    ) -> Result<Vec<Value>, Failure> {
+        let mut inputs = match self.selected(id, map, &items, effective)? {
+            None => items,
+            Some(selected) => {
+                self.note("afterItemSelector", &Value::Array(selected.clone()));
+                selected
+            }
+        };
+        if let Some(batcher) = map.distributed.as_ref().and_then(|d| d.batcher.as_ref()) {
+            let most = self.whole(
+                id,
+                batcher.max_items.as_ref(),
+                "MaxItemsPerBatch",
+                effective,
+            )?;
+            let bytes = self.whole(
+                id,
+                batcher.max_bytes.as_ref(),
+                "MaxInputBytesPerBatch",
+                effective,
+            )?;
+            let input = self.evaluate(
+                id,
+                batcher.input.as_ref(),
+                "BatchInput",
+                Extra::of(effective),
+            )?;
+            inputs = items::batches(inputs, most, bytes, input.as_ref());
+            self.note("afterItemBatcher", &Value::Array(inputs.clone()));
+        }
+        Ok(inputs)
     }
 
     fn start_iterations(
@@ -157,7 +216,7 @@ impl Run {
     }
 
     /// `ItemSelector` for every item, evaluated with the context of its iteration.
-    pub(super) fn selected(
+    fn selected(
         &self,
         id: u32,
         map: &MapState,

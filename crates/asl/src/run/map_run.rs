@@ -13,7 +13,6 @@ use super::{Effect, Failure, Run, state_of};
 use crate::definition::{Definition, Distributed, Kind, MapState, State};
 use crate::effect::ServiceCall;
 use crate::history::{EventType, details};
-use crate::items;
 use crate::record::{MapRun, MapRunRecord, Phase, Status};
 
 /// Children at once, at most (Developer Guide, "Service quotas").
@@ -173,31 +172,7 @@ impl Run {
             }
         }
         let count = items.len();
-        let mut inputs = match self.selected(id, map, &items, &effective)? {
-            Some(selected) => selected,
-            None => items,
-        };
-        if let Some(batcher) = &distributed.batcher {
-            let most = self.whole(
-                id,
-                batcher.max_items.as_ref(),
-                "MaxItemsPerBatch",
-                &effective,
-            )?;
-            let bytes = self.whole(
-                id,
-                batcher.max_bytes.as_ref(),
-                "MaxInputBytesPerBatch",
-                &effective,
-            )?;
-            let input = self.evaluate(
-                id,
-                batcher.input.as_ref(),
-                "BatchInput",
-                Extra::of(&effective),
-            )?;
-            inputs = items::batches(inputs, most, bytes, input.as_ref());
-        }
+        let inputs = self.inputs(id, map, items, &effective)?;
         if let Some(branch) = self.branches.get_mut(&id)
             && let Phase::MapRun(map_run) = &mut branch.phase
         {

@@ -24,8 +24,8 @@ pub(crate) struct Trial {
     pub(crate) retries: u32,
     /// Iterations of a `Map` that failed.
     pub(crate) failures: Option<usize>,
-    /// Items in the place of those that a `Map` would read.
-    pub(crate) items: Option<Vec<Value>>,
+    /// An object in the place of the one whose items a `Map` would read.
+    pub(crate) items: Option<String>,
     /// `inspectionData`.
     pub(crate) notes: Map<String, Value>,
     /// `errorDetails` of it.

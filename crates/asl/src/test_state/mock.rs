@@ -3,12 +3,17 @@
 use serde_json::Value;
 
 use super::{Request, Validation, needs_mock, shapes};
-use crate::definition::{Kind, Resource, State};
+use crate::definition::{Definition, Kind, Resource, State};
 use crate::error::ApiError;
 use crate::run::Mock;
 
 /// Refuses what the API refuses, in its order (API reference, `TestState`).
-pub(super) fn check(request: &Request, state: &State) -> Result<(), ApiError> {
+pub(super) fn check(
+    request: &Request,
+    definition: &Definition,
+    state: &State,
+) -> Result<(), ApiError> {
+    settings_fit(request, definition, state)?;
     let Some(mock) = &request.mock else {
         if request.failures.is_some() {
             return refuse(
@@ -44,6 +49,29 @@ pub(super) fn check(request: &Request, state: &State) -> Result<(), ApiError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses settings for a `Map` or `Parallel` where there is none, and states that are not in it.
+fn settings_fit(request: &Request, definition: &Definition, state: &State) -> Result<(), ApiError> {
+    if request.failures.is_some() && !matches!(state.kind, Kind::Map(_)) {
+        return refuse("MapIterationFailureCount is only supported for Map states");
+    }
+    let Some(culprit) = &request.culprit else {
+        return Ok(());
+    };
+    if !needs_mock(state) {
+        return refuse("ErrorCausedByState is only supported for Map and Parallel states");
+    }
+    let is_inside = definition
+        .machines
+        .iter()
+        .any(|machine| machine.states.contains_key(culprit));
+    if is_inside {
+        return Ok(());
+    }
+    refuse(&format!(
+        "State '{culprit}' is not a state of the tested state"
+    ))
 }
 
 fn takes_mock(state: &State) -> Result<(), ApiError> {

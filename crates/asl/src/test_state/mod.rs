@@ -42,7 +42,10 @@ pub(crate) struct Request {
     pub(crate) validation: Validation,
     pub(crate) retries: Option<u64>,
     pub(crate) failures: Option<u64>,
-    pub(crate) items: Option<Vec<Value>>,
+    /// `mapItemReaderData`.
+    pub(crate) items: Option<String>,
+    /// `errorCausedByState`.
+    pub(crate) culprit: Option<String>,
 }
 
 /// How a mocked result is compared with what the service would answer.
@@ -59,7 +62,7 @@ pub(crate) async fn run(engine: &Engine, request: Request) -> Result<Value, ApiE
     let Some(state) = definition.state(machine, &name) else {
         return Err(ApiError::validation(format!("State not found: '{name}'")));
     };
-    mock::check(&request, state)?;
+    mock::check(&request, &definition, state)?;
     let is_choice_or_end = matches!(state.kind, Kind::Succeed | Kind::Fail { .. });
     let mut run = start(engine, &request, definition, machine, &name);
     drive(engine, &mut run).await?;

@@ -44,7 +44,7 @@ async fn prepare(service: &Service) -> String {
                 {"StartAt": "Pause", "States": {"Pause": {"Type": "Wait", "Seconds": 20, "End": true}}}]},
             "Each": {"Type": "Map", "Items": [1, 2, 3], "MaxConcurrency": 2, "Next": "Many",
                 "ItemProcessor": {"StartAt": "Echo", "States": {"Echo": task("slow")}}},
-            "Many": {"Type": "Map", "Items": [4, 5, 6], "MaxConcurrency": 2, "Next": "Job", "ItemProcessor": {
+            "Many": {"Type": "Map", "Items": [4, 5], "MaxConcurrency": 1, "Next": "Job", "ItemProcessor": {
                 "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
                 "StartAt": "Echo", "States": {"Echo": task("slow")}}},
             "Job": {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "Next": "Work",
