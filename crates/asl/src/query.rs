@@ -122,9 +122,15 @@ impl Query {
             }
             Source::Variable(name, path) => (path, bindings.variable(name)),
         };
-        let found = root.map_or(Err(NoValue::Missing), |root| path.select(root));
+        let found = match root {
+            Some(root) => path.select(root),
+            None => Err(NoValue::Missing(format!(
+                "No results for path: {}",
+                path.canonical()
+            ))),
+        };
         found.map_err(|none| match none {
-            NoValue::Missing => self.missing(field, wording, path, root),
+            NoValue::Missing(why) => self.missing(field, wording, &why, root),
             NoValue::TooMany => QueryError::runtime(format!(
                 "The path '{}' visits more values than an evaluation may",
                 self.text
@@ -136,7 +142,7 @@ impl Query {
         &self,
         field: &str,
         wording: Wording,
-        path: &JsonPath,
+        why: &str,
         root: Option<&Value>,
     ) -> QueryError {
         QueryError::runtime(match wording {
@@ -145,11 +151,7 @@ impl Query {
                 self.text,
                 root.unwrap_or(&Value::Null)
             ),
-            Wording::Path => format!(
-                "Invalid path '{}' : No results for path: {}",
-                self.text,
-                path.canonical()
-            ),
+            Wording::Path => format!("Invalid path '{}' : {why}", self.text),
         })
     }
 

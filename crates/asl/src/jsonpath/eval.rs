@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use serde_json::{Map, Number, Value};
 
-use super::{Function, JsonPath, MOST_NODES, NoValue, Step};
+use super::{Function, JsonPath, MOST_NODES, NoValue, Step, canonical};
 
 /// What one evaluation may still visit, filters included.
 pub(super) struct Budget(Cell<usize>);
@@ -39,24 +39,52 @@ pub(super) fn select<'a>(
         merged: Vec::new(),
     };
     let found = walk.follow(steps, current)?;
-    let is_definite = steps
-        .iter()
-        .all(|step| matches!(step, Step::Member(_) | Step::Index(_)));
     let value = match steps.last() {
         Some(Step::Members(names)) => {
             merged(names, &walk.merged, path.is_definite()).map(Cow::Owned)
         }
-        _ if is_definite => found.first().map(|value| Cow::Borrowed(*value)),
+        _ if is_definite(steps) => found.first().map(|value| Cow::Borrowed(*value)),
         _ => Some(Cow::Owned(Value::Array(
             found.into_iter().cloned().collect(),
         ))),
     };
-    let value = value.ok_or(NoValue::Missing)?;
+    let missing = || NoValue::Missing(format!("No results for path: {}", path.canonical()));
+    let value = value.ok_or_else(missing)?;
     match function {
         None => Ok(value),
-        Some(function) => apply(function, &value)
-            .map(Cow::Owned)
-            .ok_or(NoValue::Missing),
+        Some(function) => apply(function, &value).map(Cow::Owned).ok_or_else(missing),
+    }
+}
+
+fn is_definite(steps: &[Step]) -> bool {
+    let single = |step: &Step| matches!(step, Step::Member(_) | Step::Index(_));
+    steps.iter().all(single)
+}
+
+/// Why `step` cannot be taken from `value`, which is the only one that the steps before it lead to. A last
+/// member may be missing: the whole path then has no result.
+fn obstacle(before: &[Step], step: &Step, after: &[Step], value: &Value) -> Option<String> {
+    match (step, value) {
+        (Step::Member(name), Value::Object(object)) => (!after.is_empty()
+            && !object.contains_key(name))
+        .then(|| format!("Missing property in path {}['{name}']", canonical(before))),
+        (Step::Member(name), _) => Some(format!(
+            "Expected to find an object with property ['{name}'] in path {} but found: {value}",
+            canonical(before)
+        )),
+        (Step::Index(_) | Step::Indexes(_) | Step::Slice(..), Value::Array(_)) => None,
+        (Step::Index(_) | Step::Indexes(_) | Step::Slice(..), Value::Null) => {
+            Some(format!("The path {} is null", canonical(before)))
+        }
+        (Step::Index(_) | Step::Indexes(_) | Step::Slice(..), _) => Some(format!(
+            "Filter: {} can only be applied to arrays. Current context is: {value}",
+            canonical(std::slice::from_ref(step)).trim_start_matches('$')
+        )),
+        (Step::Filter(_), Value::Array(_) | Value::Object(_)) => None,
+        (Step::Filter(_), _) => Some(format!(
+            "Filter: [?] can not be applied to primitives. Current context is: {value}"
+        )),
+        _ => None,
     }
 }
 
@@ -86,8 +114,16 @@ struct Walk<'a, 'b> {
 impl<'a> Walk<'a, '_> {
     fn follow(&mut self, steps: &[Step], from: &'a Value) -> Result<Vec<&'a Value>, NoValue> {
         let mut found = vec![from];
-        for step in steps {
+        for (i, step) in steps.iter().enumerate() {
             let mut next = Vec::new();
+            // As long as the path can only lead to one value, what is in its way is an error.
+            let before = steps.get(..i).unwrap_or_default();
+            let after = steps.get(i + 1..).unwrap_or_default();
+            if let (true, [value]) = (is_definite(before), found.as_slice())
+                && let Some(why) = obstacle(before, step, after, value)
+            {
+                return Err(NoValue::Missing(why));
+            }
             for value in found {
                 self.budget.spend()?;
                 self.step(step, value, &mut next)?;

@@ -67,8 +67,8 @@ enum Function {
 /// Why a path has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoValue {
-    /// Nothing is there.
-    Missing,
+    /// Nothing is there; the sentence says from where on.
+    Missing(String),
     /// The path visits more values than an evaluation may.
     TooMany,
 }
@@ -91,27 +91,7 @@ impl JsonPath {
 
     /// The path in the form that error texts show: `$['a'][0]`.
     pub(crate) fn canonical(&self) -> String {
-        let mut text = "$".to_owned();
-        for step in &self.steps {
-            text.push_str(&match step {
-                Step::Member(name) => format!("['{name}']"),
-                Step::Members(names) => format!("['{}']", names.join("','")),
-                Step::Index(index) => format!("[{index}]"),
-                Step::Indexes(indexes) => {
-                    let indexes: Vec<String> = indexes.iter().map(i64::to_string).collect();
-                    format!("[{}]", indexes.join(","))
-                }
-                Step::Slice(from, to) => {
-                    let show = |end: &Option<i64>| end.map(|i| i.to_string()).unwrap_or_default();
-                    format!("[{}:{}]", show(from), show(to))
-                }
-                Step::Wildcard => "[*]".to_owned(),
-                Step::Descend => "..".to_owned(),
-                Step::Filter(_) => "[?]".to_owned(),
-                Step::Function(_) => ".function()".to_owned(),
-            });
-        }
-        text
+        canonical(&self.steps)
     }
 
     /// The value at the path: itself for a definite path, else the list of all that match.
@@ -119,4 +99,28 @@ impl JsonPath {
         let budget = eval::Budget::new();
         eval::select(self, root, root, &budget).map(std::borrow::Cow::into_owned)
     }
+}
+
+fn canonical(steps: &[Step]) -> String {
+    let mut text = "$".to_owned();
+    for step in steps {
+        text.push_str(&match step {
+            Step::Member(name) => format!("['{name}']"),
+            Step::Members(names) => format!("['{}']", names.join("','")),
+            Step::Index(index) => format!("[{index}]"),
+            Step::Indexes(indexes) => {
+                let indexes: Vec<String> = indexes.iter().map(i64::to_string).collect();
+                format!("[{}]", indexes.join(","))
+            }
+            Step::Slice(from, to) => {
+                let show = |end: &Option<i64>| end.map(|i| i.to_string()).unwrap_or_default();
+                format!("[{}:{}]", show(from), show(to))
+            }
+            Step::Wildcard => "[*]".to_owned(),
+            Step::Descend => "..".to_owned(),
+            Step::Filter(_) => "[?]".to_owned(),
+            Step::Function(_) => ".function()".to_owned(),
+        });
+    }
+    text
 }

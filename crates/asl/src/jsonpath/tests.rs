@@ -66,6 +66,8 @@ fn values() {
             json!({"title": "A", "price": 8}),
         ),
         ("$..nothing", json!([])),
+        ("$.store.book[*].nothing", json!([])),
+        ("$.max[*]", json!([])),
     ];
     for (path, expected) in cases {
         let parsed = JsonPath::parse(path).unwrap_or_else(|| panic!("{path} is a path"));
@@ -75,9 +77,31 @@ fn values() {
 
 #[test]
 fn what_is_missing_is_an_error_of_definite_paths() {
-    for path in ["$.nothing", "$.max.deeper", "$.store.book[3]", "$.store[0]"] {
+    let cases = [
+        ("$.nothing", "No results for path: $['nothing']"),
+        ("$.nothing.deeper", "Missing property in path $['nothing']"),
+        ("$.nothing[*]", "Missing property in path $['nothing']"),
+        (
+            "$.max.deeper",
+            "Expected to find an object with property ['deeper'] in path $['max'] but found: 10",
+        ),
+        (
+            "$.store.book[3]",
+            "No results for path: $['store']['book'][3]",
+        ),
+        (
+            "$.max[0]",
+            "Filter: [0] can only be applied to arrays. Current context is: 10",
+        ),
+        (
+            "$.max[?(@.a)]",
+            "Filter: [?] can not be applied to primitives. Current context is: 10",
+        ),
+    ];
+    for (path, why) in cases {
         let parsed = JsonPath::parse(path).unwrap_or_else(|| panic!("{path} is a path"));
-        assert_eq!(parsed.select(&document()), Err(NoValue::Missing), "{path}");
+        let expected = Err(NoValue::Missing(why.to_owned()));
+        assert_eq!(parsed.select(&document()), expected, "{path}");
     }
 }
 
