@@ -3,7 +3,7 @@
 //! The engine runs state machines from one SQLite file. Every transition is committed before anybody
 //! can see its effect, so after `kill -9` each execution goes on exactly where it was. Clients speak
 //! Step Functions' own JSON protocol to [`Engine::router`]; Lambda functions are reached through
-//! [`Lambda`]. Time comes from [`slipway_clock::Clock`], so a test crosses a three-day timeout at once.
+//! [`Lambda`], and other services' actions through [`Services`]. Time comes from [`slipway_clock::Clock`], so a test crosses a three-day timeout at once.
 //!
 //! How an execution moves:
 //!
@@ -15,9 +15,13 @@
 //! ```
 //!
 //! - `definition`: the language, parsed and checked when a machine is created.
+//! - `template`, `query`, `choice`: what a definition computes, in either query language:
+//!   `jsonata`, or `jsonpath` with its `intrinsic` functions.
 //! - `run`: one execution's branches and the rules that move them; no I/O and no waiting.
 //! - `journal`: what is on disk, and the commits.
-//! - `driver`, `effect`: carry out what `run` decided, and bring back what happened.
+//! - `driver`, `effect`, `perform`: carry out what `run` decided, and bring back what happened.
+//! - `items`: what a distributed map reads from S3, batches and writes there.
+//! - `test_state`: one state on its own, with mocks in place of the world.
 //! - `http`: the API's operations.
 
 mod activity;

@@ -4,16 +4,10 @@ use serde_json::{Map, Value};
 
 use super::scope::{Extra, members};
 use super::{Failure, Run, World, state_events, state_of};
-use crate::definition::{ChoiceRule, Condition, Kind, State, WaitFor};
+use crate::definition::{ChoiceRule, Condition, Kind, State};
 use crate::history::{EventType, details};
-use crate::jsonata::QueryError;
 use crate::record::{Phase, Status};
 use crate::run::scope::in_state;
-use crate::template::Template;
-use crate::time::extended_offset;
-
-/// Longest `Wait`, in seconds (Developer Guide, "Wait workflow state").
-const LONGEST_WAIT: f64 = 99_999_999.0;
 
 impl Run {
     /// Takes the next step of a branch that is ready.
@@ -158,62 +152,6 @@ impl Run {
             .map_or(Value::Null, |branch| branch.input.clone())
     }
 
-    fn start_wait(&mut self, id: u32, state: &State, wait: &WaitFor) -> Result<(), Failure> {
-        let effective = self.seen(id, state)?;
-        let until = match wait {
-            WaitFor::Seconds(template) => {
-                let value = self.evaluate(id, Some(template), "Seconds", Extra::of(&effective))?;
-                let value = value.unwrap_or_default();
-                let Some(seconds) = value.as_f64() else {
-                    return Err(self.wrong_type(id, template, "Seconds", "number", &value));
-                };
-                self.wait_end(id, seconds)?
-            }
-            WaitFor::Timestamp(template) => {
-                let value =
-                    self.evaluate(id, Some(template), "Timestamp", Extra::of(&effective))?;
-                let value = value.unwrap_or_default();
-                let Some(text) = value.as_str() else {
-                    return Err(self.wrong_type(id, template, "Timestamp", "string", &value));
-                };
-                match extended_offset(text) {
-                    Some(at) => at.as_millisecond(),
-                    None => return Err(self.failed_query(id, no_time(template, text))),
-                }
-            }
-        };
-        self.set_phase(id, Phase::Wait { until_ms: until });
-        if until <= self.now.as_millisecond() || self.trial.is_some() {
-            self.finish_wait(id);
-        }
-        Ok(())
-    }
-
-    fn wait_end(&self, id: u32, seconds: f64) -> Result<i64, Failure> {
-        if seconds.fract() != 0.0 || !(0.0..=LONGEST_WAIT).contains(&seconds) {
-            return Err(self.failed_query(
-                id,
-                QueryError::query(
-                    format!(
-                        "The Seconds field must be a whole number from 0 to 99999999, but was: {seconds}"
-                    ),
-                    Some("Seconds".to_owned()),
-                ),
-            ));
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "bounded above")]
-        let seconds = seconds as i64;
-        Ok(self.now.as_millisecond() + seconds * 1000)
-    }
-
-    /// Ends a `Wait` whose time has come.
-    pub(super) fn finish_wait(&mut self, id: u32) {
-        self.set_phase(id, Phase::Run);
-        if let Err(failure) = self.finish_state(id, None) {
-            self.fail_state(id, failure);
-        }
-    }
-
     /// Leaves a state that succeeded. `result` is `$states.result`; without one the input goes on.
     pub(super) fn finish_state(&mut self, id: u32, result: Option<Value>) -> Result<(), Failure> {
         let definition = self.definition();
@@ -300,20 +238,4 @@ fn sorted(variables: Map<String, Value>) -> Value {
     let mut pairs: Vec<(String, Value)> = variables.into_iter().collect();
     pairs.sort_by(|a, b| a.0.cmp(&b.0));
     Value::Object(pairs.into_iter().collect())
-}
-
-/// The error of a text that is not a time.
-fn no_time(template: &Template, text: &str) -> QueryError {
-    match template {
-        Template::Query(query, _) => QueryError::runtime(format!(
-            "The TimestampPath parameter does not reference a valid ISO-8601 extended offset date-time format string: {} == {text}",
-            query.text()
-        )),
-        _ => QueryError::query(
-            format!(
-                "The Timestamp field cannot be parsed as an ISO-8601 extended offset date-time format string: {text}"
-            ),
-            Some("Timestamp".to_owned()),
-        ),
-    }
 }

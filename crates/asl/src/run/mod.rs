@@ -20,6 +20,7 @@ mod scope;
 mod step;
 mod task;
 mod trial;
+mod wait;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -166,6 +166,32 @@ async fn variables_and_choices_of_both_languages_mix() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_wait_needs_a_length() {
+    let service = Service::new();
+    let states = json!({"A": {"Type": "Wait", "SecondsPath": "$.s", "End": true}});
+    let mut found = String::new();
+    for (at, seconds) in [json!(-1), json!(1.5), json!("1"), json!(100_000_000)]
+        .iter()
+        .enumerate()
+    {
+        let end = outcome(
+            &service,
+            &format!("m{at}"),
+            states.clone(),
+            json!({"s": seconds}),
+        )
+        .await;
+        found.push_str(&format!("{end}\n"));
+    }
+    assert_snapshot!(found, @r#"
+    ["States.Runtime","An error occurred while executing the state 'A' (entered at the event id #2). The SecondsPath parameter references a negative value: $.s == -1"]
+    ["States.Runtime","An error occurred while executing the state 'A' (entered at the event id #2). The SecondsPath parameter cannot be parsed as a long value: $.s == 1.5"]
+    ["States.Runtime","An error occurred while executing the state 'A' (entered at the event id #2). The SecondsPath parameter cannot be parsed as a long value: $.s == \"1\""]
+    ["States.Runtime","An error occurred while executing the state 'A' (entered at the event id #2). The SecondsPath parameter references a value greater than 99999999: $.s == 100000000"]
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_variable_that_is_missing_fails_the_choice() {
     let service = Service::new();
     let states = json!({
