@@ -1,5 +1,10 @@
 //! Files from Git repositories on this machine and over HTTP, and from plain folders.
 
+#![expect(
+    clippy::expect_used,
+    reason = "what the tests share runs in tests only, and a test says what it expected"
+)]
+
 mod host;
 mod http;
 mod local;
