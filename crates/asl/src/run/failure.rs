@@ -24,6 +24,8 @@ pub(crate) struct Failure {
     heartbeat: bool,
     /// The evaluation that failed is recorded before anything else.
     query: Option<QueryError>,
+    /// A path of the state itself leads nowhere: AWS ends the execution without an event of the state.
+    field: bool,
 }
 
 impl Failure {
@@ -37,6 +39,7 @@ impl Failure {
             cause,
             heartbeat: false,
             query: None,
+            field: false,
         }
     }
 
@@ -67,10 +70,19 @@ impl Failure {
         }
     }
 
-    /// The same failure, whose evaluation is in the history already.
+    /// The same failure, of a field of the state itself.
+    pub(super) fn of_field(self) -> Self {
+        Self {
+            field: true,
+            ..self
+        }
+    }
+
+    /// The same failure, as the state around sees it: the evaluation is in the history already.
     pub(super) fn recorded(&self) -> Self {
         Self {
             query: None,
+            field: false,
             ..self.clone()
         }
     }
@@ -122,7 +134,9 @@ impl Run {
         if self.retry(id, state, &failure) {
             return;
         }
+        let silent = failure.field && failure.error.as_deref() == Some("States.Runtime");
         let failed = match state.kind {
+            _ if silent => None,
             Kind::Map(_) => Some(EventType::MapStateFailed),
             Kind::Parallel { .. } => Some(EventType::ParallelStateFailed),
             _ => None,

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::map_children::{Limits, too_many_failed};
+use super::limits::Limits;
+use super::map_children::too_many_failed;
 use super::scope::{Extra, longer_than_allowed};
 use super::{Failure, Mock, Run, state_of};
 use crate::definition::{Definition, InputType, Kind, MapState, State};
@@ -25,13 +26,22 @@ impl Run {
         map: &MapState,
     ) -> Result<(), Failure> {
         let effective = self.seen(id, state)?;
+        let concurrency = self.concurrency(id, map, &effective)?;
         let reads = map.distributed.as_ref().is_some_and(|d| d.reader.is_some());
         let items = if reads {
             self.given_items(map)?
         } else {
             Some(self.items(id, state, map, &effective)?)
         };
-        let limits = self.limits(id, map, &effective)?;
+        self.note("maxConcurrency", &concurrency.into());
+        // What is tolerated is read after the start, unlike how many may run.
+        let length = items.as_ref().map_or(0, Vec::len);
+        let started = details([("length", Some(length.into()))]);
+        self.branch_event(id, EventType::MapStateStarted, started);
+        let limits = Limits {
+            concurrency,
+            ..self.tolerated(id, map, &effective)?
+        };
         if let Some(mock) = self.mock() {
             let items = items.unwrap_or_default();
             let total = items.len();
@@ -76,13 +86,13 @@ impl Run {
             }
         };
         if let Some(batcher) = map.distributed.as_ref().and_then(|d| d.batcher.as_ref()) {
-            let most = self.whole(
+            let most = self.map_number(
                 id,
                 batcher.max_items.as_ref(),
                 "MaxItemsPerBatch",
                 effective,
             )?;
-            let bytes = self.whole(
+            let bytes = self.map_number(
                 id,
                 batcher.max_bytes.as_ref(),
                 "MaxInputBytesPerBatch",
@@ -114,8 +124,6 @@ impl Run {
         };
         let inputs = self.selected(id, map, &items, effective)?;
         let total = items.len();
-        let started = details([("length", Some(total.into()))]);
-        self.branch_event(id, EventType::MapStateStarted, started);
         // The items are kept apart from the inputs only where a selector makes them differ.
         self.set_phase(
             id,
@@ -165,53 +173,6 @@ impl Run {
                 let other = other.unwrap_or_default();
                 Err(self.wrong_type(id, template, "Items", "array", &other))
             }
-        }
-    }
-
-    fn limits(&mut self, id: u32, map: &MapState, effective: &Value) -> Result<Limits, Failure> {
-        let concurrency = self.whole(
-            id,
-            map.max_concurrency.as_ref(),
-            "MaxConcurrency",
-            effective,
-        )?;
-        self.note("maxConcurrency", &concurrency.unwrap_or(0).into());
-        let count = self.whole(
-            id,
-            map.tolerated_count.as_ref(),
-            "ToleratedFailureCount",
-            effective,
-        )?;
-        if let Some(count) = count {
-            self.note("toleratedFailureCount", &count.into());
-        }
-        let percentage = self.percentage(id, map.tolerated_percentage.as_ref(), effective)?;
-        if let Some(percentage) = percentage {
-            self.note("toleratedFailurePercentage", &percentage.into());
-        }
-        Ok(Limits {
-            concurrency: usize::try_from(concurrency.unwrap_or(0)).unwrap_or(usize::MAX),
-            tolerated_count: count,
-            tolerated_percentage: percentage,
-        })
-    }
-
-    fn percentage(
-        &self,
-        id: u32,
-        template: Option<&Template>,
-        root: &Value,
-    ) -> Result<Option<f64>, Failure> {
-        const FIELD: &str = "ToleratedFailurePercentage";
-        let Some(template) = template else {
-            return Ok(None);
-        };
-        let value = self.evaluate(id, Some(template), FIELD, Extra::of(root))?;
-        let value = value.unwrap_or_default();
-        let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());
-        match number.filter(|number| (0.0..=100.0).contains(number)) {
-            Some(number) => Ok(Some(number)),
-            None => Err(self.wrong_type(id, template, FIELD, "number", &value)),
         }
     }
 
@@ -286,5 +247,5 @@ impl Run {
 
 /// The failure of a `Map` whose items are no array. AWS gives this sentence alone.
 fn no_array(path: &str) -> Failure {
-    Failure::runtime(format!("Reference path \"{path}\" must point to array."))
+    Failure::runtime(format!("Reference path \"{path}\" must point to array.")).of_field()
 }

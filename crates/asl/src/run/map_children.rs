@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::limits::Limits;
 use super::scope::Extra;
 use super::{Effect, Failure, Run};
 use crate::definition::MachineType;
@@ -23,31 +24,6 @@ pub(super) struct Progress {
     pub(super) running: BTreeMap<usize, Option<u64>>,
     pub(super) outcomes: BTreeMap<usize, Option<Value>>,
     pub(super) failed: usize,
-}
-
-/// What limits a `Map`, evaluated.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Limits {
-    /// 0 for none.
-    pub(super) concurrency: usize,
-    pub(super) tolerated_count: Option<u64>,
-    pub(super) tolerated_percentage: Option<f64>,
-}
-
-impl Limits {
-    /// Whether `failed` of `total` children are more than what is tolerated; `None` where nothing is said.
-    pub(super) fn exceeded(&self, failed: usize, total: usize) -> Option<bool> {
-        if self.tolerated_count.is_none() && self.tolerated_percentage.is_none() {
-            return None;
-        }
-        #[expect(clippy::cast_precision_loss, reason = "counts of values in memory")]
-        let percentage = failed as f64 * 100.0 / (total.max(1) as f64);
-        let failed = u64::try_from(failed).unwrap_or(u64::MAX);
-        let by_count = self.tolerated_count.map(|most| failed > most);
-        let by_percentage = self.tolerated_percentage.map(|most| percentage > most);
-        // A threshold that is not set tolerates nothing on its own: the other one decides.
-        Some(by_count.unwrap_or(false) || by_percentage.unwrap_or(false))
-    }
 }
 
 /// The failure of a map run with too many failed children.

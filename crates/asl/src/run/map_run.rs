@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::map_children::Limits;
+use super::limits::{Limits, MAX_ITEMS};
 use super::scope::Extra;
 use super::{Effect, Failure, Run, state_of};
 use crate::definition::{Definition, Distributed, Kind, MapState, State};
@@ -29,8 +29,6 @@ impl Run {
         limits: Limits,
     ) {
         let length = items.as_ref().map_or(0, Vec::len);
-        let started = details([("length", Some(length.into()))]);
-        self.branch_event(id, EventType::MapStateStarted, started);
         let arn = self.map_run_arn(distributed.label.as_deref());
         let named = details([("mapRunArn", Some(arn.clone().into()))]);
         let event = self.branch_event(id, EventType::MapRunStarted, named);
@@ -166,7 +164,7 @@ impl Run {
         };
         let effective = self.effective(id, state)?;
         if let Some(reader) = &distributed.reader {
-            let most = self.whole(id, reader.max_items.as_ref(), "MaxItems", &effective)?;
+            let most = self.map_number(id, reader.max_items.as_ref(), MAX_ITEMS, &effective)?;
             if let Some(most) = most.filter(|most| *most > 0) {
                 items.truncate(usize::try_from(most).unwrap_or(usize::MAX));
             }
@@ -239,7 +237,7 @@ impl Run {
         self.stop_map_run(id);
         self.branch_event(id, EventType::MapRunFailed, failure.details());
         self.set_phase(id, Phase::Run);
-        self.fail_state(id, failure);
+        self.fail_state(id, failure.recorded());
     }
 
     /// Stops the children of a map run.

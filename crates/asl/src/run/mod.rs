@@ -11,6 +11,7 @@ mod due;
 mod enter;
 mod failure;
 mod flow;
+mod limits;
 mod map;
 mod map_children;
 mod map_run;

@@ -154,7 +154,7 @@ impl Run {
         if error.error == QUERY_EVALUATION {
             return Failure::query(error, cause);
         }
-        Failure::new(error.error, cause)
+        Failure::new(error.error, cause).of_field()
     }
 
     pub(super) fn with_bindings<T>(

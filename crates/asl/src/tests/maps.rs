@@ -186,3 +186,43 @@ async fn stopping_the_parent_stops_the_children() {
         .expect("listed");
     assert_eq!(children["executions"].as_array().map(Vec::len), Some(2));
 }
+
+#[tokio::test(start_paused = true)]
+async fn limits_from_paths() {
+    let service = Service::new();
+    let mut found = String::new();
+    let cases = [
+        ("MaxConcurrencyPath", json!("2")),
+        ("MaxConcurrencyPath", json!(-1)),
+        ("MaxConcurrencyPath", json!({"a": 1})),
+        ("ToleratedFailureCountPath", json!(-1)),
+        ("ToleratedFailureCountPath", json!("x")),
+        ("ToleratedFailurePercentagePath", json!(101)),
+        ("ToleratedFailurePercentagePath", json!([1])),
+    ];
+    for (at, (field, value)) in cases.into_iter().enumerate() {
+        let states = json!({"A": {"Type": "Map", "ItemsPath": "$.l", field: "$.n", "End": true,
+            "ItemProcessor": {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}}});
+        let machine = service
+            .jsonpath_machine(&format!("m{at}"), "A", states)
+            .await;
+        let input = json!({"l": [], "n": value});
+        let execution = service.start(&machine, "run", input).await;
+        let end = service.finish(&execution).await;
+        let trace = service.trace(&execution).await;
+        let events: Vec<&str> = trace
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(1))
+            .collect();
+        found.push_str(&format!("{} {}\n", events.join(" "), end["cause"]));
+    }
+    assert_snapshot!(found, @r#"
+    ExecutionStarted MapStateEntered MapStateStarted MapStateSucceeded MapStateExited ExecutionSucceeded null
+    ExecutionStarted MapStateEntered ExecutionFailed "Expected non-negative integer for MaxConcurrency, got '-1' instead."
+    ExecutionStarted MapStateEntered ExecutionFailed "The MaxConcurrencyPath field refers to value \"{\"a\":1}\" which is not a valid integer: $.n"
+    ExecutionStarted MapStateEntered MapStateStarted ExecutionFailed "ToleratedFailureCount cannot be negative."
+    ExecutionStarted MapStateEntered MapStateStarted ExecutionFailed "The ToleratedFailureCountPath field refers to value \"x\" which is not a valid integer: $.n"
+    ExecutionStarted MapStateEntered MapStateStarted ExecutionFailed "ToleratedFailurePercentage must be between 0 and 100."
+    ExecutionStarted MapStateEntered MapStateStarted ExecutionFailed "The ToleratedFailurePercentagePath field refers to value \"[1]\" which is not a valid float: $.n"
+    "#);
+}
