@@ -101,6 +101,10 @@ pub enum Command {
     Pause(RunArg),
     /// Lets a paused run go on
     Resume(RunArg),
+    /// Approves what a run waits for (HarnessApproval)
+    Approve(ApproveArgs),
+    /// Rejects what a run waits for
+    Reject(ApproveArgs),
     /// Answers a failure of a run that waits for a person (ManualIntervention)
     Answer(AnswerArgs),
     /// Marks what runs as failed: its failure strategies decide what follows
@@ -345,6 +349,22 @@ pub struct AbortArgs {
 pub struct RunArg {
     /// Id of the run.
     pub run: String,
+}
+
+/// Options of `slipway approve` and `slipway reject`.
+#[derive(Debug, Args)]
+pub struct ApproveArgs {
+    /// Id of the run.
+    pub run: String,
+    /// The approval's step, where the run waits at several: the id that `slipway get run` shows.
+    #[arg(long)]
+    pub step: Option<String>,
+    /// Why.
+    #[arg(long, default_value = "")]
+    pub comment: String,
+    /// An input that the approval asks for; may be repeated.
+    #[arg(long = "input", value_name = "NAME=VALUE")]
+    pub inputs: Vec<String>,
 }
 
 /// Options of `slipway answer`.

@@ -19,7 +19,9 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command, Format};
 use crate::client::Client;
-use crate::commands::{abort, apply, entity, interrupt, logs, plan, run, schema, validate};
+use crate::commands::{
+    abort, apply, approval, entity, interrupt, logs, plan, run, schema, validate,
+};
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -60,6 +62,8 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::List(args) => entity::list(&client()?, format, &args).await?,
         Command::Logs(args) => logs::logs(&client()?, &clock, &args).await?,
         Command::Abort(args) => abort::abort(&client()?, &clock, &args).await?,
+        Command::Approve(args) => approval::approve(&client()?, &args).await?,
+        Command::Reject(args) => approval::reject(&client()?, &args).await?,
         Command::Pause(args) => interrupt::pause(&client()?, &args).await?,
         Command::Resume(args) => interrupt::resume(&client()?, &args).await?,
         Command::Answer(args) => interrupt::answer(&client()?, &args).await?,

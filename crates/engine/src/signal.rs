@@ -40,6 +40,17 @@ pub enum Word {
         /// `Ignore`, `Retry`, ….
         action: String,
     },
+    /// Something for the step itself to read: one word of each kind about an attempt.
+    Step {
+        /// The step, which waits for an approval.
+        node: NodeId,
+        /// Its attempt.
+        attempt: u32,
+        /// What it is about.
+        kind: String,
+        /// The word.
+        says: String,
+    },
     /// This node, which runs, has failed.
     MarkNodeAsFailed {
         /// The node.
@@ -71,12 +82,12 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
                 Word::Expire => "expire",
                 _ => "fail",
             };
-            open.map(|node| (node.id, node.attempt, STOP, says.to_owned()))
+            open.map(|node| (node.id, node.attempt, STOP.to_owned(), says.to_owned()))
                 .collect()
         }
         Word::MarkNodeAsFailed { node } => {
             let known = node_in(runs, run, node, Status::Running).await?;
-            vec![(node.clone(), known, STOP, "fail".to_owned())]
+            vec![(node.clone(), known, STOP.to_owned(), "fail".to_owned())]
         }
         Word::Answer { node, action } => {
             if strategy::answer(action).is_none() {
@@ -86,22 +97,38 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
                 return Err(RunError::refused(ErrorName::InvalidRequest, message));
             }
             let known = node_in(runs, run, node, Status::InterventionWaiting).await?;
-            vec![(node.clone(), known, ANSWER, action.clone())]
+            vec![(node.clone(), known, ANSWER.to_owned(), action.clone())]
+        }
+        Word::Step {
+            node,
+            attempt,
+            kind,
+            says,
+        } => {
+            if record.abort.is_some() {
+                return Err(conflict(format!("run {run} is being aborted")));
+            }
+            let known = node_in(runs, run, node, Status::ApprovalWaiting).await?;
+            if known != *attempt {
+                return Err(conflict(format!("{node} is at its attempt {known} by now")));
+            }
+            vec![(node.clone(), known, kind.clone(), says.clone())]
         }
     };
     for (node, attempt, kind, says) in signals {
+        let repeatable = kind == STOP;
         let signal = SignalRecord {
             run: run.clone(),
             node,
             attempt,
-            kind: kind.to_owned(),
+            kind,
             says,
             who: who.clone(),
             at_ms: runs.clock.now_ms(),
         };
         match runs.store.put_signal(&signal).await {
             Ok(()) => {}
-            Err(StoreError::AlreadyExists { .. }) if kind == STOP => {}
+            Err(StoreError::AlreadyExists { .. }) if repeatable => {}
             Err(error @ StoreError::AlreadyExists { .. }) => {
                 return Err(conflict(format!("somebody was faster: {error}")));
             }
@@ -111,7 +138,8 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
     wake(runs, run).await
 }
 
-type Said = (NodeId, u32, &'static str, String);
+/// Node, attempt, kind, and what was said.
+type Said = (NodeId, u32, String, String);
 
 fn pausing(record: &RunRecord, pause: bool) -> Result<Said, RunError> {
     if is_paused(record) == pause {
@@ -125,7 +153,7 @@ fn pausing(record: &RunRecord, pause: bool) -> Result<Said, RunError> {
     let before = record.signals.iter().filter(|signal| signal.kind == PAUSE);
     let number = u32::try_from(before.count()).unwrap_or(u32::MAX);
     let says = if pause { "pause" } else { "resume" };
-    Ok((NodeId::new(""), number, PAUSE, says.to_owned()))
+    Ok((NodeId::new(""), number, PAUSE.to_owned(), says.to_owned()))
 }
 
 /// The attempt of a node that has this status.

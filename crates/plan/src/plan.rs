@@ -217,6 +217,25 @@ pub struct ConnectorPlan {
     pub spec: Value,
 }
 
+impl Plan {
+    /// The step of this id, wherever in the plan it is.
+    pub fn step(&self, id: &NodeId) -> Option<&StepPlan> {
+        let stages = self.groups.iter().flatten();
+        let mut sections = stages.flat_map(|stage| [&stage.steps, &stage.rollback_steps]);
+        sections.find_map(|nodes| find_step(nodes, id))
+    }
+}
+
+fn find_step<'p>(nodes: &'p [Node], id: &NodeId) -> Option<&'p StepPlan> {
+    nodes.iter().find_map(|node| match node {
+        Node::Step(step) => (step.id == *id).then_some(step),
+        Node::Group(group) => {
+            find_step(&group.nodes, id).or_else(|| find_step(&group.rollback_steps, id))
+        }
+        Node::Parallel(parallel) => find_step(&parallel.branches, id),
+    })
+}
+
 /// Something that a lane walks over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "node", rename_all = "camelCase")]

@@ -4,6 +4,7 @@
 //! functions calls it, waits where it says so, and calls it again. [`context::StepContext`] is all that a
 //! step can touch.
 
+pub mod approval;
 pub mod aws;
 pub mod context;
 pub mod delegate;

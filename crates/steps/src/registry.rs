@@ -1,7 +1,7 @@
 //! The one list of steps that this version runs.
 
 use crate::step::Step;
-use crate::{ecs, http, shell, wait};
+use crate::{approval, ecs, http, shell, wait};
 
 /// Which function walks the lanes of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +16,7 @@ pub enum Swimlane {
 pub static STEPS: &[(&str, &dyn Step)] = &[
     ("EcsRollingDeploy", &ecs::RollingDeploy),
     ("EcsRollingRollback", &ecs::RollingRollback),
+    ("HarnessApproval", &approval::HarnessApproval),
     ("Http", &http::Http),
     ("ShellScript", &shell::ShellScript),
     ("Wait", &wait::Wait),

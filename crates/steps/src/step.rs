@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use slipway_model::status::Failure;
+use slipway_model::status::{Failure, Status};
 
 use crate::context::StepContext;
 
@@ -49,6 +49,14 @@ pub enum Progress {
     Done(Value),
     /// Call again after this time.
     Again(Duration),
+    /// Call again after this time, or as soon as somebody says something about the run
+    /// ([`slipway_engine::signal`]). The step shows this status meanwhile.
+    Hold {
+        /// The time.
+        time: Duration,
+        /// `ApprovalWaiting`, `ResourceWaiting`, ….
+        status: Status,
+    },
     /// A delegate must do this first; the result is in `cx.delegate_result()` at the next call.
     Delegate(DelegateWork),
 }

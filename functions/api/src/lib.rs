@@ -4,6 +4,7 @@
 //! paths also below `/pipeline/api`. In front of everything stands [`auth`]; controllers are one file per
 //! resource; what all entities share is in [`entity`]; errors get their status in [`error`] alone.
 
+mod approval;
 mod auth;
 mod body;
 mod bootstrap;
@@ -130,6 +131,7 @@ pub fn router(deps: Deps) -> Router {
         .merge(input_set::routes())
         .merge(execute::routes())
         .merge(execution::routes::routes())
+        .merge(approval::routes())
         .merge(interrupt::routes())
         .merge(log::routes())
         .merge(slipway::routes())

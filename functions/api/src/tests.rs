@@ -1,6 +1,7 @@
 //! Through the router, with requests exactly as the clients send them.
 
 mod apply;
+mod approvals;
 mod authentication;
 mod delegate;
 mod entities;

@@ -77,13 +77,22 @@ impl Walk<'_> {
                 let left = time_left(self.record(step)?, step, self.now_ms());
                 Ok(self.wait(after.min(left)).await)
             }
+            Ok(Progress::Hold { time, status }) => {
+                self.keep(step, trace).await?;
+                self.show(step, attempt, status).await?;
+                let left = time_left(self.record(step)?, step, self.now_ms());
+                Ok(Some(Self::hold_for(time.min(left))))
+            }
             Ok(Progress::Delegate(work)) => {
                 self.keep(step, trace).await?;
                 self.delegate(step, attempt, work).await
             }
             Err(failure) => {
-                self.fail(lane, step, failure, Status::Failed, Some(trace))
-                    .await
+                let status = match failure.error {
+                    ErrorType::ApprovalRejection => Status::ApprovalRejected,
+                    _ => Status::Failed,
+                };
+                self.fail(lane, step, failure, status, Some(trace)).await
             }
         }
     }
@@ -102,7 +111,7 @@ impl Walk<'_> {
         let came = came.map_err(|failure| cx.masked(failure));
         let ended = match &came {
             Ok(Progress::Done(_)) => Some(true),
-            Ok(Progress::Again(_) | Progress::Delegate(_)) => None,
+            Ok(Progress::Again(_) | Progress::Hold { .. } | Progress::Delegate(_)) => None,
             Err(_) => Some(false),
         };
         let trace = cx.finish(ended).await.map_err(unavailable)?;
@@ -172,6 +181,24 @@ impl Walk<'_> {
             ..record.clone()
         };
         self.know(record);
+        Ok(())
+    }
+
+    /// Shows what an open step waits for.
+    async fn show(
+        &mut self,
+        step: &StepPlan,
+        attempt: u32,
+        status: Status,
+    ) -> Result<(), HandlerError> {
+        let record = self.record(step)?.clone();
+        if record.status != status {
+            let (run, store) = (&self.of_run.run.id, &self.deps.runs.store);
+            let set = store.set_node_status(run, &step.id, attempt, status, None);
+            set.await
+                .doing(|| format!("show what {} waits for", step.id))?;
+            self.know(NodeRecord { status, ..record });
+        }
         Ok(())
     }
 

@@ -314,7 +314,13 @@ impl<'d> Walk<'d> {
     /// Waits for a person, or until it is too late.
     fn hold(&self, until_ms: i64) -> Directive {
         let left = u64::try_from(until_ms.saturating_sub(self.now_ms())).unwrap_or(0);
-        let seconds = left.div_ceil(1_000).clamp(1, LONGEST_PAUSE);
+        Self::hold_for(Duration::from_millis(left))
+    }
+
+    /// Waits for a person, or so long.
+    pub(crate) fn hold_for(time: Duration) -> Directive {
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let seconds = millis.div_ceil(1_000).clamp(1, LONGEST_PAUSE);
         Directive::Pause { seconds }
     }
 

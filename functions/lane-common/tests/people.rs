@@ -237,3 +237,108 @@ async fn a_group_is_rolled_back_by_its_own_steps() {
     ");
     world.assert_clean(&run.id).await;
 }
+
+fn approval(id: &str, more: &str) -> String {
+    let more: String = more.lines().map(|line| format!("      {line}\n")).collect();
+    format!(
+        "- step:\n    name: {id}\n    identifier: {id}\n    type: HarnessApproval\n    timeout: 1d\n    spec:\n      \
+         includePipelineExecutionHistory: true\n      approvers:\n        minimumCount: 2\n        \
+         disallowPipelineExecutor: true\n        userGroups: [leads]\n{more}"
+    )
+}
+
+fn votes(who: &str, verdict: &str, inputs: &str) -> Word {
+    Word::Step {
+        node: NodeId::new("stages.deploy.spec.execution.steps.ask"),
+        attempt: 0,
+        kind: format!("approval:{who}"),
+        says: format!(
+            "{{\"verdict\": \"{verdict}\", \"comments\": \"well\", \"inputs\": {inputs}}}"
+        ),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_waits_for_two_people_and_hands_out_what_they_gave() {
+    let world = World::new().await;
+    let reads = "when:\n  stageStatus: Success\n  condition: <+execution.steps.ask.output.approverInputs.ticket> == \
+                 \"A-2\" && <+execution.steps.ask.output.approvalActivities[0].user.name> == \"sam\"\n";
+    let steps = approval("ask", "") + &script("go", "ok", reads);
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+        .await;
+    let run = world.start("release").await;
+
+    minutes(&world, 90).await;
+    says(
+        &world,
+        &run,
+        votes("sam", "APPROVE", "{\"ticket\": \"A-1\"}"),
+    )
+    .await
+    .expect("it waits");
+    let twice = says(&world, &run, votes("sam", "APPROVE", "{}")).await;
+    assert!(
+        twice
+            .expect_err("sam has spoken")
+            .contains("somebody was faster")
+    );
+    minutes(&world, 90).await;
+    says(
+        &world,
+        &run,
+        votes("kim", "APPROVE", "{\"ticket\": \"A-2\"}"),
+    )
+    .await
+    .expect("it waits");
+    let run = world.finish(&run).await;
+
+    assert_eq!(run.status, Status::Success, "{:?}", run.failure);
+    let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
+    assert_eq!(hours, 3, "it went on at once");
+    let story = world.story(&run).await;
+    assert!(story.contains("go #0 Success"), "{story}");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_rejection_ends_the_run_and_silence_expires() {
+    let world = World::new().await;
+    world
+        .apply(&pipeline(&[stage("deploy", &approval("ask", ""), "", "")]))
+        .await;
+    let run = world.start("release").await;
+    minutes(&world, 1).await;
+    says(&world, &run, votes("sam", "REJECT", "{}"))
+        .await
+        .expect("it waits");
+    let rejected = world.finish(&run).await;
+    assert_eq!(rejected.status, Status::ApprovalRejected);
+    let why = rejected.failure.as_ref().expect("a reason");
+    assert!(
+        why.message.contains("rejected by sam: well"),
+        "{}",
+        why.message
+    );
+
+    let run = world.start("release").await;
+    let silent = world.finish(&run).await;
+    assert_eq!(silent.status, Status::Expired);
+    let late = says(&world, &run, votes("sam", "APPROVE", "{}")).await;
+    assert!(late.expect_err("it has ended").contains("has ended"));
+    world.assert_clean(&run).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_is_given_by_the_clock() {
+    let world = World::new().await;
+    let at = "autoApproval:\n  action: APPROVE\n  scheduledDeadline:\n    timeZone: Europe/Berlin\n    time: 2026-01-01 08:00 AM\n";
+    world
+        .apply(&pipeline(&[stage("deploy", &approval("ask", at), "", "")]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Success);
+    let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
+    assert_eq!(hours, 7);
+}

@@ -369,13 +369,13 @@ impl World {
                 }
             };
             let ended = match &advanced {
-                Ok(Progress::Again(_) | Progress::Delegate(_)) => None,
+                Ok(Progress::Again(_) | Progress::Hold { .. } | Progress::Delegate(_)) => None,
                 Ok(Progress::Done(_)) => Some(true),
                 Err(_) => Some(false),
             };
             let trace = cx.finish(ended).await.expect("a stored log");
             let (status, failure, outputs) = match advanced {
-                Ok(Progress::Again(pause)) => {
+                Ok(Progress::Again(pause) | Progress::Hold { time: pause, .. }) => {
                     assert!(self.clock.now().duration_since(begun).unsigned_abs() < PATIENCE);
                     self.clock.sleep(pause).await;
                     continue;

@@ -2,6 +2,7 @@
 
 pub mod abort;
 pub mod apply;
+pub mod approval;
 pub mod entity;
 pub mod files;
 pub mod follow;

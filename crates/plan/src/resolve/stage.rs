@@ -11,7 +11,7 @@ use super::{Resolver, texts};
 use crate::{Iteration, StagePlan};
 
 /// Stage types that this version runs.
-const RUNNABLE: &[&str] = &["Custom", "Deployment"];
+const RUNNABLE: &[&str] = &["Approval", "Custom", "Deployment"];
 
 impl Resolver<'_> {
     /// The groups of stages: stages of one `parallel` run side by side, everything else alone.
@@ -247,7 +247,7 @@ impl Resolver<'_> {
             self.unsupported(
                 type_field,
                 &what,
-                &format!("; it runs {}", RUNNABLE.join(" and ")),
+                &format!("; it runs {}", RUNNABLE.join(", ")),
             );
             return None;
         }

@@ -342,7 +342,7 @@ fn faults_name_what_and_where() {
         (
             "type: Custom",
             "type: Approval",
-            "the type `Approval` of stage `check` is not supported by this version yet; it runs Custom and Deployment",
+            "the type `Pipeline` of stage `check` is not supported by this version yet; it runs Approval, Custom, Deployment",
         ),
         (
             "timeout: 1m}",

@@ -242,7 +242,7 @@ impl World {
     /// Waits until a run's execution has ended.
     pub async fn finish(&self, run: &RunId) -> RunRecord {
         let arn = format!("arn:aws:states:{REGION}:{ACCOUNT}:execution:pipeline:{run}");
-        for _ in 0..10_000 {
+        for _ in 0..20_000 {
             let seen = self
                 .sfn
                 .describe_execution()

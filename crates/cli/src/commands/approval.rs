@@ -1,0 +1,81 @@
+//! `slipway approve` and `slipway reject`: answers what a run waits for.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::args::ApproveArgs;
+use crate::client::{Body, Client};
+use crate::commands::entity::segment;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Says yes.
+pub async fn approve(client: &Client, args: &ApproveArgs) -> Result<Exit, CliError> {
+    answer(client, args, "APPROVE").await
+}
+
+/// Says no.
+pub async fn reject(client: &Client, args: &ApproveArgs) -> Result<Exit, CliError> {
+    answer(client, args, "REJECT").await
+}
+
+async fn answer(client: &Client, args: &ApproveArgs, action: &str) -> Result<Exit, CliError> {
+    let inputs: Vec<Value> = args
+        .inputs
+        .iter()
+        .map(|input| match input.split_once('=') {
+            Some((name, value)) => Ok(json!({"name": name, "value": value})),
+            None => Err(CliError::Usage(format!("`{input}`: expected NAME=VALUE"))),
+        })
+        .collect::<Result<_, _>>()?;
+    let approval = waiting(client, args).await?;
+    let path = format!(
+        "/pipeline/api/approvals/{}/harness/activity",
+        segment(&approval)
+    );
+    let body = json!({"action": action, "comments": args.comment, "approverInputs": inputs});
+    let shown = client
+        .call(Method::POST, &path, &[], Body::Json(body))
+        .await?;
+    let said = shown.pointer("/details/approvalActivities");
+    let said = said.and_then(Value::as_array).map_or(0, Vec::len);
+    let wanted = shown.pointer("/details/approvers/minimumCount");
+    let wanted = wanted.map_or_else(String::new, |count| format!(" of {count}"));
+    anstream::eprintln!(
+        "noted as answer {said}{wanted}; `slipway get run {}` shows where it stands",
+        args.run
+    );
+    Ok(Exit::Succeeded)
+}
+
+/// The one approval that the run waits for.
+async fn waiting(client: &Client, args: &ApproveArgs) -> Result<String, CliError> {
+    let path = format!(
+        "/v1/orgs/{}/projects/{}/approvals/execution/{}",
+        segment(client.org()),
+        segment(client.project()),
+        segment(&args.run)
+    );
+    let mut query = vec![("approval_status", "WAITING")];
+    query.extend(args.step.as_deref().map(|step| ("node_execution_id", step)));
+    let found = client.get(&path, &query).await?;
+    let ids: Vec<&str> = found
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|approval| approval.get("id")?.as_str())
+        .collect();
+    match ids.as_slice() {
+        [one] => Ok((*one).to_owned()),
+        [] => Err(CliError::Usage(format!(
+            "run {} waits for no approval",
+            args.run
+        ))),
+        several => Err(CliError::Usage(format!(
+            "run {} waits for {} approvals: say which with --step (the part between run and last dot of {})",
+            args.run,
+            several.len(),
+            several.join(", ")
+        ))),
+    }
+}

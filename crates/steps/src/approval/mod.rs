@@ -1,0 +1,104 @@
+//! `HarnessApproval`: waits until enough people have approved, or one has rejected. Source:
+//! HarnessApprovalStepInfo in the pipeline schema; docs: platform/approvals/adding-harness-approval-stages.
+//!
+//! What people say is recorded as signals of the run, one per person, so that nobody counts twice whatever the
+//! network does; the step reads them when it is woken.
+
+mod activity;
+mod input;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use slipway_model::status::{ErrorType, Failure, Status};
+
+use crate::context::StepContext;
+use crate::step::{Progress, Step, Undo};
+use crate::variable::{read, wrong};
+
+pub use activity::{Activity, Refusal, Verdict, activities, admit};
+pub use spec::Approval;
+
+/// Before this kind of signal comes the name of the person.
+pub const KIND: &str = "approval:";
+
+/// The step.
+pub struct HarnessApproval;
+
+#[async_trait]
+impl Step for HarnessApproval {
+    fn step_type(&self) -> &'static str {
+        "HarnessApproval"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        match read::<Approval>(spec) {
+            Err(message) => vec![message],
+            Ok(approval) => approval.faults(),
+        }
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Nothing("it changes nothing")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let step = cx.step().identifier.to_string();
+        let approval: Approval = read(cx.spec()).map_err(|message| wrong(&step, &message))?;
+        let count = approval.count().map_err(|message| wrong(&step, &message))?;
+        let automatic = approval
+            .automatic()
+            .map_err(|message| wrong(&step, &message))?;
+        let run = cx
+            .store()
+            .get_run(cx.run())
+            .await
+            .map_err(|error| Failure {
+                error: ErrorType::Unknown,
+                message: format!("What was said about {step} could not be read: {error}"),
+                left_behind: None,
+            })?;
+        let said = activities(&run.signals, cx.node(), cx.attempt());
+        if let Some(rejected) = said.iter().find(|one| one.verdict == Verdict::Reject) {
+            return Err(Failure {
+                error: ErrorType::ApprovalRejection,
+                message: rejected.told(),
+                left_behind: None,
+            });
+        }
+        if said.len() >= count {
+            return Ok(Progress::Done(outputs(&approval, &said)));
+        }
+        let now = cx.clock().now();
+        match automatic {
+            Some(deadline) if deadline <= now => Ok(Progress::Done(outputs(&approval, &said))),
+            deadline => Ok(Progress::Hold {
+                time: left(now, deadline).unwrap_or(cx.time_left()),
+                status: Status::ApprovalWaiting,
+            }),
+        }
+    }
+}
+
+fn left(now: Timestamp, deadline: Option<Timestamp>) -> Option<Duration> {
+    Duration::try_from(deadline?.duration_since(now)).ok()
+}
+
+/// What expressions read: the inputs of the last approver, and who said what.
+fn outputs(approval: &Approval, said: &[Activity]) -> Value {
+    let inputs = match said.last() {
+        Some(last) => last.inputs.clone(),
+        None => approval.defaults(),
+    };
+    let activities: Vec<Value> = said.iter().map(Activity::shown).collect();
+    json!({"output": {"approverInputs": inputs, "approvalActivities": activities}})
+}

@@ -1,0 +1,334 @@
+//! Approvals: `/v1/orgs/{org}/projects/{project}/approvals/execution/{run}` and
+//! `/pipeline/api/approvals/{id}/harness/activity`.
+//!
+//! An approval is an attempt of a `HarnessApproval` step; its id is `<run>.<node>.<attempt>`. Until there are user
+//! groups, whoever may use the API is a member of each.
+
+use axum::Json;
+use axum::Router;
+use axum::extract::{Extension, Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use slipway_engine::abort::task_id;
+use slipway_engine::error_name::ErrorName;
+use slipway_engine::signal::{Word, say};
+use slipway_model::id::PrincipalId;
+use slipway_model::status::{ErrorType, Status};
+use slipway_steps::approval::{Activity, Approval, KIND, Refusal, Verdict, activities, admit};
+use slipway_store::Page;
+use slipway_store::record::{NodeRecord, RunRecord};
+
+use crate::Deps;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::envelope::success;
+use crate::error::{ApiError, ApiResult};
+use crate::execution::{find, plan};
+use crate::pipeline::v1;
+use crate::query::Query;
+
+/// The step type, and the type of the approval.
+const TYPE: &str = "HarnessApproval";
+
+/// Earlier runs that are looked at for approvals which a newer one rejects.
+const EARLIER: usize = 100;
+
+pub(crate) fn routes() -> Router<Deps> {
+    let mut routes = Router::new().route(
+        "/pipeline/api/approvals/{id}/harness/activity",
+        post(activity),
+    );
+    // Clients use both spellings.
+    for prefix in ["", "/pipeline/api"] {
+        let path =
+            format!("{prefix}/v1/orgs/{{org}}/projects/{{project}}/approvals/execution/{{id}}");
+        routes = routes.route(&path, get(list).post(by_callback));
+    }
+    routes
+}
+
+/// What somebody says.
+#[derive(Debug, Deserialize)]
+struct Said {
+    action: Verdict,
+    #[serde(default)]
+    comments: Option<String>,
+    #[serde(default, alias = "approver_inputs", rename = "approverInputs")]
+    inputs: Option<Vec<Given>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Given {
+    name: String,
+    #[serde(default)]
+    value: Value,
+}
+
+async fn list(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path((org, project, id)): Path<(String, String, String)>,
+) -> ApiResult<Response> {
+    let run = of_project(&deps, &caller, &query, (&org, &project), &id).await?;
+    let status = query.one("approval_status")?;
+    let node = query.one("node_execution_id")?;
+    let other = query.one("approval_type")?.is_some_and(|kind| kind != TYPE);
+    let mut shown = Vec::new();
+    for record in approvals(&deps, &run).await? {
+        let approval = show(&deps, &run, &record).await?;
+        let fits = node.is_none_or(|node| node == record.id.as_str())
+            && status.is_none_or(|status| approval["status"] == status);
+        shown.extend((fits && !other).then_some(approval));
+    }
+    Ok(Json(Value::Array(shown)).into_response())
+}
+
+/// The activity of an approval that is named by the `callbackId` of its spec.
+async fn by_callback(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path((org, project, id)): Path<(String, String, String)>,
+    body: Body,
+) -> ApiResult<Response> {
+    let callback = query.required("callback_id")?;
+    let run = of_project(&deps, &caller, &query, (&org, &project), &id).await?;
+    let named = |record: &NodeRecord| {
+        read(record).is_ok_and(|approval| approval.callback_id.as_deref() == Some(callback))
+    };
+    let mut records = approvals(&deps, &run).await?.into_iter();
+    let Some(record) = records.find(named) else {
+        let message = format!(
+            "Run {} has no approval with the callback id {callback}",
+            run.id
+        );
+        return Err(ApiError::new(ErrorName::NotFound, message));
+    };
+    let shown = note(&deps, &caller, &run, record, &body).await?;
+    Ok(Json(shown).into_response())
+}
+
+async fn activity(
+    State(deps): State<Deps>,
+    Extension(caller): Extension<Caller>,
+    query: Query,
+    Path(id): Path<String>,
+    body: Body,
+) -> ApiResult {
+    let unknown = || ApiError::new(ErrorName::NotFound, format!("There is no approval {id}"));
+    let (run, _) = id.split_once('.').ok_or_else(unknown)?;
+    let run = find(&deps, &caller, &query, run).await?;
+    let mut records = approvals(&deps, &run).await?.into_iter();
+    let record = records
+        .find(|record| id_of(record) == id)
+        .ok_or_else(unknown)?;
+    Ok(success(note(&deps, &caller, &run, record, &body).await?))
+}
+
+/// Records what somebody said.
+async fn note(
+    deps: &Deps,
+    caller: &Caller,
+    run: &RunRecord,
+    record: NodeRecord,
+    body: &Body,
+) -> ApiResult<Value> {
+    let said: Said = serde_json::from_value(body.object()?)
+        .map_err(|error| invalid(format!("The activity cannot be read: {error}")))?;
+    if record.status != Status::ApprovalWaiting {
+        let message = format!("The approval waits no more; it is {}", status(&record));
+        return Err(ApiError::new(ErrorName::Conflict, message));
+    }
+    let approval = read(&record)?;
+    let given: IndexMap<String, String> = said
+        .inputs
+        .into_iter()
+        .flatten()
+        .map(|given| (given.name, text(given.value)))
+        .collect();
+    let activity = admit(
+        &approval,
+        run.triggered_by.as_str(),
+        caller.principal.as_str(),
+        said.action,
+        said.comments.as_deref().unwrap_or_default(),
+        &given,
+    );
+    let activity = activity.map_err(|refusal| match refusal {
+        Refusal::NotAllowed(message) => ApiError::new(ErrorName::Forbidden, message),
+        Refusal::Invalid(message) => invalid(message),
+    })?;
+    put(deps, run, &record, &caller.principal, &activity).await?;
+    tracing::info!(
+        target: "slipway::audit",
+        principal = %caller.principal,
+        token.id = %caller.token.id,
+        run.id = %run.id,
+        node.id = %record.id,
+        action = ?activity.verdict,
+        "{} answered the approval {}", caller.principal, record.name
+    );
+    if activity.verdict == Verdict::Approve && approval.rejects_earlier() {
+        reject_earlier(deps, caller, run, &record).await?;
+    }
+    show(deps, run, &record).await
+}
+
+async fn put(
+    deps: &Deps,
+    run: &RunRecord,
+    record: &NodeRecord,
+    who: &PrincipalId,
+    activity: &Activity,
+) -> ApiResult<()> {
+    let says = serde_json::to_string(activity)
+        .map_err(|error| ApiError::new(ErrorName::Internal, error.to_string()))?;
+    let word = Word::Step {
+        node: record.id.clone(),
+        attempt: record.attempt,
+        kind: format!("{KIND}{who}"),
+        says,
+    };
+    Ok(say(&deps.runs, &run.id, who, &word).await?)
+}
+
+/// Rejects what earlier runs of the pipeline wait for at the same step (`isAutoRejectEnabled`).
+async fn reject_earlier(
+    deps: &Deps,
+    caller: &Caller,
+    run: &RunRecord,
+    approved: &NodeRecord,
+) -> ApiResult<()> {
+    let page = Page::first(EARLIER);
+    let runs = deps
+        .store
+        .list_runs(&run.scope, Some(&run.pipeline), page)
+        .await?;
+    let open = |other: &&RunRecord| !other.status.is_final() && other.sequence < run.sequence;
+    for earlier in runs.items.iter().filter(open) {
+        let waits = |record: &&NodeRecord| {
+            record.id == approved.id && record.status == Status::ApprovalWaiting
+        };
+        let records = approvals(deps, earlier).await?;
+        let Some(record) = records.iter().find(waits) else {
+            continue;
+        };
+        let activity = Activity {
+            verdict: Verdict::Reject,
+            comments: format!("Run {} of the same pipeline was approved.", run.sequence),
+            inputs: serde_json::Map::new(),
+            who: String::new(),
+            at_ms: 0,
+        };
+        match put(deps, earlier, record, &caller.principal, &activity).await {
+            // It was answered, or ended, in the meantime.
+            Err(error) if error.status() == StatusCode::CONFLICT => {}
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+async fn of_project(
+    deps: &Deps,
+    caller: &Caller,
+    query: &Query,
+    (org, project): (&str, &str),
+    id: &str,
+) -> ApiResult<RunRecord> {
+    let scope = v1::scope(caller, org, project)?;
+    let run = find(deps, caller, query, id).await?;
+    if run.scope != scope {
+        let message = format!("There is no execution {id} in this project");
+        return Err(ApiError::new(ErrorName::NotFound, message));
+    }
+    Ok(run)
+}
+
+/// The approvals of a run that have begun.
+async fn approvals(deps: &Deps, run: &RunRecord) -> ApiResult<Vec<NodeRecord>> {
+    let nodes = deps.store.list_nodes(&run.id, None).await?;
+    Ok(nodes
+        .into_iter()
+        .filter(|node| node.node_type == TYPE)
+        .collect())
+}
+
+fn read(record: &NodeRecord) -> ApiResult<Approval> {
+    serde_json::from_value(record.spec.clone()).map_err(|error| {
+        invalid(format!(
+            "The spec of {} cannot be read: {error}",
+            record.name
+        ))
+    })
+}
+
+fn id_of(record: &NodeRecord) -> String {
+    task_id(&record.run, &record.id, record.attempt)
+}
+
+fn status(record: &NodeRecord) -> &'static str {
+    let rejected = record
+        .failure
+        .as_ref()
+        .is_some_and(|failure| failure.error == ErrorType::ApprovalRejection);
+    match record.status {
+        _ if rejected => "REJECTED",
+        Status::Success => "APPROVED",
+        Status::Aborted => "ABORTED",
+        Status::Expired => "EXPIRED",
+        status if status.is_final() => "FAILED",
+        _ => "WAITING",
+    }
+}
+
+/// An approval as clients read it.
+async fn show(deps: &Deps, run: &RunRecord, record: &NodeRecord) -> ApiResult<Value> {
+    let run = deps.store.get_run(&run.id).await?;
+    let said = activities(&run.signals, &record.id, record.attempt);
+    let timeout = match plan(deps, &run).await? {
+        Some(plan) => plan.step(&record.id).map(|step| step.timeout),
+        None => None,
+    };
+    let deadline = timeout.map(|timeout| {
+        record
+            .started_ms
+            .saturating_add(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX))
+    });
+    let changed = said.last().map_or(record.started_ms, |last| last.at_ms);
+    let spec = |name: &str| record.spec.get(name).cloned().unwrap_or(Value::Null);
+    Ok(json!({
+        "id": id_of(record),
+        "type": TYPE,
+        "status": status(record),
+        "deadline": deadline,
+        "created": record.started_ms,
+        "updated": record.ended_ms.unwrap_or(changed),
+        "error_message": record.failure.as_ref().map(|failure| &failure.message),
+        "details": {
+            "approvalMessage": spec("approvalMessage"),
+            "includePipelineExecutionHistory": spec("includePipelineExecutionHistory"),
+            "approvers": spec("approvers"),
+            "approvalActivities": said.iter().map(Activity::shown).collect::<Vec<_>>(),
+            "approverInputs": spec("approverInputs"),
+            "autoRejectEnabled": spec("isAutoRejectEnabled") == Value::Bool(true),
+        },
+    }))
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn invalid(message: String) -> ApiError {
+    ApiError::new(ErrorName::InvalidRequest, message)
+}

@@ -1,0 +1,106 @@
+//! Approvals as the clients list and answer them.
+
+use serde_json::{Value, json};
+use slipway_model::status::Status;
+
+use super::execution::node;
+use super::{Api, SCOPE};
+
+const ASK: &str = "stages.deploy.spec.execution.steps.ask";
+
+/// A run that waits for an approval; its id and the approval's.
+async fn waiting(api: &Api, approvers: Value) -> (String, String) {
+    let run = api.run_golden().await;
+    let mut record = node(&run, ASK, "HarnessApproval", Status::ApprovalWaiting);
+    record.spec = json!({
+        "approvalMessage": "ship it?",
+        "callbackId": "release",
+        "includePipelineExecutionHistory": true,
+        "approvers": approvers,
+        "approverInputs": [{"name": "ticket", "required": true}],
+    });
+    api.store.start_node(&record).await.expect("a node");
+    let id = format!("{run}.{ASK}.0");
+    (run, id)
+}
+
+fn activity(id: &str) -> String {
+    format!("/pipeline/api/approvals/{id}/harness/activity?{SCOPE}")
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_is_listed_answered_once_and_shown() {
+    let api = Api::new().await;
+    let approvers =
+        json!({"minimumCount": 2, "disallowPipelineExecutor": false, "userGroups": ["leads"]});
+    let (run, id) = waiting(&api, approvers).await;
+    let list = format!("/v1/orgs/default/projects/default/approvals/execution/{run}?{SCOPE}");
+    let listed = api
+        .get(&format!("{list}&approval_status=WAITING"))
+        .await
+        .json();
+    assert_eq!(listed[0]["id"], id.as_str());
+    assert_eq!(listed[0]["status"], "WAITING");
+    assert_eq!(listed[0]["details"]["approvalMessage"], "ship it?");
+    let none = api
+        .get(&format!("{list}&approval_status=APPROVED"))
+        .await
+        .json();
+    assert_eq!(none, json!([]));
+
+    let missing = json!({"action": "APPROVE", "comments": "yes"});
+    let (status, _, message) = api.post(&activity(&id), &missing).await.refusal();
+    assert!(
+        status == 400 && message.contains("`ticket` is required"),
+        "{message}"
+    );
+    let odd = json!({"action": "SHRUG"});
+    assert_eq!(api.post(&activity(&id), &odd).await.refusal().0, 400);
+
+    let yes = json!({"action": "APPROVE", "comments": "yes", "approverInputs": [{"name": "ticket", "value": "A-1"}]});
+    let shown = api.post(&activity(&id), &yes).await.data();
+    let said = &shown["details"]["approvalActivities"][0];
+    assert_eq!(
+        (&said["comments"], &said["action"]),
+        (&json!("yes"), &json!("APPROVE"))
+    );
+    assert_eq!(
+        api.post(&activity(&id), &yes).await.refusal().0,
+        409,
+        "twice by one person"
+    );
+    let elsewhere = format!("{run}.stages.deploy.spec.execution.steps.other.0");
+    assert_eq!(api.post(&activity(&elsewhere), &yes).await.refusal().0, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_started_the_run_may_be_barred_and_what_ended_is_answered_no_more() {
+    let api = Api::new().await;
+    let approvers =
+        json!({"minimumCount": 1, "disallowPipelineExecutor": true, "userGroups": ["leads"]});
+    let (run, id) = waiting(&api, approvers).await;
+    let yes = json!({"action": "APPROVE", "approver_inputs": [{"name": "ticket", "value": "A-1"}]});
+    let (status, _, message) = api.post(&activity(&id), &yes).await.refusal();
+    assert!(
+        status == 403 && message.contains("started the run"),
+        "{message}"
+    );
+
+    let callback = format!(
+        "/pipeline/api/v1/orgs/default/projects/default/approvals/execution/{run}?{SCOPE}&callback_id=release"
+    );
+    let no = json!({"action": "REJECT", "comments": "not now"});
+    let barred = api.post(&callback, &no).await.refusal();
+    assert_eq!(barred.0, 403, "nor may they reject");
+
+    let open = json!({"minimumCount": 1, "disallowPipelineExecutor": false});
+    let (run, id) = waiting(&api, open).await;
+    let abort =
+        format!("/pipeline/api/pipeline/execute/interrupt/{run}?{SCOPE}&interruptType=AbortAll");
+    api.call("PUT", &abort, "", "").await.data();
+    let (status, _, message) = api.post(&activity(&id), &no).await.refusal();
+    assert!(
+        status == 409 && message.contains("being aborted"),
+        "{message}"
+    );
+}
