@@ -19,6 +19,7 @@ pub(crate) fn step(id: &str) -> Node {
         spec: json!({}),
         when: None,
         failure_strategies: Vec::new(),
+        delegate_selectors: Vec::new(),
         timeout: Duration::from_secs(600),
         iteration: None,
     })
@@ -107,6 +108,7 @@ pub(crate) fn stage(id: &str, steps: Vec<Node>) -> StagePlan {
         name: id.to_owned(),
         stage_type: "Deployment".to_owned(),
         deployment_type: Some("ECS".to_owned()),
+        tags: IndexMap::new(),
         variables: Vec::new(),
         when: None,
         failure_strategies: vec![on("AllErrors", "StageRollback", Value::Null)],
@@ -135,6 +137,9 @@ pub(crate) fn plan(groups: Vec<Vec<StagePlan>>) -> Plan {
         variables: Vec::new(),
         scope_variables: Vec::new(),
         files: Vec::new(),
+        notifications: Vec::new(),
+        barriers: Vec::new(),
+        warnings: Vec::new(),
         timeout: Duration::from_secs(86_400),
         groups,
     }
@@ -193,6 +198,7 @@ pub(crate) fn deploys(mut stage: StagePlan) -> StagePlan {
         identifier: EntityId::new("cluster"),
         name: "Cluster".to_owned(),
         kind: "ECS".to_owned(),
+        tags: IndexMap::new(),
         allow_simultaneous_deployments: false,
         spec: json!({"region": "<+env.variables.region>", "cluster": "main"}),
         connector: None,

@@ -48,13 +48,13 @@ pub use diff::diff;
 pub use form::{Form, form};
 pub use iteration::{Iteration, in_turns};
 pub use plan::{
-    ArtifactPlan, ConfigFilePlan, ConnectorPlan, EnvironmentPlan, FailureStrategy, GroupPlan,
-    InfrastructurePlan, ManifestPlan, Node, ParallelPlan, Plan, ServicePlan, StagePlan, StepPlan,
-    Variable, When, WhenStatus,
+    ArtifactPlan, BarrierPlan, ConfigFilePlan, ConnectorPlan, EnvironmentPlan, EventPlan,
+    FailureStrategy, GroupPlan, InfrastructurePlan, ManifestPlan, Node, NotificationPlan,
+    ParallelPlan, Plan, ServicePlan, StagePlan, StepPlan, Variable, When, WhenStatus,
 };
 pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, VARIABLE, Wanted};
 pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};
-pub use resolve::{Request, expanded, resolve, template_references, wanted};
+pub use resolve::{Request, WITHOUT_EFFECT, expanded, resolve, template_references, wanted};
 pub use text::text;
 
 /// Version of the plan's layout that this code writes.

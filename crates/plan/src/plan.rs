@@ -34,11 +34,59 @@ pub struct Plan {
     /// Files of the file store that expressions anywhere in the plan read, by the path they name, with content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<(String, String)>,
+    /// `notificationRules` of the pipeline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notifications: Vec<NotificationPlan>,
+    /// `flowControl.barriers` of the pipeline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub barriers: Vec<BarrierPlan>,
+    /// What the pipeline says and this version does nothing about, each with its path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Time limit of the whole run.
     #[serde(with = "seconds")]
     pub timeout: Duration,
     /// Stages that run one group after the other; the stages of one group run side by side.
     pub groups: Vec<Vec<StagePlan>>,
+}
+
+/// One entry of `notificationRules`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NotificationPlan {
+    /// `name` in YAML.
+    pub name: String,
+    /// Whether it tells anybody.
+    pub enabled: bool,
+    /// What it tells of.
+    pub events: Vec<EventPlan>,
+    /// `notificationMethod` as written, `{type, spec}`, with secrets as references.
+    pub method: Option<Value>,
+    /// `template` as written: the link to a notification template.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Value>,
+}
+
+/// One entry of `pipelineEvents`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventPlan {
+    /// `PipelineFailed`, for instance.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Identifiers of the stages that count; all, where none are named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<String>,
+    /// Identifiers of the steps that count; all, where none are named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+}
+
+/// A place where lanes wait for one another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BarrierPlan {
+    /// `identifier`.
+    pub identifier: EntityId,
+    /// `name`.
+    pub name: String,
 }
 
 /// One stage of a plan.
@@ -54,13 +102,16 @@ pub struct StagePlan {
     pub stage_type: String,
     /// `deploymentType` of a Deployment stage, `ECS` for instance.
     pub deployment_type: Option<String>,
+    /// `tags` of the stage.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub tags: IndexMap<String, String>,
     /// Stage variables.
     pub variables: Vec<Variable>,
     /// Condition; `None` is Harness's default (run when nothing failed before).
     pub when: Option<When>,
     /// `failureStrategies` of the stage.
     pub failure_strategies: Vec<FailureStrategy>,
-    /// Delegate selectors of the stage.
+    /// Delegate selectors of the stage; those of the pipeline where it has none.
     pub delegate_selectors: Vec<String>,
     /// Time limit of the stage.
     #[serde(with = "seconds")]
@@ -197,6 +248,9 @@ pub struct InfrastructurePlan {
     /// `type`, `ECS` for instance.
     #[serde(rename = "type")]
     pub kind: String,
+    /// `tags`.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub tags: IndexMap<String, String>,
     /// Whether several deployments of one service may run at once.
     pub allow_simultaneous_deployments: bool,
     /// `spec` with inputs filled in, possibly with expressions (`region`, `cluster`, …).
@@ -266,6 +320,10 @@ pub struct StepPlan {
     pub when: Option<When>,
     /// `failureStrategies` of the step.
     pub failure_strategies: Vec<FailureStrategy>,
+    /// Delegate selectors of the step, or of the nearest step group that has any; where there are none, those
+    /// of the stage count. `spec.delegateSelectors` goes before all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delegate_selectors: Vec<String>,
     /// Time limit of the step.
     #[serde(with = "seconds")]
     pub timeout: Duration,

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::view::View;
 use crate::{
-    FailureStrategy, Iteration, Node, Plan, ServicePlan, StagePlan, StepPlan, Variable, When,
-    WhenStatus,
+    FailureStrategy, Iteration, Node, NotificationPlan, Plan, ServicePlan, StagePlan, StepPlan,
+    Variable, When, WhenStatus,
 };
 
 /// The plan as readable text, one line per thing, in the order in which it happens.
@@ -30,6 +30,7 @@ pub fn text(plan: &Plan) -> String {
     );
     page.variables(1, &plan.variables);
     page.variables(1, &plan.scope_variables);
+    page.around(plan);
     for group in &plan.groups {
         match group.as_slice() {
             [stage] => page.stage(1, stage),
@@ -65,6 +66,20 @@ impl<'p> Page<'p> {
             };
             let name = variable.name.trim_start_matches("variable.");
             self.line(depth, &format!("variable {name} = {value}"));
+        }
+    }
+
+    /// What goes for the whole run and not for one stage.
+    fn around(&mut self, plan: &Plan) {
+        for barrier in &plan.barriers {
+            let line = format!("barrier {} \"{}\"", barrier.identifier, barrier.name);
+            self.line(1, &line);
+        }
+        for rule in &plan.notifications {
+            self.line(1, &notification(rule));
+        }
+        for warning in &plan.warnings {
+            self.line(1, &format!("warning {warning}"));
         }
     }
 
@@ -244,6 +259,10 @@ impl<'p> Page<'p> {
         );
         self.line(depth, &title);
         self.turn(depth + 1, step.iteration.as_ref());
+        if !step.delegate_selectors.is_empty() {
+            let selectors = step.delegate_selectors.join(", ");
+            self.line(depth + 1, &format!("delegates {selectors}"));
+        }
         self.view.turns.extend(&step.iteration);
         for (name, value) in step.spec.as_object().into_iter().flatten() {
             self.field(depth + 1, name, value);
@@ -290,6 +309,27 @@ impl<'p> Page<'p> {
             );
         }
     }
+}
+
+/// A notification rule: whom it tells, and of what. Addresses may be secrets and are not shown.
+fn notification(rule: &NotificationPlan) -> String {
+    let method = rule.method.as_ref().and_then(|of| of["type"].as_str());
+    let method = method.unwrap_or("a template");
+    let of = |names: &[String]| match names.is_empty() {
+        true => String::new(),
+        false => format!(" of {}", names.join(" and ")),
+    };
+    let events = rule.events.iter().map(|event| {
+        let (stages, steps) = (of(&event.stages), of(&event.steps));
+        format!("{}{stages}{steps}", event.kind)
+    });
+    let events: Vec<_> = events.collect();
+    let off = if rule.enabled { "" } else { " (disabled)" };
+    format!(
+        "notification \"{}\": {method} on {}{off}",
+        rule.name,
+        events.join(", ")
+    )
 }
 
 fn side_by_side(limit: u32) -> String {

@@ -460,6 +460,7 @@ impl World {
             spec: spec.clone(),
             when: None,
             failure_strategies: Vec::new(),
+            delegate_selectors: Vec::new(),
             timeout: Duration::from_secs(600),
             iteration: None,
         };
@@ -469,6 +470,7 @@ impl World {
             name: "Deploy".to_owned(),
             stage_type: "Deployment".to_owned(),
             deployment_type: Some("ECS".to_owned()),
+            tags: IndexMap::new(),
             variables: Vec::new(),
             when: None,
             failure_strategies: Vec::new(),
@@ -496,6 +498,9 @@ impl World {
             variables: Vec::new(),
             scope_variables: Vec::new(),
             files: Vec::new(),
+            notifications: Vec::new(),
+            barriers: Vec::new(),
+            warnings: Vec::new(),
             timeout: Duration::from_secs(86_400),
             groups: vec![vec![stage]],
         }
@@ -522,6 +527,7 @@ impl World {
             identifier: EntityId::new("prod_cluster"),
             name: "prod cluster".to_owned(),
             kind: "ECS".to_owned(),
+            tags: IndexMap::new(),
             allow_simultaneous_deployments: false,
             spec: self.infrastructure.clone(),
             connector: Some(ConnectorPlan {

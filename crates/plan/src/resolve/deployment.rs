@@ -21,19 +21,7 @@ impl Resolver<'_> {
                 self.unsupported(value, &format!("`{field}`"), advice);
             }
         }
-        for field in [
-            "service",
-            "services",
-            "environment",
-            "environments",
-            "environmentGroup",
-        ] {
-            let strategies = spec.at(&[field, "failureStrategies"]);
-            if let Some(value) = strategies.filter(|value| !is_empty(*value)) {
-                let what = format!("`failureStrategies` of `{field}`");
-                self.unsupported(value, &what, "; put them on the stage");
-            }
-        }
+        self.check_spec(spec);
         if spec.get_text("gitOpsEnabled") == Some("true")
             && let Some(value) = spec.get("gitOpsEnabled")
         {

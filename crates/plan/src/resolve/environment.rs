@@ -7,7 +7,7 @@ use slipway_model::{Code, Kind, Parsed, Ref};
 use super::known::Known;
 use super::spread::{Choice, Site};
 use super::variable::overridden;
-use super::{Referred, Resolver, is_empty, tags};
+use super::{Referred, Resolver, is_empty, tags, texts, unplanned};
 use crate::{ConnectorPlan, EnvironmentPlan, InfrastructurePlan, StagePlan, fit, template};
 
 impl Resolver<'_> {
@@ -100,6 +100,12 @@ impl Resolver<'_> {
         let filled = self.filled(&found, choice.inputs, choice.at, known)?;
         self.check_infrastructure(&filled, choice.at, parent, plan);
         let body = filled.body();
+        let what = "an infrastructure definition";
+        self.look_over(body, what, unplanned::INFRASTRUCTURE);
+        if let Some(spec) = body.get("spec") {
+            self.look_over(spec, what, unplanned::INFRASTRUCTURE_SPEC);
+        }
+        self.check_scope(body, choice.at, plan);
         let mut spec = filled.to_json()["spec"].clone();
         if let Some(link) = body.at(&["spec", "customDeploymentRef"]) {
             self.custom_deployment(link, &found.scope, &mut spec);
@@ -110,6 +116,7 @@ impl Resolver<'_> {
             identifier: filled.head.identifier.clone(),
             name: filled.head.name.clone(),
             kind: filled.head.entity_type.clone().unwrap_or_default(),
+            tags: tags(body),
             allow_simultaneous_deployments: body.get_text("allowSimultaneousDeployments")
                 == Some("true"),
             spec,
@@ -158,7 +165,7 @@ impl Resolver<'_> {
         let bare = own.map(|own| own.rsplit('.').next().unwrap_or(own));
         if bare.is_some_and(|own| own != environment.as_str() && !own.contains("<+")) {
             let message = format!(
-                "the infrastructure definition `{}` belongs to environment `{}`, not to `{environment}`",
+                "the infrastructure definition `{}` belongs to environment `{}` (`environmentRef`), not to `{environment}`",
                 head.identifier,
                 own.unwrap_or_default()
             );
@@ -167,11 +174,35 @@ impl Resolver<'_> {
         let Some(deployment) = plan.deployment_type.as_deref() else {
             return;
         };
+        let own = infrastructure.body().get_text("deploymentType");
+        if let Some(own) = own.filter(|own| *own != deployment && !own.contains("<+")) {
+            let message = format!(
+                "the infrastructure definition `{}` is for deployments of type {own} (`deploymentType`), the stage deploys {deployment}",
+                head.identifier
+            );
+            self.fault(Code::BadValue, at, message);
+        }
         let kind = head.entity_type.as_deref().unwrap_or_default();
         if fit::infrastructure_types(deployment).is_some_and(|types| !types.contains(&kind)) {
             let message = format!(
                 "the infrastructure definition `{}` is of type {kind}, which {deployment} cannot be deployed to",
                 head.identifier
+            );
+            self.fault(Code::BadValue, at, message);
+        }
+    }
+
+    /// `scopedServices`: the only services that an infrastructure is for, where it names any.
+    fn check_scope(&mut self, infrastructure: Ref<'_>, at: Ref<'_>, plan: &StagePlan) {
+        let allowed = texts(infrastructure.get("scopedServices"));
+        let Some(service) = &plan.service else {
+            return;
+        };
+        if !allowed.is_empty() && !allowed.contains(&service.reference) {
+            let message = format!(
+                "the infrastructure definition is for the services {} only (`scopedServices`), not for `{}`",
+                allowed.join(", "),
+                service.reference
             );
             self.fault(Code::BadValue, at, message);
         }

@@ -9,7 +9,7 @@ use slipway_model::{Code, Diagnostic, Ref, schema};
 
 use super::known::Known;
 use super::looping::{Loop, Turn};
-use super::{Resolver, texts};
+use super::{Resolver, texts, unplanned};
 use crate::{
     FailureStrategy, GroupPlan, Iteration, Node, ParallelPlan, StagePlan, StepPlan, When,
     WhenStatus, fit,
@@ -27,6 +27,8 @@ struct Place<'a> {
     list: String,
     /// The stage's deployment type.
     deployment: Option<&'a str>,
+    /// Delegate selectors of the nearest step group that has any.
+    selectors: &'a [String],
 }
 
 /// What an element is called, in its turn of a loop.
@@ -49,6 +51,7 @@ impl Resolver<'_> {
             let place = Place {
                 list,
                 deployment: deployment.as_deref(),
+                selectors: &[],
             };
             self.nodes(execution.get(name), &place, known)
         };
@@ -208,9 +211,17 @@ impl Resolver<'_> {
             self.unsupported(value, &what, "");
             return None;
         }
+        self.look_over(group, "a step group", unplanned::GROUP);
+        let own = self.selectors(group, known);
+        let selectors = if own.is_empty() {
+            place.selectors
+        } else {
+            own.as_slice()
+        };
         let list = |name: &str| Place {
             list: format!("{id}.{name}"),
             deployment: place.deployment,
+            selectors,
         };
         let variables = self.variables(group.get("variables"), "stepGroup.variables");
         Some(GroupPlan {
@@ -245,18 +256,24 @@ impl Resolver<'_> {
         if self.repeats_too_much(step, known) {
             return None;
         }
-        if let Some(value) = step.get("enforce") {
-            let what = format!("the policy set of step `{}`", called.identifier);
-            self.unsupported(value, &what, "");
-        }
+        self.look_over(step, "a step", unplanned::STEP);
         let type_field = step.get("type")?;
         let step_type = type_field.text()?;
         self.fits(type_field, step_type, &called.identifier, place);
+        if step_type == "Barrier" {
+            self.check_barrier(step);
+        }
+        let own = self.selectors(step, known);
         Some(StepPlan {
             step_type: step_type.to_owned(),
             spec: schema::step_spec(step),
             when: self.when(step, "stageStatus"),
             failure_strategies: self.failure_strategies(step),
+            delegate_selectors: if own.is_empty() {
+                place.selectors.to_vec()
+            } else {
+                own
+            },
             timeout: self.timeout(step, known).unwrap_or(STEP_TIMEOUT),
             id: NodeId::new(called.id),
             identifier: EntityId::new(called.identifier),

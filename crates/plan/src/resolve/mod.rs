@@ -10,12 +10,14 @@ mod lookup;
 mod looping;
 mod loops;
 mod manifest;
+mod notification;
 mod overrides;
 mod remote;
 mod scope;
 mod service;
 mod spread;
 mod stage;
+mod unplanned;
 mod variable;
 
 use std::cell::RefCell;
@@ -26,10 +28,12 @@ use slipway_model::id::Scope;
 use slipway_model::{Code, Diagnostic, Diagnostics, Parsed, Ref, Tree, duration, entity, inputs};
 
 use crate::reference::Asked;
-use crate::{Entities, FORMAT, Plan, Reference, Wanted, template};
+use crate::{BarrierPlan, Entities, FORMAT, Plan, Reference, Wanted, template};
 
 use known::Known;
 use lookup::Referred;
+
+pub use unplanned::WITHOUT_EFFECT;
 
 /// Time limit of a pipeline that names none: Harness's for paid accounts (docs: platform/pipelines/
 /// pipeline-settings, "pipeline timeout").
@@ -60,12 +64,21 @@ pub fn resolve(request: &Request<'_>) -> Result<Plan, Vec<Diagnostic>> {
     let mut resolver = Resolver::new(request, &asked);
     let plan = resolver.pipeline(&pipeline);
     let faults = resolver.faults;
-    let (plan, _) = faults.finish(plan).map_err(once_each)?;
+    let (plan, warnings) = faults.finish(plan).map_err(once_each)?;
     // Without a fault there is a plan; this keeps the types honest.
-    plan.ok_or_else(|| {
+    let Some(mut plan) = plan else {
         let message = "the pipeline could not be planned";
-        vec![Diagnostic::at(Code::NotSupported, pipeline.body(), message)]
-    })
+        return Err(vec![Diagnostic::at(
+            Code::NotSupported,
+            pipeline.body(),
+            message,
+        )]);
+    };
+    let warnings = once_each(warnings).into_iter();
+    plan.warnings = warnings
+        .map(|warning| format!("{}: {}", warning.path, warning.message))
+        .collect();
+    Ok(plan)
 }
 
 /// A fault of an element that loops is found in each turn.
@@ -145,6 +158,8 @@ struct Resolver<'a> {
     bytes: usize,
     /// Bytes of the texts of steps in loops so far.
     repeated: usize,
+    /// Barriers of the pipeline.
+    barriers: Vec<BarrierPlan>,
     /// Steps and stages so far, those of loops counted as often as they run.
     steps: usize,
     stages: usize,
@@ -158,6 +173,7 @@ impl<'a> Resolver<'a> {
             asked,
             bytes: 0,
             repeated: 0,
+            barriers: Vec::new(),
             steps: 0,
             stages: 0,
         }
@@ -185,7 +201,10 @@ impl<'a> Resolver<'a> {
         self.scope_variables(body, &mut known);
         let timeout = self.timeout(body, &known).unwrap_or(PIPELINE_TIMEOUT);
         known.pipeline_timeout = timeout;
-        let selectors = texts(body.get("delegateSelectors"));
+        self.look_over(body, "a pipeline", unplanned::PIPELINE);
+        self.barriers = self.barriers_of(body);
+        let notifications = self.notifications(body);
+        let selectors = self.selectors(body, &known);
         let groups = self.groups(body, &mut known, &selectors);
         Some(Plan {
             format: FORMAT,
@@ -196,6 +215,9 @@ impl<'a> Resolver<'a> {
             variables: known.pipeline_variables,
             scope_variables: known.scope_variables,
             files: known.files,
+            notifications,
+            barriers: std::mem::take(&mut self.barriers),
+            warnings: Vec::new(),
             timeout,
             groups,
         })
@@ -229,6 +251,18 @@ impl<'a> Resolver<'a> {
                 None
             }
         }
+    }
+
+    /// `delegateSelectors` of an element.
+    fn selectors(&mut self, element: Ref<'_>, known: &Known<'_>) -> Vec<String> {
+        let Some(list) = element.get("delegateSelectors") else {
+            return Vec::new();
+        };
+        let single = list.text().map(|_| list);
+        let all = single.into_iter().chain(list.items());
+        all.filter_map(|value| self.text(value, known))
+            .filter(|text| !text.is_empty())
+            .collect()
     }
 
     /// The text of a value whose expressions can be told before the run. A fault where they cannot.
@@ -285,3 +319,5 @@ mod tests_loops;
 mod tests_remote;
 #[cfg(test)]
 mod tests_targets;
+#[cfg(test)]
+mod tests_unplanned;

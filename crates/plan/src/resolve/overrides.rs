@@ -6,7 +6,7 @@
 //! "override priority").
 
 use slipway_model::id::{EntityId, Scope};
-use slipway_model::{Kind, Ref};
+use slipway_model::{Code, Kind, Ref};
 
 use super::known::Known;
 use super::spread::Site;
@@ -43,6 +43,7 @@ impl Resolver<'_> {
         let service_place = service
             .as_ref()
             .map(|service| self.request.scope.resolve(&service.reference));
+        let mut takes_inputs = false;
         for (kind, for_service, for_infrastructure) in TYPES {
             for level in levels(self.request.scope) {
                 let Some(environment) = seen_from(&level, &referred.scope, &environment_id) else {
@@ -70,12 +71,18 @@ impl Resolver<'_> {
                     );
                 }
                 for reference in wanted {
-                    self.override_by(&reference, site, plan, service, known);
+                    takes_inputs |= self.override_by(&reference, site, plan, service, known);
                 }
             }
         }
+        let inputs = site.item.and_then(|item| item.get("serviceOverrideInputs"));
+        if let Some(value) = inputs.filter(|value| !takes_inputs && value.entries().len() > 0) {
+            let message = "`serviceOverrideInputs` are given, but no overrides of the service in this environment take them";
+            self.fault(Code::BadInput, value, message);
+        }
     }
 
+    /// Lays one of the overrides over, if there is such a one; whether it takes `serviceOverrideInputs`.
     fn override_by(
         &mut self,
         reference: &Reference,
@@ -83,9 +90,9 @@ impl Resolver<'_> {
         environment: &mut EnvironmentPlan,
         service: &mut Option<ServicePlan>,
         known: &mut Known<'_>,
-    ) {
+    ) -> bool {
         let Some(Found::Entity(entity)) = self.find(reference) else {
-            return;
+            return false;
         };
         let found = Referred {
             entity,
@@ -97,7 +104,7 @@ impl Resolver<'_> {
             || reference.kind == Kind::ServiceOverrides.key();
         let inputs = inputs.filter(|_| of_service);
         let Some(filled) = self.filled(&found, inputs, site.at, known) else {
-            return;
+            return of_service;
         };
         let body = filled.body();
         let body = body.get("spec").unwrap_or(body);
@@ -107,6 +114,7 @@ impl Resolver<'_> {
             environment.variables = overridden(own, &variables);
         }
         self.lay_over(body, &reference.scope, service, known);
+        of_service
     }
 
     /// Lays variables, manifests, configuration files and settings over a service; those of the same name or

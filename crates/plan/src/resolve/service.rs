@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use slipway_model::{Code, Kind, Parsed, Ref};
 
 use super::known::Known;
-use super::{Resolver, tags};
+use super::{Resolver, tags, unplanned};
 use crate::{ServicePlan, StagePlan};
 
 /// Parts of `serviceDefinition.spec` that have a place of their own in the plan.
@@ -50,6 +50,7 @@ impl Resolver<'_> {
         plan: &StagePlan,
         known: &mut Known<'_>,
     ) -> Option<ServicePlan> {
+        self.look_over(service.body(), "a service", unplanned::SERVICE);
         let Some(definition) = service.body().get("serviceDefinition") else {
             let message = format!(
                 "the service `{}` has no `serviceDefinition`",

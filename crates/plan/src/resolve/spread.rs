@@ -204,6 +204,9 @@ impl Resolver<'_> {
         if listed.is_empty() && (all || filters.is_some()) {
             return (self.all_sites(&site, filters, known, spec), true);
         }
+        if listed.is_empty() && !deploys(spec) {
+            return (vec![site], false);
+        }
         if listed.is_empty() {
             let at = item.get("infrastructureDefinitions").unwrap_or(item);
             let message = "no infrastructure is named in `infrastructureDefinitions`";
@@ -360,6 +363,12 @@ impl Resolver<'_> {
         }
         sites
     }
+}
+
+/// Whether a stage deploys something; others may name an environment alone.
+fn deploys(spec: Ref<'_>) -> bool {
+    let fields = ["deploymentType", "service", "services"];
+    fields.iter().any(|field| spec.get(field).is_some())
 }
 
 /// `metadata.parallel`. Without it one follows the other, which harms nothing that a failure would spare.

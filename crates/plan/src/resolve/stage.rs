@@ -7,7 +7,7 @@ use slipway_model::{Code, Ref};
 use super::known::Known;
 use super::looping::Turn;
 use super::spread::{Spread, Target};
-use super::{Resolver, texts};
+use super::{Resolver, tags};
 use crate::{Iteration, StagePlan};
 
 /// Stage types that this version runs.
@@ -68,8 +68,10 @@ impl Resolver<'_> {
         let identifier = stage.get_text("identifier")?;
         let stage_type = self.stage_type(stage, identifier)?;
         let spec = stage.get("spec")?;
-        if stage_type == "Deployment" {
-            self.check_deployment(spec);
+        self.check_stage(stage);
+        match stage_type {
+            "Deployment" => self.check_deployment(spec),
+            _ => self.check_custom(spec),
         }
         known.enter_stage(None);
         known.stage_variables = self.variables(stage.get("variables"), "stage.variables");
@@ -111,8 +113,11 @@ impl Resolver<'_> {
         let name = around.stage.get_text("name").unwrap_or(own);
         known.enter_stage(turn.map(|turn| &turn.iteration));
         known.stage_variables = self.variables(around.stage.get("variables"), "stage.variables");
+        // A stage that deploys nothing may still name where its steps work.
+        let somewhere = around.spec.get("environment").is_some();
         let spread = match around.stage_type {
             "Deployment" => self.spread(around.spec, known),
+            _ if somewhere => self.spread(around.spec, known),
             _ => Spread::alone(),
         };
         let called = |iteration: Option<&Iteration>, name: String| match iteration {
@@ -216,10 +221,11 @@ impl Resolver<'_> {
             name,
             stage_type: around.stage_type.to_owned(),
             deployment_type: None,
+            tags: tags(stage),
             variables: known.stage_variables.clone(),
             when: self.when(stage, "pipelineStatus"),
             failure_strategies: self.failure_strategies(stage),
-            delegate_selectors: texts(stage.get("delegateSelectors")),
+            delegate_selectors: self.selectors(stage, known),
             timeout: self.timeout(stage, known).unwrap_or(known.pipeline_timeout),
             service: None,
             environment: None,
@@ -233,6 +239,8 @@ impl Resolver<'_> {
         }
         if around.stage_type == "Deployment" {
             self.deployment(around.spec, target, &mut plan, known, around.before);
+        } else if let Some(site) = &target.site {
+            self.site(site, &mut plan, known, around.before);
         }
         self.execution(around.spec, &mut plan, known);
         plan

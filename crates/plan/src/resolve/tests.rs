@@ -436,7 +436,7 @@ fn faults_of_entities_are_faults_of_the_plan() {
         (
             "environmentRef: account.prod",
             "environmentRef: account.dev",
-            "belongs to environment `account.dev`, not to `prod`",
+            "belongs to environment `account.dev` (`environmentRef`), not to `prod`",
         ),
         (
             "value: info",

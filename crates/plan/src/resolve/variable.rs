@@ -30,6 +30,11 @@ impl Resolver<'_> {
             let kind = item.get_text("type").unwrap_or("String");
             let given = item.get("value").filter(|value| value.scalar() != Some(""));
             let value = given.or_else(|| item.get("default"));
+            let empty = value.is_none_or(|value| value.scalar() == Some(""));
+            if empty && item.get_text("required") == Some("true") {
+                let message = format!("the variable `{name}` is required and has no value");
+                self.fault(Code::MissingInput, item, message);
+            }
             out.push(Variable {
                 name: name.to_owned(),
                 kind: kind.to_owned(),

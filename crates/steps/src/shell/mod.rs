@@ -232,7 +232,10 @@ impl Step for ShellScript {
             .map_err(|message| wrong(&step, &message))?;
         let mut chosen = selectors(&spec.delegate_selectors);
         if chosen.is_empty() {
-            chosen = cx.stage().delegate_selectors.clone();
+            chosen.clone_from(&cx.step().delegate_selectors);
+        }
+        if chosen.is_empty() {
+            chosen.clone_from(&cx.stage().delegate_selectors);
         }
         Ok(Progress::Delegate(DelegateWork {
             task_type: task::TASK_TYPE.to_owned(),

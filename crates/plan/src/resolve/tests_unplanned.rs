@@ -1,0 +1,97 @@
+//! What goes for a whole run, what is refused by name, and what is told.
+
+use super::tests::{faults, plan};
+use crate::text;
+
+#[test]
+fn barriers_notifications_and_delegates_are_part_of_the_plan() {
+    let planned = plan(
+        "pipeline: {identifier: web, name: P, delegateSelectors: [main], tags: {a: b},
+  variables: [{name: zone, type: String, value: eu}],
+  flowControl: {barriers: [{identifier: both, name: Both ready}]},
+  notificationRules: [
+    {name: Tell us, identifier: r, enabled: true, pipelineEvents: [{type: StageFailed, forStages: [a, b]}, {type: PipelineEnd}],
+      notificationMethod: {type: Slack, spec: {webhookUrl: 'https://hooks.example.com/T0/secret'}}},
+    {name: Quiet, identifier: q, enabled: false, pipelineEvents: [{type: AllEvents}], notificationMethod: {type: Email, spec: {recipients: [a@b.c]}}}],
+  stages: [{parallel: [
+    {stage: {identifier: a, name: A, type: Custom, spec: {execution: {steps: [
+      {step: {identifier: w, name: W, type: Barrier, spec: {barrierRef: both}, delegateSelectors: [own]}},
+      {stepGroup: {identifier: g, name: G, delegateSelectors: ['<+pipeline.variables.zone>-linux'], steps: [
+        {step: {identifier: x, name: X, type: Wait, spec: {duration: 1s}}},
+        {stepGroup: {identifier: h, name: H, steps: [{step: {identifier: y, name: Y, type: Wait, spec: {duration: 1s}}}]}}]}},
+      {step: {identifier: z, name: Z, type: Wait, spec: {duration: 1s}}}]}}}},
+    {stage: {identifier: b, name: B, type: Custom, delegateSelectors: [stage], spec: {execution: {steps: [
+      {step: {identifier: w, name: W, type: Barrier, spec: {barrierRef: both}}}]}}}}]}]}",
+    );
+    insta::assert_snapshot!(text(&planned.unwrap()), @r#"
+    pipeline web "P" (at most 30d)
+      variable zone = "eu"
+      barrier both "Both ready"
+      notification "Tell us": Slack on StageFailed of a and b, PipelineEnd
+      notification "Quiet": Email on AllEvents (disabled)
+      warning pipeline.notificationRules[0]: notifications are not sent by this version yet
+      side by side
+        stage a "A": Custom (at most 30d)
+          delegates main
+          steps
+            step w "W": Barrier (at most 10m)
+              delegates own
+              barrierRef = "both"
+            group g "G"
+              step x "X": Wait (at most 10m)
+                delegates eu-linux
+                duration = "1s"
+              group h "H"
+                step y "Y": Wait (at most 10m)
+                  delegates eu-linux
+                  duration = "1s"
+            step z "Z": Wait (at most 10m)
+              duration = "1s"
+        stage b "B": Custom (at most 30d)
+          delegates stage
+          steps
+            step w "W": Barrier (at most 10m)
+              barrierRef = "both"
+    "#);
+}
+
+#[test]
+fn what_would_change_the_run_is_refused_by_name() {
+    let found = plan(
+        "pipeline: {identifier: web, name: P, gitBranch: main,
+  variables: [{name: tag, type: String, required: true, value: ''}],
+  flowControl: {barriers: [{identifier: a, name: A}, {identifier: a, name: B}]},
+  stages: [{stage: {identifier: s, name: S, type: Custom, runMode: {type: Manual, timeout: 1d}, spec: {
+    environment: {environmentRef: prod, gitBranch: x},
+    execution: {steps: [
+      {stepGroup: {identifier: g, name: G, timeout: 1h, enforce: {policySets: [p]}, delegateSelectors: [<+steps.x.output.host>], steps: [
+        {step: {identifier: b, name: B, type: Barrier, spec: {barrierRef: c}}}]}}]}}}}]}",
+    );
+    insta::assert_snapshot!(faults(found), @r"
+    pipeline.yaml:2:15: pipeline.variables[0]: the variable `tag` is required and has no value
+    pipeline.yaml:1:49: pipeline.gitBranch: `gitBranch` of a pipeline is not supported by this version yet; entities are kept in Slipway's store and not in Git, leave it out
+    pipeline.yaml:3:54: pipeline.flowControl.barriers[1]: a second barrier has the identifier `a`
+    pipeline.yaml:4:75: pipeline.stages[0].stage.runMode.type: `runMode` Manual of a stage is not supported by this version yet; leave it out, the stage then begins by itself
+    pipeline.yaml:5:52: pipeline.stages[0].stage.spec.environment.gitBranch: `gitBranch` of `environment` is not supported by this version yet; entities are kept in Slipway's store and not in Git, leave it out
+    pipeline.yaml:5:35: pipeline.stages[0].stage.spec.environment.environmentRef: the environment `prod` does not exist in project `shop` of organization `default`
+    pipeline.yaml:7:66: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.enforce: `enforce` of a step group is not supported by this version yet; leave it out, or check the policy in a step
+    pipeline.yaml:7:53: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.timeout: `timeout` of a step group is not supported by this version yet; put it on the steps of the group
+    pipeline.yaml:7:105: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.delegateSelectors[0]: this must be known before the run begins: `<+steps.x.output.host>` cannot be evaluated: `steps.x.output.host` is not defined here; check its spelling and that it exists before this point
+    pipeline.yaml:8:75: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.steps[0].step.spec.barrierRef: the barrier `c` is not in the pipeline's `flowControl`
+    ");
+}
+
+#[test]
+fn what_only_informs_is_told() {
+    let planned = plan(
+        "pipeline: {identifier: web, name: P, properties: {ci: {codebase: {repoName: r}}}, allowStageExecutions: true,
+  stages: [{stage: {identifier: s, name: S, type: Custom, skipInstances: true, spec: {
+    execution: {steps: [{step: {identifier: w, name: W, type: Wait, spec: {duration: 1s}, strategy: {parallelism: 2}}},
+      {stepGroup: {identifier: g, name: G, sharedPaths: [/a], strategy: {parallelism: 2}, steps: [{step: {identifier: w, name: W, type: Wait, spec: {duration: 1s}}}]}}]}}}}]}",
+    );
+    insta::assert_snapshot!(planned.unwrap().warnings.join("\n"), @r"
+    pipeline.properties: `properties` of a pipeline has no effect: only stages of type CI read it, which this version does not run
+    pipeline.stages[0].stage.skipInstances: `skipInstances` of a stage has no effect: only deployments to hosts over SSH and WinRM skip instances
+    pipeline.stages[0].stage.spec.execution.steps[1].stepGroup.sharedPaths: `sharedPaths` of a step group has no effect: only groups that run in a container share paths
+    ");
+}
