@@ -162,6 +162,14 @@ fn faults_of_the_kinds_are_named() {
             ),
         )
     };
+    let staged = |fields: &str| {
+        named(
+            "pipeline",
+            &format!(
+                "  stages:\n  - stage:\n      identifier: s\n      name: s\n      type: Deployment\n    {fields}\n"
+            ),
+        )
+    };
     let cases = [
         (
             named(
@@ -241,6 +249,16 @@ fn faults_of_the_kinds_are_named() {
                 "  serviceDefinition:\n    type: AiAgent\n    spec:\n      platform:\n        type: AwsAgent\n",
             ),
             "`AwsAgent` is no `type` of the platform of an AI agent",
+        ),
+        (
+            staged("  runMode: {type: Manual}\n    spec: {execution: {steps: []}}"),
+            "stage.runMode: `timeout` is missing from `runMode` with `type` Manual",
+        ),
+        (
+            staged(
+                "  spec: {service: {serviceRef: a}, services: {values: []}, execution: {steps: []}}",
+            ),
+            "the spec of a deployment stage may have only one of these fields; expected service or services or serviceConfig",
         ),
         (
             named("variable", "  type: String\n  spec: {}\n"),

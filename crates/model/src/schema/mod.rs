@@ -27,6 +27,7 @@ mod trigger;
 pub(crate) use entity::root;
 pub(crate) use step::rules;
 pub use step::{deployment_types, is_known_step, step_spec};
+pub use template::overridable;
 
 /// JSON Schema (draft 7) of the YAML of one kind, or of any, for editors.
 ///
@@ -48,7 +49,7 @@ macro_rules! object {
         pub(crate) static $name: Object = Object {
             fields: &[$(Field { name: $field, need: $crate::schema::object!(@$must), shape: $shape }),*],
             $($key: $value,)*
-            ..Object { title: $title, fields: &[], also: &[], typed: None, one_of: &[], ignored: &[], open: false }
+            ..Object { title: $title, fields: &[], also: &[], typed: None, one_of: &[], groups: &[], ignored: &[], open: false }
         };
     };
     (@must) => { $crate::shape::Need::Must };
@@ -99,6 +100,7 @@ static NOTHING: Object = Object {
     also: &[],
     typed: None,
     one_of: &[],
+    groups: &[],
     ignored: &[],
     open: false,
 };

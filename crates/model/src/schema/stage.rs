@@ -7,7 +7,7 @@ use super::{
     step::{self, container},
     typed,
 };
-use crate::shape::Field;
+use crate::shape::{Field, Group};
 
 pub(super) const STAGES: Shape = Shape::List(&Shape::Object(&WRAPPER));
 
@@ -54,7 +54,7 @@ object!(STAGE, "a stage", [
 object!(RUN_MODE, "`runMode`", [
     must "type": Shape::OneOf(&["Manual", "Auto"]),
     may "timeout": DURATION,
-], also: &[&MARKS]);
+], groups: &[Group::With("type", "Manual", "timeout")], also: &[&MARKS]);
 
 object!(CUSTOM, "the spec of a stage", [
     must "execution": Shape::Object(&step::EXECUTION),
@@ -81,7 +81,16 @@ object!(CACHING, "`caching`", [
     may "policy": Shape::OneOf(&["pull", "push", "pull-push"]),
 ], also: &[&MARKS]);
 object!(INTELLIGENCE, "`buildIntelligence`", [may "enabled": BOOL], also: &[&MARKS]);
-object!(PROVENANCE, "`slsa_provenance`", [may "enabled": BOOL, may "attestation": ANY], also: &[&MARKS]);
+object!(PROVENANCE, "`slsa_provenance`", [may "enabled": BOOL, may "attestation": Shape::Object(&ATTESTATION)], also: &[&MARKS]);
+object!(ATTESTATION, "`attestation`", [may "type": TYPE], also: &[&MARKS], typed: typed(&[
+    ("cosign", Shape::Object(&COSIGN)),
+], &[]));
+object!(COSIGN, "the `spec` of type `cosign`", [
+    may "private_key": TEXT,
+    may "password": TEXT,
+    may "connector": TEXT,
+    may "key": TEXT,
+], one_of: &["private_key", "connector"], also: &[&MARKS]);
 object!(IACM, "the spec of an IACM stage", [
     must "execution": Shape::Object(&step::EXECUTION),
     may "workspace": TEXT,
@@ -133,6 +142,9 @@ object!(DEPLOYMENT, "the spec of a deployment stage", [
     may "deploymentMetadata": ANY,
     may "multiDeploymentConfig": Shape::Object(&MULTI_DEPLOYMENT),
     may "tags": TAGS,
+], groups: &[
+    Group::AtMostOne(&["service", "services", "serviceConfig"]),
+    Group::AtMostOne(&["environment", "environments", "environmentGroup", "infrastructure"]),
 ], also: &[&MARKS]);
 
 object!(MULTI_DEPLOYMENT, "`multiDeploymentConfig`", [

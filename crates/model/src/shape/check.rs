@@ -1,7 +1,7 @@
 //! The check of a tree against a shape.
 
 use super::at::At;
-use super::{Need, Object, Rule, Shape, rule};
+use super::{Group, Need, Object, Rule, Shape, rule};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
 use crate::tree::{Place, Ref};
 
@@ -168,6 +168,7 @@ impl Checker<'_> {
         self.missing(value, object, elsewhere, at);
         self.missing_choice(value, object, chosen, at);
         self.one_of(value, object, at);
+        self.groups(value, object, at);
         self.type_name(value, object, at);
     }
 
@@ -277,6 +278,49 @@ impl Checker<'_> {
             _ => format!("{} may have only one of these fields", object.title),
         };
         self.fault(value, at, message, &object.one_of.join(" or "));
+    }
+
+    fn groups(&mut self, value: Ref<'_>, object: &'static Object, at: At<'_>) {
+        for group in object.groups {
+            let there = |names: &[&str]| {
+                names
+                    .iter()
+                    .filter(|name| value.get(name).is_some())
+                    .count()
+            };
+            let (message, expected) = match group {
+                Group::AtLeastOne(names) if !self.part && there(names) == 0 => (
+                    format!("{} needs at least one of these fields", object.title),
+                    names.join(" or "),
+                ),
+                Group::AtMostOne(names) if there(names) > 1 => (
+                    format!("{} may have only one of these fields", object.title),
+                    names.join(" or "),
+                ),
+                Group::With(field, chosen, wanted)
+                    if !self.part
+                        && value.get_text(field) == Some(chosen)
+                        && value.get(wanted).is_none() =>
+                {
+                    let message = format!(
+                        "`{wanted}` is missing from {} with `{field}` {chosen}",
+                        object.title
+                    );
+                    self.out.push_with(|| {
+                        let fault = Diagnostic::error(
+                            Code::MissingField,
+                            value.file(),
+                            value.place(),
+                            message,
+                        );
+                        fault.path(at.to_string())
+                    });
+                    continue;
+                }
+                _ => continue,
+            };
+            self.fault(value, at, message, &expected);
+        }
     }
 
     fn type_name(&mut self, value: Ref<'_>, object: &'static Object, at: At<'_>) {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
-use super::{Need, Object, Rule, Shape, Typed};
+use super::{Group, Need, Object, Rule, Shape, Typed};
 
 /// A document whose only keys are these, each with its shape.
 pub(crate) fn document(roots: &[(&'static str, Shape)]) -> Value {
@@ -173,6 +173,19 @@ impl Writer {
             let one = |name: &&str| json!({ "required": [name] });
             set("oneOf", object.one_of.iter().map(one).collect());
         }
+        let groups: Vec<_> = object
+            .groups
+            .iter()
+            .filter_map(|group| rule_of(group, how))
+            .collect();
+        if !groups.is_empty() {
+            let all = out
+                .as_object_mut()
+                .map(|out| out.entry("allOf").or_insert(json!([])));
+            if let Some(Value::Array(all)) = all {
+                all.extend(groups);
+            }
+        }
         out
     }
 
@@ -192,6 +205,31 @@ impl Writer {
             })
         });
         rules.collect()
+    }
+}
+
+/// A rule about fields that stand together.
+fn rule_of(group: &Group, how: How) -> Option<Value> {
+    let there = |name: &&str| json!({ "required": [name] });
+    match group {
+        Group::AtLeastOne(names) if how != How::Part => {
+            let any: Vec<_> = names.iter().map(there).collect();
+            Some(json!({ "anyOf": any }))
+        }
+        Group::AtMostOne(names) => {
+            let pairs = names.iter().enumerate().flat_map(|(index, one)| {
+                names[index + 1..]
+                    .iter()
+                    .map(move |other| json!({ "required": [one, other] }))
+            });
+            let pairs: Vec<_> = pairs.collect();
+            Some(json!({ "not": { "anyOf": pairs } }))
+        }
+        Group::With(field, chosen, wanted) if how != How::Part => Some(json!({
+            "if": { "properties": { *field: { "const": chosen } }, "required": [field] },
+            "then": { "required": [wanted] },
+        })),
+        Group::AtLeastOne(_) | Group::With(..) => None,
     }
 }
 

@@ -73,11 +73,23 @@ pub(crate) struct Object {
     pub(crate) typed: Option<Typed>,
     /// Exactly one of these fields must be there; none are named when that does not apply.
     pub(crate) one_of: &'static [&'static str],
+    /// Further rules about which fields stand together.
+    pub(crate) groups: &'static [Group],
     /// Fields that real documents hold and Harness does not read, with what to do about them.
     pub(crate) ignored: &'static [(&'static str, &'static str)],
     /// Whether it may have fields that are not listed, because Harness has no schema for it: these are
     /// worth a warning.
     pub(crate) open: bool,
+}
+
+/// Fields of which some must be there, or not together.
+pub(crate) enum Group {
+    /// One of them or more.
+    AtLeastOne(&'static [&'static str]),
+    /// Only one of them, or none.
+    AtMostOne(&'static [&'static str]),
+    /// The one with any of the others: where the first says the second, the third must be there.
+    With(&'static str, &'static str, &'static str),
 }
 
 /// One field of an object.
@@ -154,7 +166,10 @@ impl Object {
 
     /// Whether an empty mapping would not do.
     fn asks_for_something(&'static self) -> bool {
-        !self.one_of.is_empty() || self.all_fields().any(|field| field.need == Need::Must)
+        let some = |group: &Group| matches!(group, Group::AtLeastOne(_));
+        !self.one_of.is_empty()
+            || self.groups.iter().any(some)
+            || self.all_fields().any(|field| field.need == Need::Must)
     }
 
     /// The shape that `value` chose for its field that another one decides, `spec` nearly always.

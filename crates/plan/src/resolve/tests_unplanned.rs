@@ -60,6 +60,7 @@ fn what_would_change_the_run_is_refused_by_name() {
     let found = plan(
         "pipeline: {identifier: web, name: P, gitBranch: main,
   variables: [{name: tag, type: String, required: true, value: ''}],
+  delegateSelectors: [{expression: {expressionValue: <+a>}}],
   flowControl: {barriers: [{identifier: a, name: A}, {identifier: a, name: B}]},
   stages: [{stage: {identifier: s, name: S, type: Custom, runMode: {type: Manual, timeout: 1d}, spec: {
     environment: {environmentRef: prod, gitBranch: x},
@@ -68,16 +69,18 @@ fn what_would_change_the_run_is_refused_by_name() {
         {step: {identifier: b, name: B, type: Barrier, spec: {barrierRef: c}}}]}}]}}}}]}",
     );
     insta::assert_snapshot!(faults(found), @r"
+    pipeline.yaml:3:54: pipeline.delegateSelectors[0].expression.expressionValue: an expression in `expressionValue` is not supported by this version yet; write the expression as a text
     pipeline.yaml:2:15: pipeline.variables[0]: the variable `tag` is required and has no value
     pipeline.yaml:1:49: pipeline.gitBranch: `gitBranch` of a pipeline is not supported by this version yet; entities are kept in Slipway's store and not in Git, leave it out
-    pipeline.yaml:3:54: pipeline.flowControl.barriers[1]: a second barrier has the identifier `a`
-    pipeline.yaml:4:75: pipeline.stages[0].stage.runMode.type: `runMode` Manual of a stage is not supported by this version yet; leave it out, the stage then begins by itself
-    pipeline.yaml:5:52: pipeline.stages[0].stage.spec.environment.gitBranch: `gitBranch` of `environment` is not supported by this version yet; entities are kept in Slipway's store and not in Git, leave it out
-    pipeline.yaml:5:35: pipeline.stages[0].stage.spec.environment.environmentRef: the environment `prod` does not exist in project `shop` of organization `default`
-    pipeline.yaml:7:66: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.enforce: `enforce` of a step group is not supported by this version yet; leave it out, or check the policy in a step
-    pipeline.yaml:7:53: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.timeout: `timeout` of a step group is not supported by this version yet; put it on the steps of the group
-    pipeline.yaml:7:105: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.delegateSelectors[0]: this must be known before the run begins: `<+steps.x.output.host>` cannot be evaluated: `steps.x.output.host` is not defined here; check its spelling and that it exists before this point
-    pipeline.yaml:8:75: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.steps[0].step.spec.barrierRef: the barrier `c` is not in the pipeline's `flowControl`
+    pipeline.yaml:4:54: pipeline.flowControl.barriers[1]: a second barrier has the identifier `a`
+    pipeline.yaml:3:23: pipeline.delegateSelectors[0]: a mapping stands where a text is expected
+    pipeline.yaml:5:75: pipeline.stages[0].stage.runMode.type: `runMode` Manual of a stage is not supported by this version yet; leave it out, the stage then begins by itself
+    pipeline.yaml:6:52: pipeline.stages[0].stage.spec.environment.gitBranch: `gitBranch` of `environment` is not supported by this version yet; entities are kept in Slipway's store and not in Git, leave it out
+    pipeline.yaml:6:35: pipeline.stages[0].stage.spec.environment.environmentRef: the environment `prod` does not exist in project `shop` of organization `default`
+    pipeline.yaml:8:66: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.enforce: `enforce` of a step group is not supported by this version yet; leave it out, or check the policy in a step
+    pipeline.yaml:8:53: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.timeout: `timeout` of a step group is not supported by this version yet; put it on the steps of the group
+    pipeline.yaml:8:105: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.delegateSelectors[0]: this must be known before the run begins: `<+steps.x.output.host>` cannot be evaluated: `steps.x.output.host` is not defined here; check its spelling and that it exists before this point
+    pipeline.yaml:9:75: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.steps[0].step.spec.barrierRef: the barrier `c` is not in the pipeline's `flowControl`
     ");
 }
 

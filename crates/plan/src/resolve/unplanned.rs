@@ -2,7 +2,7 @@
 //! mean something else is refused by name, one that only informs is told as a warning of the plan, and what
 //! never has an effect is listed in [`WITHOUT_EFFECT`] with the reason.
 
-use slipway_model::{Code, Diagnostic, Ref};
+use slipway_model::{Code, Diagnostic, Parsed, Ref};
 
 use super::{Resolver, is_empty};
 
@@ -158,6 +158,20 @@ impl Resolver<'_> {
                     let message = format!("`{name}` of {what} has no effect: {reason}");
                     Diagnostic::at(Code::NotSupported, value, message)
                 }),
+            }
+        }
+    }
+
+    /// Expressions spelt out as Harness's schema allows (`{expression: {expressionValue: …}}`): nothing reads
+    /// them, and no documentation says what should.
+    pub(super) fn refuse_spelt_out(&mut self, pipeline: &Parsed) {
+        if !pipeline.tree.mentions(&["expressionValue"]) {
+            return;
+        }
+        for value in pipeline.body().scalars() {
+            if value.path().ends_with(".expression.expressionValue") {
+                let advice = "; write the expression as a text";
+                self.unsupported(value, "an expression in `expressionValue`", advice);
             }
         }
     }

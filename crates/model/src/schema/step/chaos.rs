@@ -3,7 +3,7 @@
 use super::common::{INT, NUMBER, TEXT_MAP};
 use super::container::CONTAINER;
 use crate::schema::{BOOL, FILLED, TEXT, TEXTS};
-use crate::shape::{Field, Object, Shape};
+use crate::shape::{Field, Group, Object, Shape};
 
 step!(AI_EXPERIMENT, "`AIExperiment`" + CONTAINER, [
     must "experimentRef": TEXT,
@@ -23,7 +23,7 @@ bare!(CHAOS, "`Chaos`", [
     may "infraType": Shape::OneOf(&["Kubernetes", "KubernetesV2", "Linux", "Windows"]),
     may "experimentValues": Shape::List(&Shape::Object(&EXPERIMENT_VALUE)),
     may "tasks": Shape::List(&Shape::Object(&EXPERIMENT_TASK)),
-]);
+], groups: &[Group::AtLeastOne(&["experimentRef", "identifier"])]);
 bare!(CHAOS_ACTION, "`ChaosAction` or `ChaosProbe`", [
     must "identity": TEXT,
     must "duration": TEXT,

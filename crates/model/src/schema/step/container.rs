@@ -2,7 +2,7 @@
 
 use super::common::{INT, PULL_POLICY, TEXT_MAP};
 use crate::schema::{BOOL, FILLED, TEXT, TEXTS, TYPE, object, typed};
-use crate::shape::{Field, Object, Shape};
+use crate::shape::{Field, Group, Object, Shape};
 
 // A step that runs in a container of its own image.
 object!(CONTAINER, "a step", [
@@ -26,7 +26,8 @@ object!(CONTAINED, "a step", [
 ]);
 step!(CONTAINED_STEP, "this step" + CONTAINED, []);
 
-part!(RESOURCES, "`resources`", [may "limits": Shape::Object(&LIMITS), may "requests": Shape::Object(&LIMITS)]);
+part!(RESOURCES, "`resources`", [may "limits": Shape::Object(&LIMITS), may "requests": Shape::Object(&LIMITS)],
+    groups: &[Group::AtLeastOne(&["limits", "requests"])]);
 // Kubernetes quantities: `0.5`, `500m`, `1Gi`.
 part!(LIMITS, "resource limits", [may "cpu": TEXT, may "memory": TEXT]);
 

@@ -111,6 +111,26 @@ fn steps_are_checked_by_their_type_and_their_place() {
         ),
         (
             CUSTOM,
+            "type: Email, spec: {subject: Done, body: It is done}",
+            "the spec of `Email` needs at least one of these fields; expected to or toUserGroups",
+        ),
+        (
+            CUSTOM,
+            "type: Email, spec: {subject: Done, to: a@b.c, toUserGroups: [ops]}",
+            "",
+        ),
+        (
+            CUSTOM,
+            "type: Chaos, spec: {expectedResilienceScore: 50}",
+            "the spec of `Chaos` needs at least one of these fields; expected experimentRef or identifier",
+        ),
+        (
+            CI,
+            "type: Run, spec: {shell: Sh, command: make, resources: {}}",
+            "`resources` needs at least one of these fields; expected limits or requests",
+        ),
+        (
+            CUSTOM,
             "type: FmeFlagKill, spec: {flagName: 2beta, environment: prod}",
             "`2beta` is not accepted here; expected a letter, then letters, digits, `-` and `_`",
         ),

@@ -3,7 +3,7 @@
 use super::common::OUTPUT_VARIABLES;
 use super::container::RESOURCES;
 use crate::schema::{BOOL, DURATION, FILLED, TEXT, TEXTS, TYPE, VARIABLES};
-use crate::shape::{Field, Object, Shape, Typed};
+use crate::shape::{Field, Group, Object, Shape, Typed};
 
 bare!(BARRIER, "`Barrier`", [must "barrierRef": TEXT]);
 step!(EMAIL, "`Email`", [
@@ -15,7 +15,7 @@ step!(EMAIL, "`Email`", [
     may "to": TEXT,
     may "fireAndForget": BOOL,
     may "inputVariables": VARIABLES,
-]);
+], groups: &[Group::AtLeastOne(&["to", "toUserGroups"])]);
 bare!(EVENT_LISTENER, "`EventListener`", [
     must "webhookIdentifier": TEXT,
     must "successCriteria": TEXT,
