@@ -2,7 +2,7 @@
 //! templates put in.
 
 use slipway_model::id::Scope;
-use slipway_model::{Parsed, Tree};
+use slipway_model::{Diagnostic, Parsed, Tree};
 use slipway_plan::{Reference, Snapshot, Wanted};
 
 use crate::error::RunError;
@@ -43,6 +43,21 @@ pub async fn expanded(
     let known = gathered(runs, None, ask).await?;
     let request = request(scope, pipeline, &[], steps, &known);
     slipway_plan::expanded(&request).map_err(RunError::faulty)
+}
+
+/// What is wrong with an entity's links to templates: inputs that do not fit as errors; templates that do not
+/// exist and inputs that are not given as warnings.
+///
+/// # Errors
+/// When the store cannot be read, or a template cannot.
+pub async fn links(
+    runs: &Runs,
+    scope: &Scope,
+    entity: &Parsed,
+) -> Result<Vec<Diagnostic>, RunError> {
+    let ask = |known: &Snapshot| slipway_plan::template::links(entity, scope, known);
+    let known = gathered(runs, None, |known| entities(ask(known).references)).await?;
+    Ok(ask(&known).found)
 }
 
 /// What only names entities; a form and templates need no files.

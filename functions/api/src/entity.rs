@@ -4,9 +4,10 @@
 use axum::response::Response;
 use serde_json::Value;
 use slipway_engine::error_name::ErrorName;
-use slipway_model::Diagnostic;
+use slipway_engine::form;
 use slipway_model::entity::{self, Kind, Parsed};
 use slipway_model::id::{EntityId, Scope};
+use slipway_model::{Diagnostic, Severity};
 use slipway_store::record::EntityRecord;
 use slipway_store::{Page as StorePage, StoreError};
 
@@ -14,7 +15,7 @@ use crate::Deps;
 use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::page::Page;
-use crate::{envelope, scope};
+use crate::{envelope, flat, scope};
 
 pub(crate) use crate::place::{Place, noun};
 
@@ -187,6 +188,7 @@ pub(crate) async fn find(deps: &Deps, place: &Place) -> ApiResult<Option<EntityR
 /// Stores a new entity; 400 `DUPLICATE_FIELD` when it is there already.
 pub(crate) async fn create(deps: &Deps, caller: &Caller, mut draft: Draft) -> ApiResult<Saved> {
     check_parents(deps, &draft.place).await?;
+    check_links(deps, &mut draft).await?;
     let (place, warnings) = (draft.place.clone(), std::mem::take(&mut draft.warnings));
     let record = draft.record(None, deps.clock.now_ms());
     match deps.store.put_entity(&record, None).await {
@@ -233,6 +235,7 @@ async fn replace(
     mut draft: Draft,
     before: EntityRecord,
 ) -> ApiResult<Saved> {
+    check_links(deps, &mut draft).await?;
     let warnings = std::mem::take(&mut draft.warnings);
     if draft.equals(&before) {
         return Ok(Saved {
@@ -250,6 +253,23 @@ async fn replace(
         change: Change::Updated,
         warnings,
     })
+}
+
+/// Looks at what a draft gives to the templates that it links to: what does not fit is refused, what is missing
+/// is told.
+async fn check_links(deps: &Deps, draft: &mut Draft) -> ApiResult<()> {
+    if !draft.yaml.contains("templateRef") {
+        return Ok(());
+    }
+    let Some(parsed) = flat::parsed(draft.place.kind, &draft.yaml) else {
+        return Ok(());
+    };
+    let found = form::links(&deps.runs, &draft.place.scope, &parsed).await?;
+    if found.iter().any(|one| one.severity == Severity::Error) {
+        return Err(ApiError::diagnostics(ErrorName::InvalidRequest, &found));
+    }
+    draft.warnings.extend(found);
+    Ok(())
 }
 
 /// Deletes an entity; 404 when it is not there.

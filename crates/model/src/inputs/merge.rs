@@ -77,6 +77,8 @@ pub enum Unfilled {
     Fault,
     /// It stays, to be asked for later; what is given may narrow it down (`<+input>.allowedValues(a,b)`).
     Keep,
+    /// As [`Unfilled::Keep`], with a warning where nothing else says what it becomes.
+    Note,
 }
 
 /// A value with inputs filled in that mirror it; the later one wins. `path` is what the value is called in
@@ -90,6 +92,19 @@ pub fn fill(
     path: &str,
     unfilled: Unfilled,
 ) -> Result<Tree, Vec<Diagnostic>> {
+    fill_noting(base, given, path, unfilled).map(|(tree, _)| tree)
+}
+
+/// As [`fill`], with its warnings.
+///
+/// # Errors
+/// As [`fill`].
+pub fn fill_noting(
+    base: Ref<'_>,
+    given: &[Ref<'_>],
+    path: &str,
+    unfilled: Unfilled,
+) -> Result<(Tree, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut tree = Tree::empty(base.tree.files.clone());
     let given: Vec<Given<'_>> = given
         .iter()
@@ -106,7 +121,7 @@ pub fn fill(
     };
     let missing = Missing::Fault(None);
     tree.root = merger.value(base, &given, path, missing);
-    faults.finish(tree).map(|(tree, _)| tree)
+    faults.finish(tree)
 }
 
 /// A value of an inputs document.
@@ -193,12 +208,19 @@ impl Merger<'_> {
             self.allowed(request, given.value, path);
             return self.tree.copy(given.value, given.offset);
         }
-        if self.unfilled == Unfilled::Keep {
+        if self.unfilled != Unfilled::Fault {
             let asked = given.iter().rev().find(|given| !given.value.is_null());
-            return match asked {
-                Some(given) => self.tree.copy(given.value, given.offset),
-                None => self.tree.copy(base, 0),
-            };
+            if let Some(given) = asked {
+                return self.tree.copy(given.value, given.offset);
+            }
+            let settled = request.default.is_some() || request.execution;
+            if let (Unfilled::Note, false, Missing::Fault(variable)) =
+                (self.unfilled, settled, missing)
+            {
+                let note = || missing_input(base, request, variable, path);
+                self.faults.warn_with(note);
+            }
+            return self.tree.copy(base, 0);
         }
         if let Some(default) = &request.default {
             self.allowed_text(request, default, base, path);

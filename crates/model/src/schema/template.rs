@@ -8,6 +8,59 @@ use super::{
 };
 use crate::shape::Field;
 
+/// Settings of a template that its users may be let override (docs: platform/templates/template-overrides): the
+/// name in `allowedOverrides`, the field, and the types of templates that have it.
+const SETTINGS: &[(&str, &str, &[&str])] = &[
+    (
+        "ConditionalExecution",
+        "when",
+        &["Step", "StepGroup", "Stage"],
+    ),
+    (
+        "LoopingStrategy",
+        "strategy",
+        &["Step", "StepGroup", "Stage"],
+    ),
+    ("ExecutionStrategy", "runMode", &["Stage"]),
+    (
+        "FailureStrategy",
+        "failureStrategies",
+        &["Step", "StepGroup", "Stage"],
+    ),
+    ("PolicyEnforcement", "enforce", &["Step"]),
+    (
+        "DelegateSelectors",
+        "delegateSelectors",
+        &["Step", "StepGroup", "Stage", "Pipeline"],
+    ),
+    ("PipelineTimeout", "timeout", &["Pipeline"]),
+    (
+        "AllowStageExecutions",
+        "allowStageExecutions",
+        &["Pipeline"],
+    ),
+    ("FixedInputsOnRerun", "fixedInputsOnRerun", &["Pipeline"]),
+];
+const OVERRIDABLE: Shape = Shape::OneOf(&[
+    "ConditionalExecution",
+    "LoopingStrategy",
+    "ExecutionStrategy",
+    "FailureStrategy",
+    "PolicyEnforcement",
+    "DelegateSelectors",
+    "PipelineTimeout",
+    "AllowStageExecutions",
+    "FixedInputsOnRerun",
+]);
+
+/// What a template of a type may let its users override: names in `allowedOverrides` with their fields.
+pub fn overridable(kind: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let of_kind = SETTINGS
+        .iter()
+        .filter(move |(_, _, kinds)| kinds.contains(&kind));
+    of_kind.map(|(name, field, _)| (*name, *field))
+}
+
 object!(TEMPLATE, "a template", [
     must "identifier": IDENTIFIER,
     must "name": NAME,
@@ -21,7 +74,7 @@ object!(TEMPLATE, "a template", [
     may "icon": TEXT,
     may "comments": TEXT,
     may "variables": VARIABLES,
-    may "allowedOverrides": TEXT_OR_TEXTS,
+    may "allowedOverrides": Shape::Or(&Shape::List(&OVERRIDABLE), &OVERRIDABLE),
     may "stableTemplate": BOOL,
     may "gitBranch": TEXT,
 ], also: &[&MARKS], typed: typed(&[

@@ -244,7 +244,8 @@ impl Resolver<'_> {
             return found.entity.to_json()["spec"].clone();
         }
         match template::expand_tree(&source, &found.entity.tree, &found.scope) {
-            Ok(tree) => {
+            Ok((tree, notes)) => {
+                self.faults.extend(notes);
                 let spec = tree.root().at(&["connector", "spec"]);
                 spec.map_or(Value::Null, Ref::to_json)
             }

@@ -115,10 +115,11 @@ impl Resolver<'_> {
         let whole = inputs::merge_entity(entity, &given).and_then(|filled| {
             let source = source(self.request, self.asked);
             let expanded = template::expand(&source, &filled, &found.scope)?;
-            Ok(expanded.unwrap_or(filled))
+            Ok(expanded.unwrap_or_else(|| (filled, Vec::new())))
         });
         match whole {
-            Ok(filled) => {
+            Ok((filled, notes)) => {
+                self.faults.extend(notes);
                 self.refuse_execution_inputs(filled.body());
                 self.scope_variables(filled.body(), known);
                 Some(filled)

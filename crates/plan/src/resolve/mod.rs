@@ -60,8 +60,9 @@ pub struct Request<'a> {
 /// this version does not run, …
 pub fn resolve(request: &Request<'_>) -> Result<Plan, Vec<Diagnostic>> {
     let asked = RefCell::default();
-    let pipeline = whole(request, &asked)?;
+    let (pipeline, notes) = whole(request, &asked)?;
     let mut resolver = Resolver::new(request, &asked);
+    resolver.faults.extend(notes);
     let plan = resolver.pipeline(&pipeline);
     let faults = resolver.faults;
     let (plan, warnings) = faults.finish(plan).map_err(once_each)?;
@@ -100,7 +101,7 @@ fn once_each(mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
 /// inputs do not fit the pipeline.
 pub fn wanted(request: &Request<'_>) -> Wanted {
     let asked = RefCell::default();
-    if let Ok(pipeline) = whole(request, &asked) {
+    if let Ok((pipeline, _)) = whole(request, &asked) {
         Resolver::new(request, &asked).pipeline(&pipeline);
     }
     asked.into_inner().into_wanted()
@@ -131,15 +132,19 @@ fn open(request: &Request<'_>, asked: &RefCell<Asked>) -> Result<Option<Parsed>,
         unfilled: inputs::Unfilled::Keep,
         ..source(request, asked)
     };
-    template::expand(&source, request.pipeline, request.scope)
+    let expanded = template::expand(&source, request.pipeline, request.scope)?;
+    Ok(expanded.map(|(whole, _)| whole))
 }
 
-/// The pipeline with its inputs filled in and its templates put in.
-fn whole(request: &Request<'_>, asked: &RefCell<Asked>) -> Result<Parsed, Vec<Diagnostic>> {
+/// The pipeline with its inputs filled in and its templates put in, and what these have to tell.
+fn whole(
+    request: &Request<'_>,
+    asked: &RefCell<Asked>,
+) -> Result<(Parsed, Vec<Diagnostic>), Vec<Diagnostic>> {
     let pipeline = inputs::merge(request.pipeline, request.inputs)?;
     let source = source(request, asked);
     let expanded = template::expand(&source, &pipeline, request.scope)?;
-    Ok(expanded.unwrap_or(pipeline))
+    Ok(expanded.unwrap_or_else(|| (pipeline, Vec::new())))
 }
 
 fn source<'a>(request: &'a Request<'_>, asked: &'a RefCell<Asked>) -> template::Source<'a> {
@@ -196,6 +201,7 @@ impl<'a> Resolver<'a> {
     {
         let body = pipeline.body();
         self.refuse_execution_inputs(body);
+        self.refuse_spelt_out(pipeline);
         let variables = self.variables(body.get("variables"), "pipeline.variables");
         let mut known = Known::new(self.request.scope, pipeline, variables);
         self.scope_variables(body, &mut known);

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use slipway_model::graft::{Graft, Part};
 use slipway_model::id::Scope;
 use slipway_model::inputs::Unfilled;
-use slipway_model::{Code, Diagnostic, Diagnostics, Parsed, Ref, Tree, entity};
+use slipway_model::{Code, Diagnostic, Diagnostics, Parsed, Ref, Severity, Tree, entity};
 
-use crate::Entities;
 use crate::reference::Asked;
+use crate::{Entities, Reference};
 
 use link::Chain;
 pub(crate) use link::reference;
@@ -46,7 +46,8 @@ pub(crate) struct Source<'a> {
     pub(crate) unfilled: Unfilled,
 }
 
-/// The entity with every linked template put in; `None` when it links to none. `scope` is where it lives.
+/// The entity with every linked template put in, and what its author should know of that; `None` when it links
+/// to none. `scope` is where it lives.
 ///
 /// # Errors
 /// Links to nothing, to a template of another type or in a circle, inputs that do not fit, and everything that
@@ -55,12 +56,13 @@ pub(crate) fn expand(
     source: &Source<'_>,
     entity: &Parsed,
     scope: &Scope,
-) -> Result<Option<Parsed>, Vec<Diagnostic>> {
+) -> Result<Option<(Parsed, Vec<Diagnostic>)>, Vec<Diagnostic>> {
     if !entity.tree.mentions(LINKING) {
         return Ok(None);
     }
-    let tree = expand_tree(source, &entity.tree, scope)?;
-    entity::from_tree(tree).map(Some)
+    let (tree, notes) = expand_tree(source, &entity.tree, scope)?;
+    let expanded = entity::from_tree(tree)?;
+    Ok(Some((expanded, notes)))
 }
 
 /// A document with every linked template put in, not checked against the fields that Harness knows.
@@ -71,12 +73,47 @@ pub(crate) fn expand_tree(
     source: &Source<'_>,
     tree: &Tree,
     scope: &Scope,
-) -> Result<Tree, Vec<Diagnostic>> {
+) -> Result<(Tree, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut expander = Expander::new(source);
     let chain = Chain::new(scope.clone());
     let root = expander.value(tree.root(), Role::Root, &chain, 0);
     let Expander { faults, graft, .. } = expander;
-    faults.finish(graft.finish(root)).map(|(tree, _)| tree)
+    faults.finish(graft.finish(root))
+}
+
+/// What is wrong with an entity's links to templates, as far as these are known.
+pub struct Links {
+    /// Errors: inputs that the template does not ask for or allow, templates of another type or in a circle.
+    /// Warnings: templates that do not exist, and inputs that are not given.
+    pub found: Vec<Diagnostic>,
+    /// What was looked up: to be asked again with what was found, until nothing new appears.
+    pub references: Vec<Reference>,
+}
+
+/// Follows every link of an entity to a template; `scope` is where the entity lives.
+pub fn links(entity: &Parsed, scope: &Scope, entities: &dyn Entities) -> Links {
+    let asked = RefCell::default();
+    let source = Source {
+        entities,
+        asked: &asked,
+        unfilled: Unfilled::Note,
+    };
+    let mut expander = Expander::new(&source);
+    if entity.tree.mentions(LINKING) {
+        let chain = Chain::new(scope.clone());
+        expander.value(entity.tree.root(), Role::Root, &chain, 0);
+    }
+    let mut found = expander.faults.into_vec();
+    for fault in &mut found {
+        // What is saved later may still come to exist.
+        if fault.code == Code::NotFound {
+            fault.severity = Severity::Warning;
+        }
+    }
+    Links {
+        found,
+        references: asked.into_inner().into_list(),
+    }
 }
 
 /// The deployment template that `customDeploymentRef` names.

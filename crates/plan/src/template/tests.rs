@@ -63,7 +63,8 @@ fn expanded_as(
         unfilled,
     };
     let whole = expand(&source, &parsed, &project()).map_err(told)?;
-    Ok(emit::to_yaml(&whole.unwrap_or(parsed).tree))
+    let (whole, _) = whole.unwrap_or((parsed, Vec::new()));
+    Ok(emit::to_yaml(&whole.tree))
 }
 
 fn pipeline(stages: &str) -> String {
@@ -294,10 +295,6 @@ fn faults_name_the_file_they_are_in() {
             "must be a fixed name, not an expression",
         ),
         (
-            "templateRef: pause, templateOverrides: {timeout: 5m}, templateInputs: {spec: {duration: 10s}}",
-            "`templateOverrides` is not supported",
-        ),
-        (
             "templateRef: pause, templateVariables: [{name: x, type: String, value: y}], templateInputs: {spec: {duration: 10s}}",
             "`templateVariables` is not supported",
         ),
@@ -449,6 +446,117 @@ fn open_inputs_stay_open_where_they_may() {
     let bare = stage("[{step: {identifier: w, name: W, template: {templateRef: pause}}}]");
     let whole = expanded_as(&bare, &templates, Unfilled::Keep).unwrap();
     assert!(whole.contains("duration: <+input>\n"), "{whole}");
+}
+
+#[test]
+fn a_link_overrides_what_its_template_allows() {
+    let allowing = |template: String, names: &str| {
+        template.replace(
+            "versionLabel: 1.0",
+            &format!("versionLabel: 1.0, allowedOverrides: [{names}]"),
+        )
+    };
+    let pause = template(
+        "pause",
+        "Step",
+        "{type: Wait, timeout: 1m, when: {stageStatus: Success}, delegateSelectors: [a], spec: {duration: 1s}}",
+    );
+    // A template that is a link itself, and overrides too.
+    let outer = template(
+        "outer",
+        "Step",
+        "{template: {templateRef: pause, templateOverrides: {when: {stageStatus: Failure}, delegateSelectors: [b]}}}",
+    );
+    let templates = [
+        (
+            "pause",
+            allowing(pause, "ConditionalExecution, DelegateSelectors"),
+        ),
+        ("outer", allowing(outer, "ConditionalExecution")),
+    ];
+    let linked = pipeline(
+        "[{stage: {identifier: s, name: S, type: Custom, spec: {execution: {steps: [
+  {step: {identifier: x, name: X, template: {templateRef: pause, templateOverrides: {when: {stageStatus: All}, timeout: 9m}}}},
+  {step: {identifier: y, name: Y, when: {stageStatus: Success}, template: {templateRef: outer, templateOverrides: {when: {stageStatus: All}, delegateSelectors: [c]}}}},
+  {step: {identifier: z, name: Z, template: {templateRef: outer}}}]}}}}]",
+    );
+    insta::assert_snapshot!(expanded(&linked, &templates).unwrap(), @r"
+    pipeline:
+      identifier: p
+      name: P
+      stages:
+      - stage:
+          identifier: s
+          name: S
+          type: Custom
+          spec:
+            execution:
+              steps:
+              - step:
+                  when:
+                    stageStatus: All
+                  identifier: x
+                  name: X
+                  type: Wait
+                  timeout: 1m
+                  delegateSelectors:
+                  - a
+                  spec:
+                    duration: 1s
+              - step:
+                  when:
+                    stageStatus: All
+                  identifier: y
+                  name: Y
+                  delegateSelectors:
+                  - b
+                  type: Wait
+                  timeout: 1m
+                  spec:
+                    duration: 1s
+              - step:
+                  identifier: z
+                  name: Z
+                  when:
+                    stageStatus: Failure
+                  delegateSelectors:
+                  - b
+                  type: Wait
+                  timeout: 1m
+                  spec:
+                    duration: 1s
+    ");
+    let parsed = entity::parse("pipeline", &linked).unwrap();
+    let found = links(&parsed, &project(), &world(&templates)).found;
+    let told: Vec<_> = found.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(told.join("\n"), @r"
+    pipeline:2:121: pipeline.stages[0].stage.spec.execution.steps[0].step.template.templateOverrides.timeout: `timeout` is not overridden: the template `pause` does not have it in `allowedOverrides`
+    pipeline:3:161: pipeline.stages[0].stage.spec.execution.steps[1].step.template.templateOverrides.delegateSelectors: `delegateSelectors` is not overridden: the template `outer` does not have it in `allowedOverrides`
+    ");
+}
+
+#[test]
+fn what_a_template_lets_override_must_be_its_own_and_fixed() {
+    let told = |kind: &str, names: &str, spec: &str| {
+        let text = template("t", kind, spec).replace(
+            "versionLabel: 1.0",
+            &format!("versionLabel: 1.0, allowedOverrides: {names}"),
+        );
+        let found =
+            entity::parse("t", &text).map_or_else(|faults| faults, |parsed| parsed.warnings);
+        found
+            .iter()
+            .map(|one| format!("{:?} {one}\n", one.severity))
+            .collect::<String>()
+    };
+    let wait = "{type: Wait, when: <+input>, spec: {duration: 1s}}";
+    insta::assert_snapshot!(told("Step", "[ConditionalExecution]", wait), @"Error t:1:74: template.allowedOverrides[0]: `ConditionalExecution` cannot be overridden: `when` of the template is a runtime input, which `templateInputs` gives");
+    insta::assert_snapshot!(told("Step", "[LoopingStrategies]", wait), @r"
+    Error t:1:74: template.allowedOverrides[0]: `LoopingStrategies` is not accepted here; expected one of ConditionalExecution, LoopingStrategy, ExecutionStrategy, FailureStrategy, PolicyEnforcement, DelegateSelectors, PipelineTimeout, AllowStageExecutions, FixedInputsOnRerun; did you mean `LoopingStrategy`?
+    Warning t:1:74: template.allowedOverrides[0]: `LoopingStrategies` is nothing that a template of type Step has
+    ");
+    insta::assert_snapshot!(told("Step", "[PipelineTimeout]", wait), @"Warning t:1:74: template.allowedOverrides[0]: `PipelineTimeout` is nothing that a template of type Step has");
+    assert_eq!(told("Step", "[FailureStrategy]", wait), "");
 }
 
 proptest! {

@@ -224,3 +224,43 @@ async fn a_pipeline_whose_template_is_gone_can_be_read_and_says_so() {
         (&json!(false), &json!(USER))
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_pipeline_gives_its_templates_is_checked_when_it_is_saved() {
+    let api = Api::new().await;
+    let templates = format!("/template/api/templates?{SCOPE}");
+    let pipelines = format!("/pipeline/api/pipelines?{SCOPE}");
+    let send = async |method: &str, path: &str, yaml: &str| {
+        api.call(method, path, "application/yaml", yaml).await
+    };
+    let told = |json: serde_json::Value| json["metaData"]["warnings"].to_string();
+
+    // What is not there yet may come later.
+    let early = send("POST", &pipelines, USER).await.json();
+    assert!(told(early).contains("the template `pause` does not exist in project `default`"));
+    send("POST", &templates, &step("v1", 1)).await.data();
+    let path = format!("/pipeline/api/pipelines/use?{SCOPE}");
+    let fits = send("PUT", &path, &format!("# again\n{USER}")).await.json();
+    assert_eq!(fits["metaData"]["warnings"], serde_json::Value::Null);
+
+    let lacks = USER.replace("                      timeout: 1m\n", "");
+    let lacks = told(send("PUT", &path, &lacks).await.json());
+    assert!(
+        lacks.contains(
+            "the template `pause` asks for `timeout`, which `templateInputs` does not give"
+        ),
+        "{lacks}"
+    );
+    let slip = USER.replace(
+        "timeout: 1m",
+        "timeout: 1m\n                      tmeout: 1m",
+    );
+    let slip = send("PUT", &path, &slip).await.refusal();
+    assert!(
+        slip.2.contains("`tmeout` is no runtime input"),
+        "{}",
+        slip.2
+    );
+    let kept = api.get(&path).await.data();
+    assert!(!kept.to_string().contains("tmeout"), "{kept}");
+}

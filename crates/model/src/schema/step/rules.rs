@@ -70,6 +70,7 @@ pub(crate) fn template(template: Ref<'_>, out: &mut Diagnostics) {
     let Some(body) = template.get("spec") else {
         return;
     };
+    overridden(template, body, out);
     let mut rules = Rules {
         out,
         stage: None,
@@ -81,6 +82,35 @@ pub(crate) fn template(template: Ref<'_>, out: &mut Diagnostics) {
         Some("StepGroup") => rules.lists(body),
         Some("Step") => rules.step(body),
         _ => {}
+    }
+}
+
+/// Settings that a template lets its users override: only those that its type has, and that are no runtime
+/// inputs, which are given otherwise.
+fn overridden(template: Ref<'_>, body: Ref<'_>, out: &mut Diagnostics) {
+    let kind = template.get_text("type").unwrap_or_default();
+    let list = template.get("allowedOverrides");
+    for item in list.into_iter().flat_map(Ref::items) {
+        let Some(name) = item.text() else {
+            continue;
+        };
+        let mut known = crate::schema::overridable(kind);
+        let Some((_, field)) = known.find(|(known, _)| *known == name) else {
+            out.warn_with(|| {
+                let message = format!("`{name}` is nothing that a template of type {kind} has");
+                Diagnostic::at(Code::BadValue, item, message)
+            });
+            continue;
+        };
+        let value = body.get(field).and_then(Ref::text);
+        if value.is_some_and(|text| text.trim_start().starts_with("<+input>")) {
+            out.push_with(|| {
+                let message = format!(
+                    "`{name}` cannot be overridden: `{field}` of the template is a runtime input, which `templateInputs` gives"
+                );
+                Diagnostic::at(Code::BadValue, item, message)
+            });
+        }
     }
 }
 
