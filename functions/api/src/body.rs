@@ -7,6 +7,7 @@ use serde_json::Value;
 use slipway_engine::error_name::ErrorName;
 
 use crate::error::{ApiError, ApiResult};
+use crate::git;
 
 /// Largest body of a request about one entity: 3 MiB of YAML and its envelope.
 const ONE: usize = 4 << 20;
@@ -122,9 +123,10 @@ impl Body {
         }
         let value: Value = serde_json::from_str(self.text()?)
             .map_err(|error| ApiError::invalid(format!("The body is not JSON: {error}")))?;
-        match value.is_object() {
-            true => Ok(value),
-            false => Err(ApiError::invalid("The body must be a JSON object")),
+        if !value.is_object() {
+            return Err(ApiError::invalid("The body must be a JSON object"));
         }
+        git::check_body(&value)?;
+        Ok(value)
     }
 }

@@ -21,6 +21,7 @@ mod execution;
 mod file_store;
 mod flat;
 mod freeze;
+mod git;
 mod identifier;
 mod infrastructure;
 mod input_set;
@@ -137,6 +138,7 @@ pub fn router(deps: Deps) -> Router {
         .merge(slipway::routes())
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
+        .layer(middleware::from_fn(git::refuse))
         .with_state(deps.clone());
     // The prefixes are taken off before routing, and so outside of the router that routes.
     let aliased = tower::util::MapRequestLayer::new(without_alias).layer(routes);

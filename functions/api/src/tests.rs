@@ -7,6 +7,7 @@ mod delegate;
 mod entities;
 mod execution;
 mod files;
+mod git;
 mod input_sets;
 mod limits;
 mod logs;
