@@ -24,6 +24,7 @@ mod seen;
 mod shape;
 pub mod status;
 pub mod tree;
+pub mod variable;
 pub mod yaml;
 
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Severity};

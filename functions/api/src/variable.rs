@@ -68,23 +68,19 @@ fn draft(caller: &Caller, query: &Query, body: &Value) -> ApiResult<Draft> {
     Ok(draft)
 }
 
-/// Harness has variables of texts with a fixed value; what it announces for later is told by name.
+/// Variables are texts: fixed ones, of a set, or of a pattern. What Harness announces for later is told by name.
 pub(crate) fn check(draft: &Draft) -> ApiResult<()> {
     let parsed = crate::flat::parsed(Kind::Variable, &draft.yaml);
-    let spec = parsed.as_ref().and_then(|parsed| parsed.body().get("spec"));
-    let of = |field: &str| spec.and_then(|spec| spec.get_text(field));
     if draft.entity_type.as_deref() != Some("String") {
         let message = "Variables of type Secret are not supported by this version: keep the value as a secret and refer to it with <+secrets.getValue(\"…\")>";
         return Err(ApiError::unsupported(message));
     }
-    if let Some(kind) = of("valueType").filter(|kind| *kind != "FIXED") {
-        let message =
-            format!("Variables with valueType {kind} are not supported by this version; FIXED is");
-        return Err(ApiError::unsupported(message));
-    }
-    match of("fixedValue") {
-        Some(_) => Ok(()),
-        None => Err(ApiError::field("spec.fixedValue", "must not be empty")),
+    let Some(parsed) = parsed else {
+        return Ok(());
+    };
+    match slipway_model::variable::value_of(parsed.body()) {
+        Ok(_) => Ok(()),
+        Err((field, message)) => Err(ApiError::field(&format!("spec.{field}"), message)),
     }
 }
 

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use slipway_expr::Segment;
-use slipway_model::Ref;
 use slipway_model::id::{EntityId, Scope};
+use slipway_model::{Code, Ref, variable};
 
 use super::Resolver;
 use super::known::Known;
@@ -105,13 +105,15 @@ impl Resolver<'_> {
             return None;
         };
         let body = entity.body();
-        let value = body
-            .at(&["spec", "fixedValue"])
-            .or_else(|| body.get("value"));
+        let value = variable::value_of(body).unwrap_or_else(|(field, message)| {
+            let message = format!("`spec.{field}` of the variable `{called}` {message}");
+            self.fault(Code::BadValue, body, message);
+            String::new()
+        });
         Some(Variable {
             name: called.to_owned(),
             kind: body.get_text("type").unwrap_or("String").to_owned(),
-            value: Value::String(value.and_then(Ref::text).unwrap_or_default().to_owned()),
+            value: Value::String(value),
         })
     }
 }

@@ -204,6 +204,17 @@ async fn variables_at_every_scope() {
         assert_eq!(api.delete(&one).await.data(), json!(true));
         assert_eq!(api.get(&one).await.refusal().0, 404);
     }
+    let mut set = json!({"variable": {"identifier": "size", "name": "size", "type": "String",
+        "spec": {"valueType": "FIXED_SET", "allowedValues": ["s", "l"], "defaultValue": "l"}}});
+    let path = "/ng/api/variables?accountIdentifier=acme";
+    api.post(path, &set).await.data();
+    set["variable"]["spec"]["fixedValue"] = json!("xl");
+    let refused = api.put(path, &set).await.refusal();
+    assert!(
+        refused.2.contains("spec.fixedValue: must be one of s, l"),
+        "{}",
+        refused.2
+    );
     let secret = json!({"variable": {"identifier": "s", "name": "s", "type": "Secret",
         "spec": {"valueType": "FIXED", "fixedValue": "x"}}});
     let refused = api.post("/ng/api/variables", &secret).await.refusal();
