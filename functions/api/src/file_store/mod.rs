@@ -170,10 +170,9 @@ async fn store(
     {
         return Err(ApiError::field("type", "cannot be changed"));
     }
-    if moved.is_some() && node.is_folder && has_children(deps, &scope, &node.id).await? {
-        return Err(ApiError::unsupported(
-            "Moving or renaming a folder that is not empty is not supported by this version: move its files",
-        ));
+    if moved.is_some_and(|from| below(&from.path, &node.path)) {
+        let message = format!("is inside of the folder [{}] itself", node.id);
+        return Err(ApiError::field("parentIdentifier", message));
     }
     let text = match (given, &before) {
         _ if node.is_folder => String::new(),
@@ -189,6 +188,9 @@ async fn store(
     let draft = Draft::of_yaml(scope.clone(), Kind::File, node.yaml(&scope))?;
     let mut saved = entity::upsert(deps, caller, draft).await?;
     if let Some(moved) = moved {
+        if node.is_folder {
+            move_contents(deps, caller, &scope, (&moved.path, &node.path)).await?;
+        }
         remove_path(deps, &scope, moved).await?;
     }
     if !kept && saved.change == Change::Unchanged {
@@ -212,13 +214,47 @@ pub(crate) async fn apply(
     Ok(saved)
 }
 
-async fn has_children(deps: &Deps, scope: &Scope, id: &str) -> ApiResult<bool> {
+/// Whether a path is inside of a folder.
+fn below(folder: &str, path: &str) -> bool {
+    path.strip_prefix(folder)
+        .is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Every node inside of a folder, at any depth.
+async fn contents(deps: &Deps, scope: &Scope, folder: &str) -> ApiResult<Vec<Node>> {
+    let mut inside = Vec::new();
     for record in nodes(deps, scope, &Filter::default()).await? {
-        if Node::of(&record)?.parent == id {
-            return Ok(true);
+        let node = Node::of(&record)?;
+        if below(folder, &node.path) {
+            inside.push(node);
         }
     }
-    Ok(false)
+    Ok(inside)
+}
+
+/// Gives everything inside of a folder its new path, the outermost first. A node has its new path before it
+/// loses the old one, so that a request that ends half-way loses nothing and can be repeated.
+async fn move_contents(
+    deps: &Deps,
+    caller: &Caller,
+    scope: &Scope,
+    (from, to): (&str, &str),
+) -> ApiResult<()> {
+    let mut inside = contents(deps, scope, from).await?;
+    inside.sort_by_key(|node| node.path.len());
+    for before in inside {
+        let mut node = before.clone();
+        node.path = format!("{to}{}", &before.path[from.len()..]);
+        let text = match node.is_folder {
+            true => String::new(),
+            false => content(deps, scope, &before).await?,
+        };
+        put_path(deps, scope, &node, &text).await?;
+        let draft = Draft::of_yaml(scope.clone(), Kind::File, node.yaml(scope))?;
+        entity::upsert(deps, caller, draft).await?;
+        remove_path(deps, scope, &before).await?;
+    }
+    Ok(())
 }
 
 /// Deletes a file, or a folder with all that is in it, the deepest first.
@@ -226,13 +262,7 @@ async fn remove(deps: &Deps, caller: &Caller, place: &Place) -> ApiResult<()> {
     let target = Node::of(&entity::get(deps, place).await?)?;
     let mut doomed = Vec::new();
     if target.is_folder {
-        let below = format!("{}/", target.path);
-        for record in nodes(deps, &place.scope, &Filter::default()).await? {
-            let node = Node::of(&record)?;
-            if node.path.starts_with(&below) {
-                doomed.push(node);
-            }
-        }
+        doomed = contents(deps, &place.scope, &target.path).await?;
         doomed.sort_by_key(|node| std::cmp::Reverse(node.path.len()));
     }
     doomed.push(target);

@@ -130,8 +130,24 @@ async fn a_folder_goes_with_all_that_is_in_it_and_paths_are_of_one_file() {
         ("type", "FOLDER"),
         ("parentIdentifier", "Root"),
     ];
-    let refused = api.form("PUT", &path("/a"), &fields).await.refusal();
-    assert!(refused.2.contains("not supported"), "{}", refused.2);
+    // A folder moves with all that is in it, but not into itself.
+    let inside = [("name", "a"), ("type", "FOLDER"), ("parentIdentifier", "b")];
+    let refused = api.form("PUT", &path("/a"), &inside).await.refusal();
+    assert!(
+        refused.2.contains("inside of the folder [a] itself"),
+        "{}",
+        refused.2
+    );
+    api.form("PUT", &path("/a"), &fields).await.data();
+    assert_eq!(api.get(&path("/c")).await.data()["path"], "/z/b/c");
+    assert_eq!(api.content("/z/b/c").await.as_deref(), Some("text"));
+    assert_eq!(api.content("/a/b/c").await, None);
+    let back = [
+        ("name", "a"),
+        ("type", "FOLDER"),
+        ("parentIdentifier", "Root"),
+    ];
+    api.form("PUT", &path("/a"), &back).await.data();
     let same = [
         ("identifier", "other"),
         ("name", "c"),
