@@ -105,16 +105,14 @@ fn tokens_of_others_and_odd_requests_are_refused() {
     let local = LocalProcess::start(&dir.path().join("data"));
     for token in [
         "pat.local.nobody.nothing",
-        "x",
+        "no-token",
         "pat.local.\u{e9}.x",
         &"y".repeat(10_000),
     ] {
         let output = local.slipway(&["--token", token, "list", "pipeline"]);
-        assert_eq!(code(&output), 4, "{}", errors(&output));
-        assert!(
-            !errors(&output).contains(&token[token.len().min(12)..]) || token.len() <= 12,
-            "the token is shown"
-        );
+        let why = errors(&output);
+        assert_eq!(code(&output), 4, "{why}");
+        assert!(!why.contains(token), "the token is shown: {why}");
     }
     let first = local.json(&["list", "pipeline", "-o", "json"]);
     assert_eq!(first, serde_json::json!([]));
@@ -125,23 +123,15 @@ fn an_undefined_name_fails_the_step_and_says_which() {
     let dir = tempfile::tempdir().expect("a folder");
     let local = LocalProcess::start(&dir.path().join("data"));
     let steps = script("say", "echo \"<+pipeline.variables.nothing>\"");
-    let output = crate::apply(
+    accept(
         &local,
         dir.path(),
         "p.yaml",
         &pipeline("undefined", "", &steps),
     );
-    if code(&output) == 0 {
-        let output = run(&local, "undefined", &[]);
-        assert_eq!(code(&output), 1, "{}", errors(&output));
-        assert!(
-            errors(&output).contains("pipeline.variables.nothing"),
-            "{}",
-            errors(&output)
-        );
-        let status = outcome(&output)["status"].clone();
-        assert_eq!(status, "Failed");
-    } else {
-        assert!(errors(&output).contains("nothing"), "{}", errors(&output));
-    }
+    let output = run(&local, "undefined", &[]);
+    let why = errors(&output);
+    assert_eq!(code(&output), 1, "{why}");
+    assert!(why.contains("`pipeline.variables.nothing`"), "{why}");
+    assert_eq!(outcome(&output)["status"], "Failed");
 }

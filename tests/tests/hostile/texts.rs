@@ -63,14 +63,14 @@ fn each_is_refused_with_its_place_and_nothing_accepted_is_lost() {
         (
             "not_yaml",
             "pipeline: [unclosed\n  x: {".to_owned(),
-            ":",
-            "error",
+            ":2:4",
+            "this is not YAML",
         ),
         (
             "binary",
             "\u{0}\u{1}\u{2}pipeline".to_owned(),
-            ":1:",
-            "error",
+            ":1:1",
+            "unprintable character",
         ),
         ("large", large(), "", "3145728"),
         (
