@@ -11,6 +11,7 @@ use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::bundle;
+use crate::call::Call;
 use crate::entity::{self, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -96,12 +97,7 @@ pub(crate) fn render(record: &EntityRecord) -> Value {
 }
 
 fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
-    Ok(Place {
-        scope: query.scope(caller)?,
-        kind: Kind::Connector,
-        parent: None,
-        id: crate::identifier::entity(id)?,
-    })
+    Place::of(query.scope(caller)?, Kind::Connector, id)
 }
 
 fn strings(body: &Value, field: &str) -> Vec<String> {
@@ -146,12 +142,7 @@ async fn filtered(
     ))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
     Ok(success(render(&record)))
 }
@@ -175,23 +166,13 @@ pub(crate) fn check_type(given: Option<&str>) -> ApiResult<()> {
     }
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let draft = draft(&caller, &query, &body.object()?)?;
     let saved = entity::create(&deps, &caller, draft).await?;
     Ok(saved.answer(render))
 }
 
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let draft = draft(&caller, &query, &body.object()?)?;
     let before = entity::get(&deps, &draft.place).await?;
     if before.entity_type != draft.entity_type {
@@ -202,12 +183,7 @@ async fn update(
 }
 
 /// Says honestly that nothing was tried: clients read `UNKNOWN` as neither good nor bad.
-async fn test_connection(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn test_connection(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     entity::get(&deps, &place(&caller, &query, &id)?).await?;
     let message = "This version does not test connections; the first run does";
     Ok(success(json!({
@@ -219,12 +195,7 @@ async fn test_connection(
     })))
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     entity::delete(&deps, &caller, &place(&caller, &query, &id)?).await?;
     Ok(success(Value::Bool(true)))
 }

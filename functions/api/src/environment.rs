@@ -1,7 +1,7 @@
 //! Environments: `/ng/api/environmentsV2`.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::get;
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
@@ -9,6 +9,7 @@ use slipway_store::record::EntityRecord;
 
 use crate::Deps;
 use crate::auth::Caller;
+use crate::call::Call;
 use crate::entity::{self, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -55,19 +56,10 @@ pub(crate) fn render(record: &EntityRecord) -> Value {
 }
 
 fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
-    Ok(Place {
-        scope: query.scope(caller)?,
-        kind: Kind::Environment,
-        parent: None,
-        id: crate::identifier::entity(id)?,
-    })
+    Place::of(query.scope(caller)?, Kind::Environment, id)
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let filter = Filter {
         search: query.one("searchTerm")?.map(str::to_owned),
         identifiers: query
@@ -85,22 +77,12 @@ async fn list(
     ))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
     Ok(success(render(&record)))
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = place(&caller, &query, &id)?;
     check_empty(&deps, &place).await?;
     entity::delete(&deps, &caller, &place).await?;

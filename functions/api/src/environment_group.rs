@@ -1,7 +1,7 @@
 //! Environment groups: `/ng/api/environmentGroup`; the wrapper in answers is `envGroup`.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
@@ -10,6 +10,7 @@ use slipway_store::record::EntityRecord;
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{self, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -59,11 +60,7 @@ fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
     Place::of(query.scope(caller)?, Kind::EnvironmentGroup, id)
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let filter = Filter {
         search: query.one("searchTerm")?.map(str::to_owned),
         identifiers: query
@@ -80,35 +77,19 @@ async fn list(
     ))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
     Ok(success(render(&record)))
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let flat = Flat::new(Kind::EnvironmentGroup, &body, "envGroup")?;
     let saved = flat::store(&deps, &caller, &query, &flat, Verb::Create).await?;
     Ok(saved.answer(render))
 }
 
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let body = body.object()?;
     let flat = Flat::new(Kind::EnvironmentGroup, &body, "envGroup")?;
     if flat.identifier()? != id {
@@ -119,12 +100,7 @@ async fn update(
     Ok(saved.answer(render))
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = place(&caller, &query, &id)?;
     let record = entity::get(&deps, &place).await?;
     entity::delete(&deps, &caller, &place).await?;

@@ -1,6 +1,6 @@
 //! Starting runs: by id, with a list of input sets, and in v1 form.
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -12,6 +12,7 @@ use slipway_store::record::RunRecord;
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity;
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -61,13 +62,7 @@ fn started(run: &RunRecord) -> Value {
 }
 
 /// The body is `pipeline:` YAML with the runtime inputs, or JSON of the same form, or nothing.
-async fn by_id(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-    body: Body,
-) -> ApiResult {
+async fn by_id(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let inputs = inputs(&query, body.text()?)?;
     let run = start(&deps, &caller, query.project_scope(&caller)?, &id, inputs).await?;
     Ok(success(started(&run)))
@@ -116,9 +111,7 @@ pub(crate) fn listed(body: &Value) -> ApiResult<Inputs> {
 }
 
 async fn with_input_sets(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
+    Call(deps, caller, query): Call,
     Path(id): Path<String>,
     body: Body,
 ) -> ApiResult {
@@ -128,8 +121,7 @@ async fn with_input_sets(
 }
 
 async fn in_v1(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
+    Call(deps, caller, _): Call,
     Path((org, project, id)): Path<(String, String, String)>,
     body: Body,
 ) -> ApiResult {
@@ -174,12 +166,7 @@ async fn start(
 }
 
 /// A run of this version is never a retry of another.
-async fn retry_history(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn retry_history(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let run = find(&deps, &caller, &query, &id).await?;
     Ok(success(json!({
         "latestExecutionId": run.id.as_str(),

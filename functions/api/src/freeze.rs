@@ -2,7 +2,7 @@
 //! enabled one says so. Bodies are YAML, whatever their header says.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::response::Response;
 use axum::routing::{get, post};
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use slipway_store::record::EntityRecord;
 
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{self, Draft, Filter, Place, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -74,12 +75,7 @@ fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
     Place::of(query.scope(caller)?, Kind::Freeze, id)
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let text = |field: &str| {
         let given = body.get(field).and_then(Value::as_str);
@@ -115,12 +111,7 @@ async fn list(
     Ok(success(page.render(page.cut(kept), total)))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
     Ok(success(render(&record)))
 }
@@ -154,34 +145,18 @@ fn answer(saved: &Saved) -> Response {
     saved.answer(render)
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let draft = draft(query.scope(&caller)?, body.text()?.to_owned(), None)?;
     Ok(answer(&entity::create(&deps, &caller, draft).await?))
 }
 
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
     let draft = draft(query.scope(&caller)?, yaml, Some(&id))?;
     Ok(answer(&entity::update(&deps, &caller, draft).await?))
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     entity::delete(&deps, &caller, &place(&caller, &query, &id)?).await?;
     Ok(success(Value::Bool(true)))
 }
@@ -206,11 +181,7 @@ fn unset(scope: Scope) -> EntityRecord {
     }
 }
 
-async fn global(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn global(Call(deps, caller, query): Call) -> ApiResult {
     let place = place(&caller, &query, GLOBAL)?;
     let record = entity::find(&deps, &place).await?;
     Ok(success(render(
@@ -218,12 +189,7 @@ async fn global(
     )))
 }
 
-async fn put_global(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn put_global(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
     let draft = draft(query.scope(&caller)?, yaml, Some(GLOBAL))?;
     Ok(answer(&entity::upsert(&deps, &caller, draft).await?))
@@ -254,12 +220,7 @@ fn failure(id: &str, error: &ApiError) -> Value {
     json!({"id": id, "errorMessage": error.message()})
 }
 
-async fn update_status(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn update_status(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let status = match query.required("status")? {
         status @ ("Enabled" | "Disabled") => Value::from(status),
         _ => return Err(ApiError::field("status", "must be Enabled or Disabled")),
@@ -288,12 +249,7 @@ async fn set_status(
     Ok(entity::update(deps, caller, draft).await?.record)
 }
 
-async fn remove_many(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn remove_many(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for id in listed(&body)? {
         let place = place(&caller, &query, &id)?;

@@ -1,7 +1,7 @@
 //! Infrastructure definitions: `/ng/api/infrastructures`; the wrapper in answers is `infrastructure`.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::get;
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
@@ -10,6 +10,7 @@ use slipway_store::record::EntityRecord;
 
 use crate::Deps;
 use crate::auth::Caller;
+use crate::call::Call;
 use crate::entity::{self, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -114,11 +115,7 @@ fn environment_id(text: &str) -> ApiResult<EntityId> {
     crate::identifier::reference("environmentIdentifier", text)
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let filter = Filter {
         search: query.one("searchTerm")?.map(str::to_owned),
         identifiers: query.all("infraIdentifiers").map(str::to_owned).collect(),
@@ -141,23 +138,13 @@ async fn list(
     ))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = place(&deps, &caller, &query, &id).await?;
     let record = entity::get(&deps, &place).await?;
     Ok(success(render(&record)))
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = place(&deps, &caller, &query, &id).await?;
     entity::delete(&deps, &caller, &place).await?;
     Ok(success(Value::Bool(true)))

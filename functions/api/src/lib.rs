@@ -9,6 +9,7 @@ mod auth;
 mod body;
 mod bootstrap;
 mod bundle;
+mod call;
 mod connector;
 mod edit;
 mod entity;

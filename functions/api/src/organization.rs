@@ -1,7 +1,7 @@
 //! Organizations: `/ng/api/organizations`.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::get;
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
@@ -12,11 +12,11 @@ use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::bundle;
+use crate::call::Call;
 use crate::entity::{self, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::page::Page;
-use crate::query::Query;
 use crate::wire::tags_map;
 
 pub(crate) fn routes() -> Router<Deps> {
@@ -44,19 +44,14 @@ pub(crate) fn render(record: &EntityRecord) -> Value {
 }
 
 fn place(caller: &Caller, id: &str) -> ApiResult<Place> {
-    Ok(Place {
-        scope: Scope::account(caller.account.clone()),
-        kind: Kind::Organization,
-        parent: None,
-        id: crate::identifier::entity(id)?,
-    })
+    Place::of(
+        Scope::account(caller.account.clone()),
+        Kind::Organization,
+        id,
+    )
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let filter = Filter {
         search: query.one("searchTerm")?.map(str::to_owned),
         identifiers: query.all("identifiers").map(str::to_owned).collect(),
@@ -70,43 +65,26 @@ async fn list(
     ))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, _): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &id)?).await?;
     Ok(success(render(&record)))
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, _): Call, body: Body) -> ApiResult {
     let scope = Scope::account(caller.account.clone());
     let draft = bundle::draft(scope, Kind::Organization, &body.object()?, None)?;
     let saved = entity::create(&deps, &caller, draft).await?;
     Ok(saved.answer(render))
 }
 
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, _): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let scope = Scope::account(caller.account.clone());
     let draft = bundle::draft(scope, Kind::Organization, &body.object()?, Some(&id))?;
     let saved = entity::update(&deps, &caller, draft).await?;
     Ok(saved.answer(render))
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, _): Call, Path(id): Path<String>) -> ApiResult {
     let place = place(&caller, &id)?;
     let inside = Scope::org(caller.account.clone(), OrgId::new(place.id.as_str()));
     let first = Page { index: 0, size: 1 };

@@ -1,7 +1,7 @@
 //! Projects: `/ng/api/projects`.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::get;
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
@@ -12,6 +12,7 @@ use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::bundle;
+use crate::call::Call;
 use crate::entity::{self, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -54,19 +55,14 @@ fn org_scope(caller: &Caller, org: &str) -> ApiResult<Scope> {
 }
 
 fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
-    Ok(Place {
-        scope: org_scope(caller, query.required("orgIdentifier")?)?,
-        kind: Kind::Project,
-        parent: None,
-        id: identifier::entity(id)?,
-    })
+    Place::of(
+        org_scope(caller, query.required("orgIdentifier")?)?,
+        Kind::Project,
+        id,
+    )
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let filter = Filter {
         search: query.one("searchTerm")?.map(str::to_owned),
         identifiers: query.all("identifiers").map(str::to_owned).collect(),
@@ -114,12 +110,7 @@ async fn org_scopes(deps: &Deps, caller: &Caller, query: &Query) -> ApiResult<Ve
         .collect()
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
     Ok(success(render(&record)))
 }
@@ -137,12 +128,7 @@ fn scope_of(caller: &Caller, query: &Query, body: &Value) -> ApiResult<Scope> {
     }
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let scope = scope_of(&caller, &query, &body)?;
     let draft = bundle::draft(scope, Kind::Project, &body, None)?;
@@ -150,13 +136,7 @@ async fn create(
     Ok(saved.answer(render))
 }
 
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let body = body.object()?;
     let scope = scope_of(&caller, &query, &body)?;
     let draft = bundle::draft(scope, Kind::Project, &body, Some(&id))?;
@@ -178,12 +158,7 @@ const HELD_BY: &[Kind] = &[
     Kind::Freeze,
 ];
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = place(&caller, &query, &id)?;
     let mut inside = place.scope.clone();
     inside.project = Some(ProjectId::new(place.id.as_str()));

@@ -2,7 +2,7 @@
 //! answer about firing says so.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
@@ -12,6 +12,7 @@ use slipway_store::record::EntityRecord;
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{self, Draft, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -99,11 +100,7 @@ fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
     Place::of_pipeline(query.project_scope(caller)?, Kind::Trigger, pipeline, id)
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let pipeline = crate::identifier::entity(query.required("targetIdentifier")?)?;
     let filter = Filter {
         search: query.one("searchTerm")?.map(str::to_owned),
@@ -117,22 +114,12 @@ async fn list(
     ))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
     Ok(success(render(&record)))
 }
 
-async fn details(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn details(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
     Ok(success(render_item(&record)))
 }
@@ -157,35 +144,19 @@ fn draft(caller: &Caller, query: &Query, body: &Body, id: Option<&str>) -> ApiRe
     Ok(draft)
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let draft = draft(&caller, &query, &body, None)?;
     let saved = entity::create(&deps, &caller, draft).await?;
     Ok(saved.answer(render))
 }
 
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let draft = draft(&caller, &query, &body, Some(&id))?;
     let saved = entity::update(&deps, &caller, draft).await?;
     Ok(saved.answer(render))
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     entity::delete(&deps, &caller, &place(&caller, &query, &id)?).await?;
     Ok(success(Value::Bool(true)))
 }

@@ -1,7 +1,7 @@
 //! Variables of an account, an organization or a project: `/ng/api/variables`; the wrapper is `variable`.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::get;
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
@@ -11,6 +11,7 @@ use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::bundle;
+use crate::call::Call;
 use crate::entity::{self, Draft, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -35,11 +36,7 @@ fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
     Place::of(query.scope(caller)?, Kind::Variable, id)
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let filter = Filter {
         search: query.one("searchTerm")?.map(str::to_owned),
         ..Filter::default()
@@ -51,12 +48,7 @@ async fn list(
     ))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
     Ok(success(render(&record)))
 }
@@ -84,34 +76,19 @@ pub(crate) fn check(draft: &Draft) -> ApiResult<()> {
     }
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let draft = draft(&caller, &query, &body.object()?)?;
     let saved = entity::create(&deps, &caller, draft).await?;
     Ok(saved.answer(render))
 }
 
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let draft = draft(&caller, &query, &body.object()?)?;
     let saved = entity::update(&deps, &caller, draft).await?;
     Ok(saved.answer(render))
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     entity::delete(&deps, &caller, &place(&caller, &query, &id)?).await?;
     Ok(success(Value::Bool(true)))
 }

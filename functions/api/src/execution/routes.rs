@@ -1,7 +1,7 @@
 //! Lists and details of runs: `/pipeline/api/pipelines/execution`.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 use slipway_model::id::EntityId;
@@ -14,6 +14,7 @@ use super::{find, plan, summary};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::page::Page;
@@ -91,12 +92,7 @@ impl Filter {
     }
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let scope = query.project_scope(&caller)?;
     let filter = Filter::of(&query, &caller, &body.object()?)?;
     let page = Page::ng(&query)?;
@@ -132,12 +128,7 @@ async fn list(
     }
 }
 
-async fn detail(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn detail(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let run = find(&deps, &caller, &query, &id).await?;
     let plan = plan(&deps, &run).await?;
     let nodes = deps.store.show_nodes(&run.id).await?;
@@ -183,12 +174,7 @@ fn first_to_look_at(stages: &[StageSummary]) -> Option<&StageSummary> {
         .or(stages.first())
 }
 
-async fn inputs(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn inputs(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let run = find(&deps, &caller, &query, &id).await?;
     let given = match &run.inputs {
         Some(digest) => Some(text(deps.store.get_blob(digest).await?)?),

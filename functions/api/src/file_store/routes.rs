@@ -1,7 +1,7 @@
 //! `/ng/api/file-store`: forms go in, JSON and contents come out.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
@@ -12,15 +12,14 @@ use slipway_store::record::EntityRecord;
 use super::node::Node;
 use super::{ROOT, content, node_place, nodes, remove, store};
 use crate::Deps;
-use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{self, Filter, Saved};
 use crate::envelope::{success, success_with};
 use crate::error::{ApiError, ApiResult};
 use crate::identifier;
 use crate::multipart::Form;
 use crate::page::Page;
-use crate::query::Query;
 
 pub(crate) fn routes() -> Router<Deps> {
     let path = "/ng/api/file-store";
@@ -42,11 +41,7 @@ fn answer(saved: &Saved) -> ApiResult {
     Ok(success_with(render(&saved.record)?, &saved.warnings))
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let filter = Filter {
         search: query.one("searchTerm")?.map(str::to_owned),
         identifiers: query.all("identifiers").map(str::to_owned).collect(),
@@ -62,23 +57,13 @@ async fn list(
     ))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &node_place(query.scope(&caller)?, &id)?).await?;
     Ok(success(render(&record)?))
 }
 
 /// The bytes of a file, as what nobody opens by accident.
-async fn download(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn download(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let scope = query.scope(&caller)?;
     let record = entity::get(&deps, &node_place(scope.clone(), &id)?).await?;
     let node = Node::of(&record)?;
@@ -136,12 +121,7 @@ fn content_of(form: &Form) -> ApiResult<Option<&str>> {
     })
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    form: Form,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, form: Form) -> ApiResult {
     let (scope, node) = (query.scope(&caller)?, node_of(&form, None)?);
     refuse_existing(&deps, scope.clone(), &node).await?;
     answer(&store(&deps, &caller, scope, node, content_of(&form)?).await?)
@@ -155,25 +135,14 @@ async fn refuse_existing(deps: &Deps, scope: Scope, node: &Node) -> ApiResult<()
     }
 }
 
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-    form: Form,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, form: Form) -> ApiResult {
     let (scope, node) = (query.scope(&caller)?, node_of(&form, Some(&id))?);
     entity::get(&deps, &node_place(scope.clone(), &id)?).await?;
     answer(&store(&deps, &caller, scope, node, content_of(&form)?).await?)
 }
 
 /// A folder with what is directly in it; `Root` is that of the scope.
-async fn folder(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn folder(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let id = body.get("identifier").and_then(Value::as_str);
     let id = identifier::check("identifier", id.unwrap_or(ROOT))?;
@@ -197,12 +166,7 @@ async fn folder(
     Ok(success(folder))
 }
 
-async fn delete(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn delete(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = node_place(query.scope(&caller)?, &id)?;
     remove(&deps, &caller, &place).await?;
     Ok(success(Value::Bool(true)))

@@ -1,7 +1,6 @@
 //! What a pipeline asks for, and what input sets give to it.
 
 use axum::Router;
-use axum::extract::{Extension, State};
 use axum::routing::post;
 use serde_json::{Value, json};
 use slipway_model::emit;
@@ -11,6 +10,7 @@ use slipway_model::id::EntityId;
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{self, Filter};
 use crate::envelope::success;
 use crate::error::ApiResult;
@@ -29,11 +29,7 @@ pub(crate) fn routes() -> Router<Deps> {
 }
 
 /// The skeleton of a pipeline that keeps only the places of runtime inputs; null when it has none.
-async fn template(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn template(Call(deps, caller, query): Call) -> ApiResult {
     let id = query.required("pipelineIdentifier")?;
     let record = entity::get(&deps, &place(query.project_scope(&caller)?, id)?).await?;
     let yaml = runs::asked(&deps, &record).await?;
@@ -57,24 +53,14 @@ async fn template(
 }
 
 /// `inputSetReferences` in order, then `lastYamlToMerge`.
-async fn merge(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn merge(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let inputs = listed(&body)?;
     merged(&deps, &caller, &query, &inputs, &body).await
 }
 
 /// `runtimeInputYaml` alone.
-async fn merge_own(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn merge_own(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let text = body.get("runtimeInputYaml").and_then(Value::as_str);
     let inputs = Inputs::from(own(text.unwrap_or_default()));

@@ -1,7 +1,7 @@
 //! Input sets and overlays in NG form: `/pipeline/api/inputSets`. Bodies are YAML, whatever their header says.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::response::Response;
 use axum::routing::{get, post, put};
 use serde_json::Value;
@@ -12,6 +12,7 @@ use super::{draft, fault, find, render, summary};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{self, Filter, Place, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -43,11 +44,7 @@ fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
     Place::of_pipeline(query.project_scope(caller)?, Kind::InputSet, pipeline, id)
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let owner = query.required("pipelineIdentifier")?;
     let of_pipeline = pipeline::place(query.project_scope(&caller)?, owner)?;
     let types = match query.one("inputSetType")? {
@@ -87,21 +84,11 @@ async fn show(deps: &Deps, caller: &Caller, query: &Query, id: &str, overlay: bo
     Ok(success(render(&record, fault.as_deref())))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     show(&deps, &caller, &query, &id, false).await
 }
 
-async fn one_overlay(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one_overlay(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     show(&deps, &caller, &query, &id, true).await
 }
 
@@ -130,40 +117,22 @@ fn answer(saved: &Saved) -> Response {
     saved.answer(|record| render(record, None))
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     store(&deps, &caller, &query, &body, (Kind::InputSet, None)).await
 }
 
-async fn create_overlay(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create_overlay(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let which = (Kind::OverlayInputSet, None);
     store(&deps, &caller, &query, &body, which).await
 }
 
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let which = (Kind::InputSet, Some(id.as_str()));
     store(&deps, &caller, &query, &body, which).await
 }
 
 async fn update_overlay(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
+    Call(deps, caller, query): Call,
     Path(id): Path<String>,
     body: Body,
 ) -> ApiResult {
@@ -171,12 +140,7 @@ async fn update_overlay(
     store(&deps, &caller, &query, &body, which).await
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     entity::delete(&deps, &caller, &place(&caller, &query, &id)?).await?;
     Ok(success(Value::Bool(true)))
 }

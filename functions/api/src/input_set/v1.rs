@@ -1,6 +1,6 @@
 //! Input sets in v1 form: bare objects in snake_case. They hold v0 YAML.
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
@@ -12,8 +12,8 @@ use slipway_store::record::EntityRecord;
 
 use super::{draft, find};
 use crate::Deps;
-use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{self, Draft, Place};
 use crate::error::{ApiError, ApiResult};
 use crate::pipeline::v1::scope;
@@ -58,10 +58,8 @@ fn draft_of(scope: Scope, query: &Query, body: &Value, id: Option<&str>) -> ApiR
 }
 
 async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
+    Call(deps, caller, query): Call,
     Path((org, project)): Path<(String, String)>,
-    query: Query,
     body: Body,
 ) -> ApiResult {
     let scope = scope(&caller, &org, &project)?;
@@ -75,10 +73,8 @@ fn place(scope: Scope, query: &Query, id: &str) -> ApiResult<Place> {
 }
 
 async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
+    Call(deps, caller, query): Call,
     Path((org, project, id)): Path<(String, String, String)>,
-    query: Query,
 ) -> ApiResult {
     let place = place(scope(&caller, &org, &project)?, &query, &id)?;
     let record = find(&deps, &place, false).await?;
@@ -86,10 +82,8 @@ async fn one(
 }
 
 async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
+    Call(deps, caller, query): Call,
     Path((org, project, id)): Path<(String, String, String)>,
-    query: Query,
     body: Body,
 ) -> ApiResult {
     let scope = scope(&caller, &org, &project)?;
@@ -100,10 +94,8 @@ async fn update(
 }
 
 async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
+    Call(deps, caller, query): Call,
     Path((org, project, id)): Path<(String, String, String)>,
-    query: Query,
 ) -> ApiResult {
     let place = place(scope(&caller, &org, &project)?, &query, &id)?;
     entity::delete(&deps, &caller, &place).await?;

@@ -17,8 +17,8 @@ use serde_json::json;
 
 use crate::Deps;
 use crate::auth::Caller;
+use crate::call::Call;
 use crate::error::{ApiError, ApiResult};
-use crate::query::Query;
 use crate::token::{NewToken, Permission, mint_token};
 use source::Sections;
 
@@ -42,11 +42,7 @@ fn ndjson(body: HttpBody) -> Response {
 }
 
 /// All lines below a key, streamed so that a log of any size costs little memory.
-async fn blob(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn blob(Call(deps, caller, query): Call) -> ApiResult {
     let sections = Sections::find(&deps, &caller, query.required("key")?).await?;
     let lines = sections.lines(&deps).map(|chunk| {
         chunk.map(|lines| lines.concat()).map_err(|error| {
@@ -58,12 +54,7 @@ async fn blob(
 }
 
 /// A link under `/gateway/log-service/`, as clients reduce it to that.
-async fn download(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    request: Request,
-) -> ApiResult {
+async fn download(Call(deps, caller, query): Call, request: Request) -> ApiResult {
     let prefix = query.required("prefix")?;
     // A prefix that names nothing is told now, not behind the link.
     Sections::find(&deps, &caller, prefix).await?;
@@ -94,11 +85,7 @@ fn base(headers: &HeaderMap) -> Option<String> {
 }
 
 /// The text behind a link: the end of what is below the prefix when it is more than clients take.
-async fn text(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn text(Call(deps, caller, query): Call) -> ApiResult {
     let sections = Sections::find(&deps, &caller, query.required("prefix")?).await?;
     let mut kept = std::collections::VecDeque::new();
     let (mut size, mut left_out) = (0, 0_u64);
@@ -127,11 +114,7 @@ async fn text(
 }
 
 /// Server-sent events of one command unit while it goes on.
-async fn stream(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn stream(Call(deps, caller, query): Call) -> ApiResult {
     let sections = Sections::find(&deps, &caller, query.required("key")?).await?;
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),

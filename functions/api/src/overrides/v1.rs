@@ -1,7 +1,6 @@
 //! Overrides V1: `/ng/api/environmentsV2/serviceOverrides`, one for a service in an environment.
 
 use axum::Router;
-use axum::extract::{Extension, State};
 use axum::routing::get;
 use serde_json::{Map, Value, json};
 use slipway_model::Tree;
@@ -11,14 +10,13 @@ use slipway_store::record::EntityRecord;
 
 use super::v2;
 use crate::Deps;
-use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{self, Draft, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::identifier;
 use crate::page::Page;
-use crate::query::Query;
 use crate::wire;
 
 pub(crate) fn routes() -> Router<Deps> {
@@ -45,11 +43,7 @@ fn render(record: &EntityRecord) -> Value {
 }
 
 /// The overrides of an environment: those of version 1, then those of version 2 that are made for it.
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let written = query.required("environmentIdentifier")?;
     let environment = identifier::reference("environmentIdentifier", written)?;
     let service = query.one("serviceIdentifier")?;
@@ -111,23 +105,14 @@ fn draft(scope: Scope, body: &Value) -> ApiResult<Draft> {
     Ok(draft)
 }
 
-async fn upsert(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn upsert(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let scope = v2::scope(&caller, &query, &body)?;
     let saved = entity::upsert(&deps, &caller, draft(scope, &body)?).await?;
     Ok(saved.answer(render))
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call) -> ApiResult {
     let reference = |field: &str| identifier::reference(field, query.required(field)?);
     let place = Place {
         scope: query.scope(&caller)?,

@@ -1,7 +1,7 @@
 //! Overrides V2: `/ng/api/serviceOverrides`, also as `/ng/api/overrides`. No wrapper.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::{get, post};
 use serde_json::{Map, Value, json};
 use slipway_model::Tree;
@@ -12,6 +12,7 @@ use slipway_store::record::EntityRecord;
 
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{self, Change, Draft, Filter, Place, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -237,12 +238,7 @@ async fn replace(
     Ok(saved)
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let draft = draft(scope(&caller, &query, &body)?, &body)?;
     point(&deps, &draft).await?;
@@ -251,12 +247,7 @@ async fn create(
 }
 
 /// What overrides are for cannot change: that would be other overrides.
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let draft = draft(scope(&caller, &query, &body)?, &body)?;
     let named = body.get("identifier").and_then(Value::as_str);
@@ -273,12 +264,7 @@ async fn update(
     Ok(saved.answer(render))
 }
 
-async fn upsert(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn upsert(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let draft = draft(scope(&caller, &query, &body)?, &body)?;
     let saved = apply(&deps, &caller, draft).await?;
@@ -289,11 +275,7 @@ async fn upsert(
     }))
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let filter = Filter {
         search: query.one("searchTerm")?.map(str::to_owned),
         identifiers: Vec::new(),
@@ -311,23 +293,13 @@ async fn list(
     Ok(success(page.render(content, total)))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = find_place(&deps, query.scope(&caller)?, &id).await?;
     let record = entity::get(&deps, &place).await?;
     Ok(success(render(&record)))
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = find_place(&deps, query.scope(&caller)?, &id).await?;
     entity::delete(&deps, &caller, &place).await?;
     unpoint(&deps, &place.scope, &id).await?;

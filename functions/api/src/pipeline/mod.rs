@@ -21,13 +21,7 @@ const RECENT: usize = 10;
 
 /// The place of a pipeline.
 pub(crate) fn place(scope: Scope, id: &str) -> ApiResult<Place> {
-    let id = crate::identifier::entity(id)?;
-    Ok(Place {
-        scope,
-        kind: Kind::Pipeline,
-        parent: None,
-        id,
-    })
+    Place::of(scope, Kind::Pipeline, id)
 }
 
 /// What belongs to a pipeline and goes with it.

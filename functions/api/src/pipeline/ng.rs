@@ -1,7 +1,7 @@
 //! Pipelines in NG form: `/pipeline/api/pipelines`. Bodies are YAML, whatever their header says.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::{get, post, put};
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
@@ -9,8 +9,8 @@ use slipway_store::record::{EntityRecord, RunRecord};
 
 use super::{applied, place, recent_runs, stage_names};
 use crate::Deps;
-use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{self, Draft, Filter};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -31,12 +31,7 @@ pub(crate) fn routes() -> Router<Deps> {
         )
 }
 
-async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let filter = filter(&query, &body)?;
     let (scope, page) = (query.project_scope(&caller)?, Page::ng(&query)?);
@@ -112,23 +107,13 @@ fn recent(run: &RunRecord) -> Value {
     })
 }
 
-async fn summary(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn summary(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(query.project_scope(&caller)?, &id)?).await?;
     let runs = recent_runs(&deps, &record).await?;
     Ok(success(render_summary(&record, &runs)))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(query.project_scope(&caller)?, &id)?).await?;
     let resolved = match query.one("getTemplatesResolvedPipeline")? {
         Some("true") => Some(applied(&deps, &record).await?),
@@ -153,25 +138,14 @@ fn saved(record: &EntityRecord) -> Value {
     json!({"identifier": record.id.as_str(), "governanceMetadata": null})
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
     let draft = Draft::of_yaml(query.project_scope(&caller)?, Kind::Pipeline, yaml)?;
     let stored = entity::create(&deps, &caller, draft).await?;
     Ok(stored.answer(saved))
 }
 
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
     let draft = Draft::of_yaml(query.project_scope(&caller)?, Kind::Pipeline, yaml)?;
     check_same(&id, &draft)?;
@@ -193,12 +167,7 @@ pub(super) fn check_same(path_id: &str, draft: &Draft) -> ApiResult<()> {
     }
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = place(query.project_scope(&caller)?, &id)?;
     super::remove(&deps, &caller, place).await?;
     Ok(success(Value::Bool(true)))

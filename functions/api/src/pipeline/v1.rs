@@ -1,6 +1,6 @@
 //! Pipelines in v1 form: bare objects in snake_case, totals in headers. They hold v0 YAML.
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -14,10 +14,10 @@ use super::{applied, ng, place, recent_runs};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{self, Draft, Filter, Saved};
 use crate::error::{ApiError, ApiResult};
 use crate::page::Page;
-use crate::query::Query;
 use crate::wire::tags_map;
 use crate::{edit, envelope, identifier};
 
@@ -45,9 +45,7 @@ pub(crate) fn scope(caller: &Caller, org: &str, project: &str) -> ApiResult<Scop
 }
 
 async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
+    Call(deps, caller, query): Call,
     Path((org, project)): Path<(String, String)>,
 ) -> ApiResult {
     let scope = scope(&caller, &org, &project)?;
@@ -116,8 +114,7 @@ fn recent(run: &RunRecord) -> Value {
 }
 
 async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
+    Call(deps, caller, _): Call,
     Path((org, project, id)): Path<(String, String, String)>,
 ) -> ApiResult {
     let scope = scope(&caller, &org, &project)?;
@@ -184,8 +181,7 @@ fn answer(saved: &Saved) -> Value {
 }
 
 async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
+    Call(deps, caller, _): Call,
     Path((org, project)): Path<(String, String)>,
     body: Body,
 ) -> ApiResult {
@@ -195,8 +191,7 @@ async fn create(
 }
 
 async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
+    Call(deps, caller, _): Call,
     Path((org, project, id)): Path<(String, String, String)>,
     body: Body,
 ) -> ApiResult {
@@ -207,8 +202,7 @@ async fn update(
 }
 
 async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
+    Call(deps, caller, _): Call,
     Path((org, project, id)): Path<(String, String, String)>,
 ) -> ApiResult {
     let scope = scope(&caller, &org, &project)?;

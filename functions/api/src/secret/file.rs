@@ -1,7 +1,7 @@
 //! Secret files: `/ng/api/v2/secrets/files`. The content is a value like any other and goes where values go.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::{post, put};
 use secrecy::SecretString;
 use serde_json::Value;
@@ -13,6 +13,7 @@ use super::{create_with, render, update_with};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::bundle;
+use crate::call::Call;
 use crate::entity::Draft;
 use crate::error::{ApiError, ApiResult};
 use crate::multipart::Form;
@@ -66,12 +67,7 @@ fn content(form: &Form) -> ApiResult<Option<SecretString>> {
     Ok(Some(SecretString::from(text)))
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    form: Form,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, form: Form) -> ApiResult {
     let draft = draft(&caller, &query, &form, None)?;
     let content = content(&form)?.ok_or_else(|| ApiError::field("file", "must not be empty"))?;
     let saved = create_with(&deps, &caller, draft, Some(content)).await?;
@@ -79,13 +75,7 @@ async fn create(
 }
 
 /// An update without a file changes everything but the content.
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-    form: Form,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, form: Form) -> ApiResult {
     let draft = draft(&caller, &query, &form, Some(&id))?;
     let saved = update_with(&deps, &caller, draft, content(&form)?).await?;
     Ok(saved.answer(render))

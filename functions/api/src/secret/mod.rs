@@ -21,6 +21,7 @@ use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::bundle;
+use crate::call::Call;
 use crate::entity::{self, Change, Draft, Filter, Place, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -57,12 +58,7 @@ fn render(record: &EntityRecord) -> Value {
 }
 
 fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
-    Ok(Place {
-        scope: query.scope(caller)?,
-        kind: Kind::Secret,
-        parent: None,
-        id: crate::identifier::entity(id)?,
-    })
+    Place::of(query.scope(caller)?, Kind::Secret, id)
 }
 
 async fn list(state: State<Deps>, caller: Extension<Caller>, query: Query) -> ApiResult {
@@ -114,22 +110,12 @@ async fn filtered(
     ))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
     Ok(success(render(&record)))
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let mut body = body.object()?;
     let value = value::take(&mut body)?;
     let scope = bundle::scope(&caller, &query, Kind::Secret, &body)?;
@@ -157,13 +143,7 @@ async fn create_with(
 }
 
 /// An update without a value changes everything but the value.
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let mut body = body.object()?;
     let value = value::take(&mut body)?;
     let scope = bundle::scope(&caller, &query, Kind::Secret, &body)?;
@@ -189,12 +169,7 @@ async fn update_with(
     Ok(saved)
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = place(&caller, &query, &id)?;
     entity::delete(&deps, &caller, &place).await?;
     deps.secret_values.delete(&place.scope, &place.id).await?;

@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 
-use axum::extract::{Extension, State};
 use serde_json::{Value, json};
 use slipway_model::Diagnostic;
 use slipway_model::entity::{self as language, Kind, Parsed};
@@ -19,6 +18,7 @@ use slipway_model::id::{OrgId, ProjectId, Scope};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::LargeBody;
+use crate::call::Call;
 use crate::entity::{self, Change, Draft, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
@@ -66,12 +66,7 @@ struct Document<'a> {
     whole: &'a str,
 }
 
-pub(super) async fn apply(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: LargeBody,
-) -> ApiResult {
+pub(super) async fn apply(Call(deps, caller, query): Call, body: LargeBody) -> ApiResult {
     let body = body.into_inner().object()?;
     let files = files(&body)?;
     let mut documents = Vec::new();

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
@@ -31,6 +31,7 @@ use slipway_store::record::{DelegateTaskRecord, LogLine, RunRecord};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::error::{ApiError, ApiResult};
 
 /// Longest name of a delegate.
@@ -105,8 +106,7 @@ fn delegate_name(headers: &HeaderMap) -> ApiResult<&str> {
 }
 
 async fn claim(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
+    Call(deps, caller, _): Call,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> ApiResult {
@@ -220,12 +220,7 @@ struct Lines {
     lines: Vec<LogLine>,
 }
 
-async fn logs(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-    body: Body,
-) -> ApiResult {
+async fn logs(Call(deps, caller, _): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let (task, _) = find(&deps, &caller, &id).await?;
     if task.result.is_some() {
         return Err(taken(&id));
@@ -263,12 +258,7 @@ fn tidy(line: &mut LogLine, deps: &Deps) {
     }
 }
 
-async fn result(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-    body: Body,
-) -> ApiResult {
+async fn result(Call(deps, caller, _): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let (task, run) = find(&deps, &caller, &id).await?;
     // Read as what the step will read, so that nonsense is refused here and not there.
     let mut outcome: Outcome = serde_json::from_value(body.object()?)
@@ -316,11 +306,7 @@ async fn keep_secrets(
     Ok(())
 }
 
-async fn cancelled(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn cancelled(Call(deps, caller, _): Call, Path(id): Path<String>) -> ApiResult {
     let (task, run) = find(&deps, &caller, &id).await?;
     let over = task.cancelled || task.result.is_some() || run.status.is_final();
     Ok(Json(json!({"cancelled": over})).into_response())

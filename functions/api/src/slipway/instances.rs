@@ -4,23 +4,16 @@
 //! everywhere. Answer: a page of `{"service","environment","infrastructure","key","artifact","run",
 //! "seen_ms","info"}` with the platform's own fields in `info`.
 
-use axum::extract::{Extension, State};
 use serde_json::{Value, json};
 use slipway_store::InstanceFilter;
 use slipway_store::record::InstanceRecord;
 
-use crate::Deps;
-use crate::auth::Caller;
+use crate::call::Call;
 use crate::envelope::success;
 use crate::error::ApiResult;
 use crate::page::Page;
-use crate::query::Query;
 
-pub(super) async fn list(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> ApiResult {
+pub(super) async fn list(Call(deps, caller, query): Call) -> ApiResult {
     let scope = query.project_scope(&caller)?;
     let page = Page::ng(&query)?;
     let id =

@@ -5,23 +5,19 @@
 //! fault when it cannot be planned. With `diff=true` the text is what changed since the newest run that was
 //! planned, which `against` names; 404 when there is none.
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use serde_json::json;
 
-use crate::Deps;
-use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::execute::inputs;
 use crate::pipeline::place;
-use crate::query::Query;
 use crate::{entity, runs};
 
 pub(super) async fn plan(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
+    Call(deps, caller, query): Call,
     Path(id): Path<String>,
     body: Body,
 ) -> ApiResult {

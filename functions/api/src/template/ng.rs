@@ -1,7 +1,7 @@
 //! Templates in NG form: `/template/api/templates`. Bodies are YAML, whatever their header says.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::response::Response;
 use axum::routing::{get, post, put};
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ use slipway_model::entity::Kind;
 
 use super::{How, Shown, Version, find, list, make_stable, remove_all, remove_version, store};
 use crate::Deps;
-use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{Draft, Filter, Saved};
 use crate::envelope::{success, success_with};
 use crate::error::{ApiError, ApiResult};
@@ -63,12 +63,7 @@ fn render(version: &Version) -> Value {
     })
 }
 
-async fn list_all(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn list_all(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let body = body.object()?;
     let strings = |field: &str| -> Vec<String> {
         let items = body.get(field).and_then(Value::as_array);
@@ -100,24 +95,14 @@ async fn list_all(
     ))
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let label = query.one("versionLabel")?;
     let version = find(&deps, query.scope(&caller)?, &id, label).await?;
     Ok(success(render(&version)))
 }
 
 /// What the users of a template are asked for; null when it asks for nothing.
-async fn inputs(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn inputs(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let label = query.one("versionLabel")?;
     let version = find(&deps, query.scope(&caller)?, &id, label).await?;
     Ok(success(version.inputs().into()))
@@ -137,12 +122,7 @@ fn says(query: &Query, field: &str) -> ApiResult<bool> {
     Ok(query.one(field)? == Some("true"))
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
     let draft = Draft::of_yaml(query.scope(&caller)?, Kind::Template, yaml)?;
     let stable = says(&query, "setDefaultTemplate")?;
@@ -151,9 +131,7 @@ async fn create(
 }
 
 async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
+    Call(deps, caller, query): Call,
     Path((id, label)): Path<(String, String)>,
     body: Body,
 ) -> ApiResult {
@@ -166,21 +144,14 @@ async fn update(
 }
 
 async fn stable(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
+    Call(deps, caller, query): Call,
     Path((id, label)): Path<(String, String)>,
 ) -> ApiResult {
     let version = make_stable(&deps, query.scope(&caller)?, &id, &label).await?;
     Ok(success(version.record.id.as_str().into()))
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let scope = query.scope(&caller)?;
     let labels: Vec<&str> = query.all("templateVersionLabels").collect();
     if labels.is_empty() {
@@ -193,9 +164,7 @@ async fn remove(
 }
 
 async fn remove_one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
+    Call(deps, caller, query): Call,
     Path((id, label)): Path<(String, String)>,
 ) -> ApiResult {
     remove_version(&deps, &caller, query.scope(&caller)?, &id, &label).await?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
@@ -15,11 +15,12 @@ use super::{How, Shown, Version, find, list, make_stable, remove_version, store}
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::call::Call;
 use crate::entity::{Draft, Filter};
 use crate::error::{ApiError, ApiResult};
 use crate::identifier;
 use crate::page::Page;
-use crate::query::{self, Query};
+use crate::query;
 use crate::wire::{self, tags_map};
 
 /// The scopes that have templates, as v1 paths.
@@ -81,12 +82,7 @@ fn render(version: &Version) -> Value {
     })
 }
 
-async fn list_all(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(parts): Path<Parts>,
-    query: Query,
-) -> ApiResult {
+async fn list_all(Call(deps, caller, query): Call, Path(parts): Path<Parts>) -> ApiResult {
     let strings = |field: &str| query.all(field).map(str::to_owned).collect();
     let shown = match query.one("type")? {
         None | Some("STABLE_TEMPLATE") => Shown::Stable,
@@ -117,11 +113,7 @@ async fn list_all(
     Ok(response)
 }
 
-async fn one(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(parts): Path<Parts>,
-) -> ApiResult {
+async fn one(Call(deps, caller, _): Call, Path(parts): Path<Parts>) -> ApiResult {
     let label = parts.get("version").map(String::as_str);
     let found = find(&deps, scope(&caller, &parts)?, part(&parts, "id"), label).await?;
     let answer = json!({"template": render(&found), "inputs": found.inputs()});
@@ -153,12 +145,7 @@ pub(super) fn check_same(draft: &Draft, id: &str, label: &str) -> ApiResult<()> 
     Ok(())
 }
 
-async fn create(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(parts): Path<Parts>,
-    body: Body,
-) -> ApiResult {
+async fn create(Call(deps, caller, _): Call, Path(parts): Path<Parts>, body: Body) -> ApiResult {
     let body = body.object()?;
     let draft = draft(scope(&caller, &parts)?, &body)?;
     let stable = body.get("is_stable") == Some(&Value::Bool(true));
@@ -168,12 +155,7 @@ async fn create(
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 
-async fn update(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(parts): Path<Parts>,
-    body: Body,
-) -> ApiResult {
+async fn update(Call(deps, caller, _): Call, Path(parts): Path<Parts>, body: Body) -> ApiResult {
     let draft = draft(scope(&caller, &parts)?, &body.object()?)?;
     check_same(&draft, part(&parts, "id"), part(&parts, "version"))?;
     let how = How::Update { stable: false };
@@ -182,22 +164,14 @@ async fn update(
     Ok(Json(render(&Version { record, stable })).into_response())
 }
 
-async fn stable(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(parts): Path<Parts>,
-) -> ApiResult {
+async fn stable(Call(deps, caller, _): Call, Path(parts): Path<Parts>) -> ApiResult {
     let (id, label) = (part(&parts, "id"), part(&parts, "version"));
     let found = make_stable(&deps, scope(&caller, &parts)?, id, label).await?;
     let answer = json!({"stable_version": found.record.id.as_str()});
     Ok(Json(answer).into_response())
 }
 
-async fn remove(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    Path(parts): Path<Parts>,
-) -> ApiResult {
+async fn remove(Call(deps, caller, _): Call, Path(parts): Path<Parts>) -> ApiResult {
     let (id, label) = (part(&parts, "id"), part(&parts, "version"));
     remove_version(&deps, &caller, scope(&caller, &parts)?, id, label).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
