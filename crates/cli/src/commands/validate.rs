@@ -242,7 +242,7 @@ mod tests {
         let lacks = told(&link("v1", "{type: ShellScript, spec: {shell: Bash}}"));
         assert_eq!(
             lacks,
-            "Warning p.yaml:2:90: pipeline.stages[0].stage.spec.execution.steps[0].step.template.templateInputs: \
+            "Warning p.yaml:2:98: pipeline.stages[0].stage.spec.execution.steps[0].step.template.templateInputs: \
              the template `say` asks for `spec.source.spec.script`, which `templateInputs` does not give: a run is \
              refused without it\n"
         );

@@ -238,16 +238,18 @@ async fn what_a_pipeline_gives_its_templates_is_checked_when_it_is_saved() {
     // What is not there yet may come later.
     let early = send("POST", &pipelines, USER).await.json();
     assert!(told(early).contains("the template `pause` does not exist in project `default`"));
-    send("POST", &templates, &step("v1", 1)).await.data();
+    let template = step("v1", 1).replace("duration: 1s", "duration: <+input>");
+    send("POST", &templates, &template).await.data();
     let path = format!("/pipeline/api/pipelines/use?{SCOPE}");
-    let fits = send("PUT", &path, &format!("# again\n{USER}")).await.json();
+    let given = "timeout: 1m\n                      spec: {duration: 1s}";
+    let fits = USER.replace("timeout: 1m", given);
+    let fits = send("PUT", &path, &fits).await.json();
     assert_eq!(fits["metaData"]["warnings"], serde_json::Value::Null);
 
-    let lacks = USER.replace("                      timeout: 1m\n", "");
-    let lacks = told(send("PUT", &path, &lacks).await.json());
+    let lacks = told(send("PUT", &path, USER).await.json());
     assert!(
         lacks.contains(
-            "the template `pause` asks for `timeout`, which `templateInputs` does not give"
+            "the template `pause` asks for `spec.duration`, which `templateInputs` does not give"
         ),
         "{lacks}"
     );
