@@ -163,6 +163,7 @@ async fn fill(local: &slipway_tests::LocalProcess, dir: &Path, many: usize) -> R
         token: None,
         org: "default".to_owned(),
         project: "default".to_owned(),
+        level: slipway_cli::args::Level::Project,
         data_dir: dir.to_path_buf(),
     })?;
     apply(&client, &pipeline("ten", 10)).await?;
@@ -216,6 +217,7 @@ fn client(running: &Running, dir: &Path) -> Result<Client, Failure> {
         token: Some(running.token().to_owned()),
         org: "default".to_owned(),
         project: "default".to_owned(),
+        level: slipway_cli::args::Level::Project,
         data_dir: dir.to_path_buf(),
     })?)
 }

@@ -62,6 +62,15 @@ pub struct Connection {
         default_value = "default"
     )]
     pub project: String,
+    /// Level that entities live at which do not name their own organization and project.
+    #[arg(
+        long,
+        global = true,
+        env = "SLIPWAY_LEVEL",
+        value_enum,
+        default_value_t = Level::Project
+    )]
+    pub level: Level,
     /// Data directory of local mode.
     #[arg(
         long,
@@ -70,6 +79,17 @@ pub struct Connection {
         default_value = ".slipway"
     )]
     pub data_dir: PathBuf,
+}
+
+/// A level that entities live at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    /// The account.
+    Account,
+    /// The organization.
+    Org,
+    /// The project.
+    Project,
 }
 
 /// The commands.

@@ -3,7 +3,7 @@
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
-use crate::args::Connection;
+use crate::args::{Connection, Level};
 use crate::error::CliError;
 use crate::token;
 
@@ -56,8 +56,14 @@ impl Client {
             base: connection.url.trim_end_matches('/').to_owned(),
             token,
             account,
-            org: connection.org.clone(),
-            project: connection.project.clone(),
+            org: match connection.level {
+                Level::Account => String::new(),
+                Level::Org | Level::Project => connection.org.clone(),
+            },
+            project: match connection.level {
+                Level::Account | Level::Org => String::new(),
+                Level::Project => connection.project.clone(),
+            },
         })
     }
 
@@ -66,12 +72,12 @@ impl Client {
         &self.account
     }
 
-    /// The organization of the options.
+    /// The organization of the options; empty at the level of the account.
     pub fn org(&self) -> &str {
         &self.org
     }
 
-    /// The project of the options.
+    /// The project of the options; empty at the levels above it.
     pub fn project(&self) -> &str {
         &self.project
     }
@@ -81,12 +87,12 @@ impl Client {
         &self.base
     }
 
-    /// A GET in project scope.
+    /// A GET in the scope of the options.
     pub async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, CliError> {
         self.call(Method::GET, path, query, Body::Empty).await
     }
 
-    /// Any call in project scope, answered with JSON (`null` for an empty answer).
+    /// Any call in the scope of the options, answered with JSON (`null` for an empty answer).
     pub async fn call(
         &self,
         method: Method,

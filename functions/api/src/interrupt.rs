@@ -2,7 +2,7 @@
 //! that asks for one, `/pipeline/api/pipeline/execute/manualIntervention/interrupt`.
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use axum::routing::put;
 use serde_json::{Value, json};
 use slipway_engine::error_name::ErrorName;
@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use crate::Deps;
 use crate::auth::Caller;
+use crate::call::Call;
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::execution::find;
-use crate::query::Query;
 use crate::runs;
 
 /// Interrupts of a whole run, as clients spell them; each with the name that the answer has.
@@ -46,12 +46,7 @@ pub(crate) fn routes() -> Router<Deps> {
 }
 
 /// Notes what shall happen to a run. Aborting twice, or after its end, changes nothing.
-async fn run(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-    Path(id): Path<String>,
-) -> ApiResult {
+async fn run(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let interrupt = query.required("interruptType")?;
     let known = OF_RUNS.iter().find(|(name, _)| *name == interrupt);
     let Some((_, kind)) = known else {
@@ -80,9 +75,7 @@ async fn run(
 
 /// Notes that a node that runs has failed, or what is to be done about one that has and asks.
 async fn node(
-    State(deps): State<Deps>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
+    Call(deps, caller, query): Call,
     Path((id, node)): Path<(String, String)>,
 ) -> ApiResult {
     let interrupt = query.required("interruptType")?;

@@ -7,7 +7,9 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use slipway_clock::Clock;
 
-use crate::args::{Connection, DemoArgs, Format, InputArgs, LocalArgs, PaceArg, RunArgs, Target};
+use crate::args::{
+    Connection, DemoArgs, Format, InputArgs, Level, LocalArgs, PaceArg, RunArgs, Target,
+};
 use crate::client::{Body, Client};
 use crate::commands::follow::{Patience, follow};
 use crate::commands::run;
@@ -120,6 +122,7 @@ async fn play(
         token: Some(running.token().to_owned()),
         org: "default".to_owned(),
         project: "default".to_owned(),
+        level: Level::Project,
         data_dir: folder.to_path_buf(),
     })?;
     running.create_cluster("us-east-1", "shop").await?;
