@@ -800,7 +800,6 @@ fn planned(documents: &Value) -> Result<Value, String> {
         scope: &scope(),
         entities: &snapshot(documents)?,
         runnable: &|_| true,
-        fetchable: &|_| true,
     });
     let plan = plan.map_err(|faults| {
         let lines = faults.iter().map(|fault| format!("{fault}\n"));
