@@ -46,7 +46,8 @@ fn a_word_counts_when_the_rules_allow_it() {
     // Who rejects need not fill anything in.
     assert!(says("sam", Verdict::Reject, &[]).is_ok());
 
-    let table: &[(&str, &[(&str, &str)], &str)] = &[
+    type Given<'t> = &'t [(&'t str, &'t str)];
+    let table: &[(&str, Given<'_>, &str)] = &[
         ("alex", &[("ticket", "SHOP-1")], "started the run"),
         ("Eve", &[("ticket", "SHOP-1")], "may not answer"),
         ("sam", &[], "`ticket` is required"),
