@@ -341,8 +341,8 @@ fn faults_name_what_and_where() {
         ),
         (
             "type: Custom",
-            "type: Approval",
-            "the type `Pipeline` of stage `check` is not supported by this version yet; it runs Approval, Custom, Deployment",
+            "type: FeatureFlag",
+            "the type `FeatureFlag` of stage `check` is not supported by this version yet; it runs Approval, Custom, Deployment",
         ),
         (
             "timeout: 1m}",
