@@ -12,6 +12,7 @@ use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::name::Lane;
 use crate::runs::{Runs, StageOfRun, summary};
+use crate::signal::wake;
 use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending};
 
 /// Records how a stage ended and gives its infrastructure to the next in line. Fails with `RollBackStage`
@@ -58,6 +59,10 @@ pub async fn end_stage(
     };
     runs.put_stage(&of_run.run.id, &ended).await?;
     release_infrastructure(runs, of_run, attempt).await?;
+    if !of_run.plan.barriers.is_empty() {
+        // Who waits at a barrier for this stage waits in vain.
+        wake(runs, &of_run.run.id).await?;
+    }
     Ok(ended.status)
 }
 

@@ -174,7 +174,10 @@ async fn node_in(runs: &Runs, run: &RunId, node: &NodeId, wanted: Status) -> Res
 }
 
 /// Ends the waits of a run, so that its lanes look again; nothing is lost where one did not need to.
-async fn wake(runs: &Runs, run: &RunId) -> Result<(), RunError> {
+///
+/// # Errors
+/// When the store or Step Functions cannot be reached.
+pub async fn wake(runs: &Runs, run: &RunId) -> Result<(), RunError> {
     let record = runs.run(run).await?;
     let stopped = stopped(&record);
     let waits = runs.store.list_waits(run).await;

@@ -8,10 +8,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_clock::Clock;
-use slipway_model::id::{NodeId, RunId};
+use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::{Plan, StagePlan, StepPlan};
-use slipway_store::record::{DeployedRecord, InstanceRecord, NodeRecord, UnitRecord};
+use slipway_store::record::{
+    DeployedRecord, InstanceRecord, NodeRecord, RunRecord, SignalRecord, UnitRecord,
+};
 use slipway_store::{Store, StoreError};
 
 use crate::aws::{AwsTarget, AwsTargets};
@@ -78,6 +80,8 @@ pub struct StepTrace {
     pub units: Vec<UnitRecord>,
     /// Whether the store has this progress already.
     pub stored: bool,
+    /// Whether it said something that others of its run may wait for.
+    pub said: bool,
 }
 
 /// Progress as it is stored: what the step saved, and its units, so that a wait does not lose them.
@@ -99,6 +103,7 @@ pub struct StepContext<'a> {
     /// Progress as the store has it.
     stored: Value,
     log: LogBuffer,
+    said: bool,
 }
 
 impl<'a> StepContext<'a> {
@@ -114,7 +119,44 @@ impl<'a> StepContext<'a> {
             units: saved.units,
             stored,
             log: LogBuffer::default(),
+            said: false,
         }
+    }
+
+    /// Says something to the other steps of the run, once for each attempt and kind; those that hold are woken.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn say(&mut self, kind: &str, says: &str) -> Result<(), Failure> {
+        let signal = SignalRecord {
+            run: self.run().clone(),
+            node: self.node().clone(),
+            attempt: self.attempt(),
+            kind: kind.to_owned(),
+            says: says.to_owned(),
+            who: PrincipalId::new("slipway"),
+            at_ms: self.clock().now_ms(),
+        };
+        match self.store().put_signal(&signal).await {
+            // Said again after a crash: whether the others were woken is not known.
+            Ok(()) | Err(StoreError::AlreadyExists { .. }) => {
+                self.said = true;
+                Ok(())
+            }
+            Err(error) => Err(store_failure("tell the other steps", &error)),
+        }
+    }
+
+    /// The run and all of its nodes as they are now, oldest attempts first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn run_so_far(&self) -> Result<(RunRecord, Vec<NodeRecord>), Failure> {
+        let run = self.store().get_run(self.run()).await;
+        let run = run.map_err(|error| store_failure("read the run", &error))?;
+        let nodes = self.store().list_nodes(self.run(), None).await;
+        let nodes = nodes.map_err(|error| store_failure("read the steps of the run", &error))?;
+        Ok((run, nodes))
     }
 
     /// The run.
@@ -386,6 +428,7 @@ impl<'a> StepContext<'a> {
         let progress = self.progress();
         Ok(StepTrace {
             stored: progress == self.stored,
+            said: self.said,
             progress,
             units: self.units,
         })

@@ -1,7 +1,7 @@
 //! The one list of steps that this version runs.
 
 use crate::step::Step;
-use crate::{approval, ecs, http, shell, wait};
+use crate::{approval, barrier, ecs, http, shell, wait};
 
 /// Which function walks the lanes of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,6 +14,7 @@ pub enum Swimlane {
 
 /// Every step type that runs, in alphabetical order.
 pub static STEPS: &[(&str, &dyn Step)] = &[
+    ("Barrier", &barrier::Barrier),
     ("EcsRollingDeploy", &ecs::RollingDeploy),
     ("EcsRollingRollback", &ecs::RollingRollback),
     ("HarnessApproval", &approval::HarnessApproval),

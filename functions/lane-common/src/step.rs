@@ -8,6 +8,7 @@ use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::lane::{LanePlan, StopReason, judge};
+use slipway_engine::signal::wake;
 use slipway_engine::strategy::Verdict;
 use slipway_model::id::PrincipalId;
 use slipway_model::status::{ErrorType, Failure, Status};
@@ -67,6 +68,9 @@ impl Walk<'_> {
             Err(failure) => return self.fail(lane, step, failure, Status::Failed, None).await,
         };
         let (came, trace) = self.call(implementation, step, given).await?;
+        if trace.said {
+            self.wake_others().await?;
+        }
         match came {
             Ok(Progress::Done(outputs)) => {
                 self.succeed(step, outputs, trace).await?;
@@ -237,7 +241,17 @@ impl Walk<'_> {
             ..record
         };
         self.end(ended).await?;
+        if !self.of_run.plan.barriers.is_empty() {
+            // Who waits at a barrier for this step waits in vain.
+            self.write().await?;
+            self.wake_others().await?;
+        }
         Ok(None)
+    }
+
+    /// Lets the other lanes of the run look again.
+    async fn wake_others(&self) -> Result<(), HandlerError> {
+        Ok(wake(&self.deps.runs, &self.of_run.run.id).await?)
     }
 
     /// Aborts the run because a failure strategy, or who was asked, says so. The wish is recorded before the node ends:

@@ -342,3 +342,89 @@ async fn an_approval_is_given_by_the_clock() {
     let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
     assert_eq!(hours, 7);
 }
+
+fn barrier(id: &str, timeout: &str) -> String {
+    format!(
+        "- step:\n    name: {id}\n    identifier: {id}\n    type: Barrier\n    timeout: {timeout}\n    spec:\n      \
+         barrierRef: gate\n"
+    )
+}
+
+/// Stages side by side that meet at a barrier.
+fn meeting(stages: &[String]) -> String {
+    let inside: String = stages
+        .iter()
+        .flat_map(|stage| stage.lines())
+        .map(|line| format!("    {line}\n"))
+        .collect();
+    let pipeline = pipeline(&[format!("    - parallel:\n{inside}")]);
+    pipeline.replace(
+        "  stages:\n",
+        "  flowControl:\n    barriers:\n      - {identifier: gate, name: gate}\n  stages:\n",
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn stages_meet_at_a_barrier() {
+    let world = World::new().await;
+    let stages = [
+        stage(
+            "early",
+            &(barrier("a", "1d") + &script("x", "ok", "")),
+            "",
+            "",
+        ),
+        stage("late", &(wait("w", "3h") + &barrier("b", "1d")), "", ""),
+        stage(
+            "never",
+            &barrier("c", "1d"),
+            "",
+            "when:\n  pipelineStatus: Failure\n",
+        ),
+    ];
+    world.apply(&meeting(&stages)).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Success, "{:?}", run.failure);
+    let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
+    assert_eq!(hours, 3, "the first goes on when the second has come");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_fails_before_a_barrier_or_at_it_fails_the_others() {
+    for steps in [
+        wait("w", "1h") + &script("bad", "fail", "") + &barrier("b", "1d"),
+        barrier("b", "2h") + &wait("w", "1d"),
+    ] {
+        let world = World::new().await;
+        let slow = wait("rest", "5h") + &barrier("a", "1d");
+        let fast = barrier("a", "1d");
+        let first = if steps.starts_with("- step:\n    name: b") {
+            slow
+        } else {
+            fast
+        };
+        let stages = [
+            stage("one", &first, "", ROLL_BACK),
+            stage("two", &steps, "", ROLL_BACK),
+        ];
+        world.apply(&meeting(&stages)).await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        let one = run
+            .stages
+            .iter()
+            .find(|stage| stage.id.as_str() == "one")
+            .expect("one");
+        let why = one.failure.as_ref().expect("a reason");
+        assert!(
+            why.message.contains("Barrier gate cannot be passed"),
+            "{}",
+            why.message
+        );
+        let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
+        assert!(hours <= 5, "nobody waits for the timeout: {hours}");
+        world.assert_clean(&run.id).await;
+    }
+}

@@ -1,0 +1,180 @@
+//! `Barrier`: waits until every place of the pipeline with the same `barrierRef` has been reached. Source:
+//! BarrierStepInfo in the pipeline schema; docs: platform/pipelines/barriers.
+//!
+//! Who arrives records it as a signal of the run, which wakes the others. A place that is skipped is not waited for;
+//! one that fails, or whose stage ends badly before it, fails the others.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use slipway_model::id::{NodeId, StageId};
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::{Node, Plan};
+
+use crate::context::StepContext;
+use crate::step::{Progress, Step, Undo};
+use crate::variable::{read, wrong};
+
+/// Kind of the signal that says who has arrived.
+const KIND: &str = "barrier";
+
+/// The step.
+pub struct Barrier;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Spec {
+    barrier_ref: String,
+    #[serde(default, rename = "metadata")]
+    _metadata: Value,
+}
+
+/// Where a place of a barrier stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Reached,
+    Awaited,
+    /// It will not be reached, and nothing went wrong.
+    Passed,
+    Failed,
+}
+
+#[async_trait]
+impl Step for Barrier {
+    fn step_type(&self) -> &'static str {
+        "Barrier"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        read::<Spec>(spec).err().into_iter().collect()
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Nothing("it changes nothing")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let step = cx.step().identifier.to_string();
+        let spec: Spec = read(cx.spec()).map_err(|message| wrong(&step, &message))?;
+        let name = spec.barrier_ref;
+        cx.say(KIND, &name).await?;
+        let (run, nodes) = cx.run_so_far().await?;
+        let mut awaited = 0_usize;
+        for (stage, node) in places(cx.plan(), &name) {
+            let record = nodes.iter().rev().find(|record| record.id == *node);
+            let arrived = run
+                .signals
+                .iter()
+                .any(|signal| signal.kind == KIND && signal.node == *node);
+            let ended = run.stages.iter().find(|known| known.id == *stage);
+            let place = place(
+                record.map(|record| record.status),
+                arrived,
+                ended.map(|stage| stage.status),
+            );
+            match place {
+                Place::Reached | Place::Passed => {}
+                Place::Awaited => awaited += 1,
+                Place::Failed => {
+                    return Err(Failure {
+                        error: ErrorType::Unknown,
+                        message: format!("Barrier {name} cannot be passed: {node} failed."),
+                        left_behind: None,
+                    });
+                }
+            }
+        }
+        Ok(match awaited {
+            0 => Progress::Done(json!({"output": {"barrierRef": name}})),
+            _ => Progress::Hold {
+                time: cx.time_left(),
+                status: Status::ResourceWaiting,
+            },
+        })
+    }
+}
+
+/// Where a place stands by the newest record of its step, whether somebody arrived there, and its stage.
+fn place(step: Option<Status>, arrived: bool, stage: Option<Status>) -> Place {
+    match (step, stage) {
+        (Some(Status::Skipped), _) => Place::Passed,
+        (Some(status), _) if status.is_final() && !status.is_good() => Place::Failed,
+        _ if arrived => Place::Reached,
+        (_, Some(stage)) if stage.is_good() && stage.is_final() => Place::Passed,
+        (_, Some(stage)) if stage.is_final() => Place::Failed,
+        _ => Place::Awaited,
+    }
+}
+
+/// The steps of a plan that wait at a barrier, with their stages.
+fn places<'p>(plan: &'p Plan, name: &str) -> Vec<(&'p StageId, &'p NodeId)> {
+    fn search<'p>(nodes: &'p [Node], name: &str, found: &mut Vec<&'p NodeId>) {
+        for node in nodes {
+            match node {
+                Node::Step(step) => {
+                    let named = step.spec.get("barrierRef").and_then(Value::as_str);
+                    if step.step_type == "Barrier" && named == Some(name) {
+                        found.push(&step.id);
+                    }
+                }
+                Node::Group(group) => search(&group.nodes, name, found),
+                Node::Parallel(parallel) => search(&parallel.branches, name, found),
+            }
+        }
+    }
+    let mut places = Vec::new();
+    for stage in plan.groups.iter().flatten() {
+        let mut found = Vec::new();
+        search(&stage.steps, name, &mut found);
+        places.extend(found.into_iter().map(|node| (&stage.id, node)));
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, Status, place};
+
+    #[test]
+    fn a_place_is_awaited_until_it_cannot_be_reached() {
+        let table = [
+            (None, false, None, Place::Awaited),
+            (None, false, Some(Status::Running), Place::Awaited),
+            (None, false, Some(Status::Skipped), Place::Passed),
+            (None, false, Some(Status::Success), Place::Passed),
+            (None, false, Some(Status::Failed), Place::Failed),
+            (None, false, Some(Status::Aborted), Place::Failed),
+            (Some(Status::Skipped), false, None, Place::Passed),
+            (Some(Status::Running), true, None, Place::Reached),
+            (
+                Some(Status::ResourceWaiting),
+                true,
+                Some(Status::Running),
+                Place::Reached,
+            ),
+            (
+                Some(Status::Success),
+                true,
+                Some(Status::Success),
+                Place::Reached,
+            ),
+            (
+                Some(Status::Expired),
+                true,
+                Some(Status::Running),
+                Place::Failed,
+            ),
+        ];
+        for (step, arrived, stage, expected) in table {
+            assert_eq!(
+                place(step, arrived, stage),
+                expected,
+                "{step:?} {arrived} {stage:?}"
+            );
+        }
+    }
+}
