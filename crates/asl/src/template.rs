@@ -28,7 +28,6 @@ pub(crate) enum Template {
 pub(crate) enum BadTemplate {
     /// An expression that is not JSONata.
     Expression {
-        source: String,
         message: String,
         /// Where in the template, as `/Payload/runId`.
         path: String,
@@ -53,7 +52,6 @@ impl Template {
             match Expression::parse(source) {
                 Ok(expression) => Ok(Some(Self::Expression(expression))),
                 Err(message) => Err(BadTemplate::Expression {
-                    source: source.to_owned(),
                     message,
                     path: path.to_owned(),
                 }),

@@ -2,47 +2,61 @@
 
 use std::collections::HashSet;
 
-use super::fields::{Result, invalid};
+use super::fields::{ALL_IS_ALONE, Result, invalid};
 use super::{DefinitionError, Kind, Machine, State};
 
-/// Checks one machine at `path`.
-pub(super) fn machine(machine: &Machine, path: &str) -> Result<()> {
-    let path = path.trim_end_matches('/');
+/// The code of what leads to no state, or is led to by none.
+const TRANSITION: &str = "MISSING_TRANSITION_TARGET";
+
+/// What is wrong with one machine at `path`: all of it, as AWS shows it.
+pub(super) fn machine(machine: &Machine, path: &str) -> Vec<DefinitionError> {
+    let place = path.trim_end_matches('/');
     if machine.states.is_empty() {
-        return invalid(
-            &format!("{path}/States"),
-            "There must be at least one state",
-        );
+        let message = "There must be at least one state";
+        return vec![DefinitionError::schema(&format!("{place}/States"), message)];
     }
     if !machine.states.contains_key(&machine.start_at) {
-        return missing("StartAt", &machine.start_at, format!("{path}/StartAt"));
+        return vec![missing(&machine.start_at, format!("{place}/StartAt"))];
     }
+    let mut errors = Vec::new();
     let mut names: Vec<&String> = machine.states.keys().collect();
     names.sort();
     for name in &names {
         for (field, target) in targets(&machine.states[*name]) {
             if !machine.states.contains_key(target) {
-                return missing("Next", target, format!("{path}/States/{name}/{field}"));
+                errors.push(missing(target, format!("{place}/States/{name}/{field}")));
             }
         }
     }
     let reached = reached(machine);
-    match names.iter().find(|name| !reached.contains(name.as_str())) {
-        None => Ok(()),
-        Some(name) => Err(DefinitionError {
-            code: "MISSING_TRANSITION_TARGET",
+    for name in names.iter().filter(|name| !reached.contains(name.as_str())) {
+        errors.push(DefinitionError {
+            code: TRANSITION,
             message: format!("State \"{name}\" is not reachable."),
-            path: format!("{path}/States/{name}"),
-        }),
+            path: format!("{place}/States/{name}"),
+        });
     }
+    if path == "/" && errors.is_empty() && !machine.states.values().any(ends) {
+        errors.push(DefinitionError {
+            code: "MISSING_END_STATE",
+            message: "Workflow has no terminal state".to_owned(),
+            path: String::new(),
+        });
+    }
+    errors
 }
 
-fn missing(field: &str, target: &str, path: String) -> Result<()> {
-    Err(DefinitionError {
-        code: "MISSING_TRANSITION_TARGET",
-        message: format!("Missing '{field}' target: {target}"),
+/// Whether a machine can end in a state.
+fn ends(state: &State) -> bool {
+    state.next.is_none() && !matches!(state.kind, Kind::Choice(_))
+}
+
+fn missing(target: &str, path: String) -> DefinitionError {
+    DefinitionError {
+        code: TRANSITION,
+        message: format!("Missing 'Next' target: {target}"),
         path,
-    })
+    }
 }
 
 /// The states that a state can go to, with the field that says so.
@@ -88,10 +102,7 @@ pub(super) fn all_is_last<'a>(
     let last = lists.len().saturating_sub(1);
     for (i, errors) in lists.enumerate() {
         if i != last && errors.iter().any(|name| name == "States.ALL") {
-            return invalid(
-                &format!("{path}[{i}]"),
-                "States.ALL must appear alone and at the end of the list",
-            );
+            return invalid(&format!("{path}[{i}]"), ALL_IS_ALONE);
         }
     }
     Ok(())

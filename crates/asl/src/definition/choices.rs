@@ -73,7 +73,10 @@ fn test(rule: &Fields<'_>, depth: usize) -> Result<Test> {
         .filter(|key| !outer.contains(key) && *key != "Variable");
     let (operator, more) = (operators.next(), operators.next());
     let (Some(operator), None) = (operator, more) else {
-        return invalid(&rule.path, "Exactly one comparison operator is required");
+        return invalid(
+            &rule.path,
+            "The object must have only one of the following fields, [And, Or, Not, Variable, Condition]",
+        );
     };
     match operator {
         "And" => Ok(Test::And(tests(rule, operator, depth)?)),
@@ -98,16 +101,21 @@ fn tests(rule: &Fields<'_>, operator: &str, depth: usize) -> Result<Vec<Test>> {
     Ok(tests)
 }
 
+fn no_path<T>(rule: &Fields<'_>, name: &str) -> Result<T> {
+    let starts = rule.text(name)?.is_some_and(|text| text.starts_with('$'));
+    let message = if starts {
+        "Value must be a valid JSONPath."
+    } else {
+        "Value is not a Reference Path: Reference path didn't start with '$'"
+    };
+    invalid(&rule.at(name), message)
+}
+
 fn comparison(rule: &Fields<'_>, operator: &str) -> Result<Test> {
     rule.require(&["Variable"])?;
     let variable = match rule.text("Variable")?.and_then(Query::path) {
         Some(variable) => variable,
-        None => {
-            return invalid(
-                &rule.at("Variable"),
-                "The value for the field 'Variable' must be a valid JSONPath",
-            );
-        }
+        None => return no_path(rule, "Variable"),
     };
     if let Some(what) = is(operator) {
         return Ok(Test::Is {
@@ -124,20 +132,12 @@ fn comparison(rule: &Fields<'_>, operator: &str) -> Result<Test> {
         // `StringMatches` alone has no form with a path.
         !is_path || *relation != Relation::Matches
     }) else {
-        return invalid(
-            &rule.at(operator),
-            format!("Field '{operator}' is not supported by Step Functions here"),
-        );
+        return rule.unsupported(operator);
     };
     let with = if is_path {
         match rule.text(operator)?.and_then(Query::path) {
             Some(query) => Operand::Path(query),
-            None => {
-                return invalid(
-                    &rule.at(operator),
-                    format!("The value for the field '{operator}' must be a valid JSONPath"),
-                );
-            }
+            None => return no_path(rule, operator),
         }
     } else {
         Operand::Literal(literal(rule, operator, of)?)

@@ -13,11 +13,14 @@ pub(crate) struct DefinitionError {
 }
 
 fn at(path: &str) -> String {
-    // The place of a text that is not JSON is in its message already.
-    if path.is_empty() || !path.starts_with('/') {
-        String::new()
-    } else {
+    if path.is_empty() {
+        // What has no place is reported so.
+        " at null".to_owned()
+    } else if path.starts_with('/') {
         format!(" at {path}")
+    } else {
+        // The place of a text that is not JSON is in its message already.
+        String::new()
     }
 }
 

@@ -9,6 +9,9 @@ pub(super) type Result<T> = std::result::Result<T, DefinitionError>;
 /// What AWS says of a literal that is no time.
 pub(super) const NO_TIMESTAMP: &str = "String does not match RFC3339 timestamp format";
 
+/// What AWS says of `States.ALL` among other errors or before other entries.
+pub(super) const ALL_IS_ALONE: &str = "States.ALL must appear alone and at end of list";
+
 /// Fields of JSONPath states, which a JSONata state refuses.
 const JSONPATH: [&str; 24] = [
     "InputPath",
@@ -44,6 +47,15 @@ pub(super) struct Fields<'a> {
     object: &'a Map<String, Value>,
     pub(super) path: String,
     jsonata: bool,
+}
+
+/// Refuses a text that is none of `values`.
+pub(super) fn none_of<T>(path: &str, values: &[&str]) -> Result<T> {
+    let values = values.join(", ");
+    invalid(
+        path,
+        format!("Value should be one of the following: [{values}]"),
+    )
 }
 
 pub(super) fn invalid<T>(path: &str, message: impl Into<String>) -> Result<T> {
@@ -92,16 +104,18 @@ impl<'a> Fields<'a> {
 
     /// Refuses fields of the other query language.
     pub(super) fn refuse_other_language(&self) -> Result<()> {
-        let (language, others): (_, &[&str]) = if self.jsonata {
-            ("JSONata", &JSONPATH)
+        let (language, other, others): (_, _, &[&str]) = if self.jsonata {
+            ("JSONata", "JSONPath", &JSONPATH)
         } else {
-            ("JSONPath", &JSONATA)
+            ("JSONPath", "JSONata", &JSONATA)
         };
         match others.iter().find(|name| self.has(name)) {
             None => Ok(()),
             Some(name) => invalid(
-                &self.at(name),
-                format!("The QueryLanguage '{language}' does not support the field '{name}'"),
+                &self.path,
+                format!(
+                    "The QueryLanguage is set to '{language}', but field '{name}' is only supported for the '{other}' QueryLanguage"
+                ),
             ),
         }
     }
@@ -139,11 +153,23 @@ impl<'a> Fields<'a> {
             .find(|key| !known.contains(&key.as_str()))
         {
             None => Ok(()),
-            Some(key) => invalid(
-                &self.at(key),
-                format!("Field '{key}' is not supported by Step Functions here"),
-            ),
+            Some(key) => self.unsupported(key),
         }
+    }
+
+    /// Refuses a field that has no place here.
+    pub(super) fn unsupported<T>(&self, key: &str) -> Result<T> {
+        invalid(&self.path, format!("Field '{key}' is not supported"))
+    }
+
+    /// Refuses two of `names`, and with `needed` also none of them.
+    pub(super) fn only_one(&self, names: &[&str], needed: bool) -> Result<()> {
+        let verdict = match names.iter().filter(|name| self.has(name)).count() {
+            0 if needed => "This object should have only one of the following fields",
+            0 | 1 => return Ok(()),
+            _ => "There should only be one of the following fields",
+        };
+        invalid(&self.path, format!("{verdict}: [{}]", names.join(", ")))
     }
 
     pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>> {
@@ -219,13 +245,10 @@ impl<'a> Fields<'a> {
             }
         }
         if names.is_empty() {
-            return invalid(&path, "Array must not be empty");
+            return invalid(&path, "Value cannot be empty");
         }
         if names.len() > 1 && names.iter().any(|name| name == "States.ALL") {
-            return invalid(
-                &path,
-                "States.ALL must appear alone and at the end of the list",
-            );
+            return invalid(&path, ALL_IS_ALONE);
         }
         Ok(names)
     }

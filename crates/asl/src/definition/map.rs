@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use super::MachineType;
-use super::fields::{Fields, Result, invalid};
-use super::read::{LONGEST, Place, Reader, language};
+use super::fields::{Fields, Result, invalid, none_of};
+use super::read::{LONGEST, Place, Reader};
 use crate::template::Template;
 
 /// The fields that only a `Map` has.
@@ -126,17 +126,19 @@ impl Reader {
         } else {
             "ItemProcessor"
         };
-        fields.require(&[name])?;
+        fields.only_one(&["ItemProcessor", "Iterator"], true)?;
         let path = fields.at(name);
         let processor = fields.get(name).unwrap_or(&Value::Null);
         let inner = fields.inner(processor, &path)?;
-        let distributed = distributed(fields, &inner)?;
-        let jsonata = language(&inner, fields.is_jsonata())?;
+        if inner.has("QueryLanguage") {
+            return inner.unsupported("QueryLanguage");
+        }
+        let distributed = distributed(fields, &inner, self.kind)?;
         let outer_kind = self.kind;
         if let Some(distributed) = &distributed {
             self.kind = distributed.kind;
         }
-        let processor = self.machine(processor, &path, place.deeper(jsonata));
+        let processor = self.machine(processor, &path, place.deeper());
         self.kind = outer_kind;
         fields.one_of_pair("MaxConcurrency")?;
         fields.one_of_pair("ToleratedFailureCount")?;
@@ -164,31 +166,35 @@ fn items(fields: &Fields<'_>) -> Result<Option<Template>> {
     Ok(query.map(|query| Template::Query(query, crate::query::Wording::Path)))
 }
 
-fn distributed(fields: &Fields<'_>, processor: &Fields<'_>) -> Result<Option<Distributed>> {
+fn distributed(
+    fields: &Fields<'_>,
+    processor: &Fields<'_>,
+    outer: MachineType,
+) -> Result<Option<Distributed>> {
     let Some(config) = processor.get("ProcessorConfig") else {
         return Ok(None);
     };
     let config = processor.inner(config, &processor.at("ProcessorConfig"))?;
     config.allow(&["Mode", "ExecutionType"])?;
     match config.text("Mode")? {
+        None | Some("INLINE") if config.has("ExecutionType") => {
+            return config.unsupported("ExecutionType");
+        }
         None | Some("INLINE") => return Ok(None),
-        Some("DISTRIBUTED") => {}
-        Some(_) => {
+        Some("DISTRIBUTED") if outer == MachineType::Express => {
             return invalid(
                 &config.at("Mode"),
-                "The field 'Mode' should have one of these values: [INLINE, DISTRIBUTED]",
+                "The field 'Mode' with value 'DISTRIBUTED' is not supported inside 'EXPRESS' state machines",
             );
         }
+        Some("DISTRIBUTED") => {}
+        Some(_) => return none_of(&config.at("Mode"), &["INLINE", "DISTRIBUTED"]),
     }
+    config.require(&["ExecutionType"])?;
     let kind = match config.text("ExecutionType")? {
         Some("STANDARD") => MachineType::Standard,
         Some("EXPRESS") => MachineType::Express,
-        _ => {
-            return invalid(
-                &config.at("ExecutionType"),
-                "The field 'ExecutionType' should have one of these values: [STANDARD, EXPRESS]",
-            );
-        }
+        _ => return none_of(&config.at("ExecutionType"), &["STANDARD", "EXPRESS"]),
     };
     let label = label(fields)?;
     Ok(Some(Distributed {
@@ -244,10 +250,7 @@ fn reader(fields: &Fields<'_>) -> Result<ItemReader> {
         _ => {
             return invalid(
                 &fields.at("Resource"),
-                format!(
-                    "The resource provided {resource} is not recognized. The value is not a valid resource ARN, \
-                     or the resource is not available in this region."
-                ),
+                "The field 'Resource' does not match any of the allowed values",
             );
         }
     };
@@ -265,7 +268,11 @@ fn reader(fields: &Fields<'_>) -> Result<ItemReader> {
 }
 
 fn input_type(config: &Fields<'_>, lists_objects: bool) -> Result<InputType> {
-    match config.text("InputType")? {
+    let kind = config.text("InputType")?;
+    if kind == Some("JSON") && config.has("CSVHeaderLocation") {
+        return config.unsupported("CSVHeaderLocation");
+    }
+    match kind {
         None if lists_objects => Ok(InputType::Json { pointer: None }),
         Some("JSON") => Ok(InputType::Json {
             pointer: config.text("ItemsPointer")?.map(str::to_owned),
@@ -273,9 +280,9 @@ fn input_type(config: &Fields<'_>, lists_objects: bool) -> Result<InputType> {
         Some("JSONL") => Ok(InputType::JsonLines),
         Some("MANIFEST") => Ok(InputType::Manifest),
         Some("CSV") => csv(config),
-        _ => invalid(
+        _ => none_of(
             &config.at("InputType"),
-            "The field 'InputType' should have one of these values: [CSV, JSON, JSONL, PARQUET, MANIFEST]",
+            &["CSV", "JSON", "JSONL", "PARQUET", "MANIFEST"],
         ),
     }
 }
@@ -293,12 +300,10 @@ fn csv(config: &Fields<'_>) -> Result<InputType> {
                 }
             }
         }
-        _ => {
-            return invalid(
-                &config.at("CSVHeaderLocation"),
-                "The field 'CSVHeaderLocation' should have one of these values: [FIRST_ROW, GIVEN]",
-            );
+        None => {
+            return invalid(&config.path, "The field 'CSVHeaderLocation' is required");
         }
+        Some(_) => return none_of(&config.at("CSVHeaderLocation"), &["FIRST_ROW", "GIVEN"]),
     };
     let delimiter = match config.text("CSVDelimiter")? {
         None | Some("COMMA") => b',',
@@ -307,10 +312,8 @@ fn csv(config: &Fields<'_>) -> Result<InputType> {
         Some("SPACE") => b' ',
         Some("TAB") => b'\t',
         Some(_) => {
-            return invalid(
-                &config.at("CSVDelimiter"),
-                "The field 'CSVDelimiter' should have one of these values: [COMMA, PIPE, SEMICOLON, SPACE, TAB]",
-            );
+            let known = ["COMMA", "PIPE", "SEMICOLON", "SPACE", "TAB"];
+            return none_of(&config.at("CSVDelimiter"), &known);
         }
     };
     Ok(InputType::Csv { headers, delimiter })

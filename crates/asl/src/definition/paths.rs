@@ -75,9 +75,9 @@ pub(super) fn result_path(fields: &Fields<'_>) -> Result<ResultPath> {
     };
     match ReferencePath::parse(text) {
         Some(path) => Ok(ResultPath::At(path)),
-        None => invalid(
-            &fields.at("ResultPath"),
-            "The value for the field 'ResultPath' must be a valid reference path",
-        ),
+        None if text.starts_with('$') => {
+            invalid(&fields.at("ResultPath"), "Value is not a Reference Path")
+        }
+        None => invalid(&fields.at("ResultPath"), "Value must be a valid JSONPath."),
     }
 }

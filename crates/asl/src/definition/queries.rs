@@ -24,13 +24,9 @@ impl Fields<'_> {
     fn bad_template(&self, name: &str, bad: BadTemplate) -> DefinitionError {
         let at = |path: &str| format!("{}{path}", self.at(name));
         match bad {
-            BadTemplate::Expression {
-                source,
-                message,
-                path,
-            } => DefinitionError {
+            BadTemplate::Expression { message, path } => DefinitionError {
                 code: "INVALID_JSONATA_EXPRESSION",
-                message: format!("The JSONata expression '{source}' cannot be parsed: {message}"),
+                message: without_code(&message).to_owned(),
                 path: at(&path),
             },
             BadTemplate::Query { key, path } => DefinitionError::schema(
@@ -56,8 +52,12 @@ impl Fields<'_> {
                         Some(name) if !self.is_jsonata() => name,
                         _ => key,
                     };
-                    if !is_variable(name) {
-                        return invalid(&path, format!("Invalid variable name: '{key}'"));
+                    if let Some((code, message)) = bad_variable(name) {
+                        return Err(DefinitionError {
+                            code,
+                            message,
+                            path,
+                        });
                     }
                 }
             }
@@ -73,25 +73,13 @@ impl Fields<'_> {
         };
         match Query::parse(text) {
             Some(query) => Ok(Some(query)),
-            None => invalid(
-                &self.at(name),
-                format!(
-                    "The value for the field '{name}' must be a valid JSONPath or a valid intrinsic function call"
-                ),
-            ),
+            None => invalid(&self.at(name), "Value must be a valid JSONPath."),
         }
     }
 
     /// Refuses `name` and `namePath` together.
     pub(super) fn one_of_pair(&self, name: &str) -> Result<()> {
-        let path = format!("{name}Path");
-        if self.has(name) && self.has(&path) {
-            return invalid(
-                &self.path,
-                format!("These fields cannot be present together: [{name}, {path}]"),
-            );
-        }
-        Ok(())
+        self.only_one(&[name, &format!("{name}Path")], false)
     }
 
     /// The query in `namePath`, of a JSONPath state.
@@ -160,11 +148,34 @@ impl Fields<'_> {
     }
 }
 
+/// What a JSONata parser says, without the code that it starts with: `S0207: `.
+fn without_code(message: &str) -> &str {
+    match message.split_once(": ") {
+        Some((code, rest)) if code.len() == 5 && code.starts_with(['S', 'D', 'T']) => rest,
+        _ => message,
+    }
+}
+
+/// Code and text of a variable that cannot have its name.
+fn bad_variable(name: &str) -> Option<(&'static str, String)> {
+    if name == "states" {
+        let message = "Cannot assign to reserved variable '$states'.".to_owned();
+        return Some(("RESERVED_VARIABLE_NAME", message));
+    }
+    (!is_variable(name)).then(|| {
+        (
+            "INVALID_VARIABLE_NAME",
+            format!(
+                "Invalid variable name '{name}': the variable name contains invalid characters."
+            ),
+        )
+    })
+}
+
 /// Developer Guide, "Passing data between states with variables": Unicode identifiers of at most 80
-/// characters; `states` is reserved.
+/// characters.
 fn is_variable(name: &str) -> bool {
-    name != "states"
-        && name.chars().count() <= 80
+    name.chars().count() <= 80
         && name
             .chars()
             .enumerate()

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::choices::choices;
-use super::fields::{Fields, Result, invalid};
+use super::fields::{Fields, Result, invalid, none_of};
 use super::paths::paths;
 use super::retry::{catchers, retriers};
 use super::task::{task, wait};
@@ -55,13 +55,10 @@ pub(super) fn language(fields: &Fields<'_>, outer: bool) -> Result<bool> {
         Some("JSONata") => Ok(true),
         Some("JSONPath") if !outer => Ok(false),
         Some("JSONPath") => invalid(
-            &fields.at("QueryLanguage"),
+            &fields.path,
             "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine",
         ),
-        Some(_) => invalid(
-            &fields.at("QueryLanguage"),
-            "The field 'QueryLanguage' should have one of these values: [JSONPath, JSONata]",
-        ),
+        Some(_) => none_of(&fields.at("QueryLanguage"), &["JSONPath", "JSONata"]),
     }
 }
 
@@ -74,10 +71,11 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn deeper(self, jsonata: bool) -> Self {
+    /// In a `Parallel` or `Map`. Its states have the language of the machine, whatever it names itself.
+    pub(super) fn deeper(self) -> Self {
         Self {
-            jsonata,
             depth: self.depth + 1,
+            ..self
         }
     }
 }
@@ -99,10 +97,7 @@ impl Reader {
         if let Some(version) = fields.text("Version")?
             && version != "1.0"
         {
-            return invalid(
-                &fields.at("Version"),
-                "The field 'Version' should have one of these values: [1.0]",
-            );
+            return none_of(&fields.at("Version"), &["1.0"]);
         }
         let place = Place {
             jsonata: language(&fields, false)?,
@@ -152,7 +147,7 @@ impl Reader {
         // Targets are looked for among states that could be read.
         let has_targets = place.depth > 0 || self.outer == Outer::Machine;
         if self.errors.len() == errors_before && has_targets {
-            check::machine(&machine, path)?;
+            self.errors.extend(check::machine(&machine, path));
         }
         self.machines[number] = Some(machine);
         Ok(number)
@@ -223,7 +218,7 @@ impl Reader {
         let mut branches = Vec::new();
         for (i, branch) in fields.list("Branches")?.iter().enumerate() {
             let path = format!("{}[{i}]", fields.at("Branches"));
-            branches.push(self.machine(branch, &path, place.deeper(fields.is_jsonata()))?);
+            branches.push(self.machine(branch, &path, place.deeper())?);
         }
         if branches.is_empty() {
             return invalid(&fields.at("Branches"), "Value cannot be empty");
@@ -286,14 +281,22 @@ fn next(fields: &Fields<'_>, kind: &Kind) -> Result<Option<String>> {
     match kind {
         Kind::Choice(_) => Ok(fields.text("Default")?.map(str::to_owned)),
         Kind::Succeed | Kind::Fail { .. } => Ok(None),
-        _ => match (fields.text("Next")?, fields.flag("End")?) {
-            (Some(next), false) => Ok(Some(next.to_owned())),
-            (None, true) => Ok(None),
-            (None, false) => invalid(&fields.path, "These fields are required: [Next or End]"),
-            (Some(_), true) => invalid(
-                &fields.path,
-                "These fields cannot be present together: [Next, End]",
-            ),
-        },
+        _ => {
+            let next = fields.text("Next")?;
+            // `"End": false` is as good as none.
+            let names: &[&str] = if fields.flag("End")? {
+                &["Next", "End"]
+            } else {
+                &["Next"]
+            };
+            if next.is_none() && names.len() == 1 {
+                return invalid(
+                    &fields.path,
+                    "This object should have only one of the following fields: [Next, End]",
+                );
+            }
+            fields.only_one(names, false)?;
+            Ok(next.map(str::to_owned))
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads retriers and catchers.
 
 use super::check;
-use super::fields::{Fields, Result, invalid};
+use super::fields::{Fields, Result, invalid, none_of};
 use super::paths::{ResultPath, result_path};
 use super::read::LONGEST;
 use crate::template::Template;
@@ -55,12 +55,7 @@ fn retrier(entry: &Fields<'_>) -> Result<Retrier> {
     let full_jitter = match entry.text("JitterStrategy")? {
         None | Some("NONE") => false,
         Some("FULL") => true,
-        Some(_) => {
-            return invalid(
-                &entry.at("JitterStrategy"),
-                "The field 'JitterStrategy' should have one of these values: [NONE, FULL]",
-            );
-        }
+        Some(_) => return none_of(&entry.at("JitterStrategy"), &["NONE", "FULL"]),
     };
     let attempts = entry.whole("MaxAttempts", 0..=LONGEST)?.unwrap_or(3);
     Ok(Retrier {

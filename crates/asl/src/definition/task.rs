@@ -11,6 +11,9 @@ use crate::time::extended_offset;
 
 pub(super) fn task(fields: &Fields<'_>, kind: MachineType) -> Result<Task> {
     let arn = fields.required_text("Resource")?;
+    if !arn.starts_with("arn:") {
+        return invalid(&fields.at("Resource"), "Value is not a valid resource ARN");
+    }
     let Some(resource) = Resource::parse(arn) else {
         return invalid(
             &fields.at("Resource"),
@@ -20,9 +23,11 @@ pub(super) fn task(fields: &Fields<'_>, kind: MachineType) -> Result<Task> {
             ),
         );
     };
+    credentials(fields, &resource)?;
     if kind == MachineType::Express {
         refuse_long_tasks(fields, &resource)?;
     }
+    arguments(fields, arn, &resource)?;
     fields.one_of_pair("TimeoutSeconds")?;
     fields.one_of_pair("HeartbeatSeconds")?;
     let whole = |name| fields.get(name).and_then(Value::as_u64);
@@ -43,6 +48,70 @@ pub(super) fn task(fields: &Fields<'_>, kind: MachineType) -> Result<Task> {
     })
 }
 
+/// What an action cannot do without, by its name in ARNs.
+const NEEDED: [(&str, &[&str]); 9] = [
+    ("lambda:invoke", &["FunctionName"]),
+    ("sqs:sendMessage", &["QueueUrl", "MessageBody"]),
+    ("sns:publish", &["Message"]),
+    ("dynamodb:putItem", &["TableName", "Item"]),
+    ("dynamodb:getItem", &["TableName", "Key"]),
+    ("states:startExecution", &["StateMachineArn"]),
+    ("events:putEvents", &["Entries"]),
+    ("ecs:runTask", &["TaskDefinition"]),
+    ("glue:startJobRun", &["JobName"]),
+];
+
+/// Refuses an integration without arguments, or without one that its action needs.
+fn arguments(fields: &Fields<'_>, arn: &str, resource: &Resource) -> Result<()> {
+    let Some((service, action)) = resource.names() else {
+        return Ok(());
+    };
+    let name = fields.arguments();
+    let action = action.split('.').next().unwrap_or(action);
+    let action = format!("{service}:{action}");
+    let Some((_, needed)) = NEEDED.iter().find(|(known, _)| *known == action) else {
+        return Ok(());
+    };
+    let Some(given) = fields.get(name) else {
+        return invalid(
+            &fields.path,
+            format!("{name} field is required for resource ARN: {arn}"),
+        );
+    };
+    let Some(given) = given.as_object() else {
+        return Ok(());
+    };
+    let has = |key: &str| given.contains_key(key) || given.contains_key(&format!("{key}.$"));
+    match needed.iter().find(|key| !has(key)) {
+        None => Ok(()),
+        Some(key) => missing(&fields.at(name), key),
+    }
+}
+
+fn missing(path: &str, name: &str) -> Result<()> {
+    invalid(
+        path,
+        format!("The field '{name}' is required but was missing"),
+    )
+}
+
+/// `Credentials` name a role, and none for an activity.
+fn credentials(fields: &Fields<'_>, resource: &Resource) -> Result<()> {
+    let path = fields.at("Credentials");
+    match fields.get("Credentials") {
+        Some(_) if matches!(resource, Resource::Activity(_)) => invalid(
+            &path,
+            "The field 'Credentials' is not supported for activities",
+        ),
+        Some(Value::Object(given))
+            if !given.contains_key("RoleArn") && !given.contains_key("RoleArn.$") =>
+        {
+            missing(&path, "RoleArn")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// An express machine has no tasks that somebody ends later (Developer Guide, "Choosing workflow type").
 fn refuse_long_tasks(fields: &Fields<'_>, resource: &Resource) -> Result<()> {
     let what = if matches!(resource, Resource::Activity(_)) {
@@ -61,21 +130,13 @@ fn refuse_long_tasks(fields: &Fields<'_>, resource: &Resource) -> Result<()> {
 }
 
 pub(super) fn wait(fields: &Fields<'_>) -> Result<WaitFor> {
-    const FIELDS: [&str; 4] = ["Seconds", "SecondsPath", "Timestamp", "TimestampPath"];
+    const FIELDS: [&str; 4] = ["SecondsPath", "Seconds", "TimestampPath", "Timestamp"];
     let names = if fields.is_jsonata() {
         vec!["Seconds", "Timestamp"]
     } else {
         FIELDS.to_vec()
     };
-    if names.iter().filter(|name| fields.has(name)).count() != 1 {
-        return invalid(
-            &fields.path,
-            format!(
-                "Exactly one of these fields is required: [{}]",
-                names.join(", ")
-            ),
-        );
-    }
+    fields.only_one(&names, true)?;
     if let Some(seconds) = fields.whole_or_query("Seconds", 0..=LONGEST)? {
         return Ok(WaitFor::Seconds(seconds));
     }

@@ -30,11 +30,11 @@ fn texts_that_are_refused() {
         ),
         (
             " ",
-            "SCHEMA_VALIDATION_FAILED: Definition must be a valid JSON object",
+            "SCHEMA_VALIDATION_FAILED: Definition must be a valid JSON object at null",
         ),
         (
             "[]",
-            "SCHEMA_VALIDATION_FAILED: Definition must be a valid JSON object",
+            "SCHEMA_VALIDATION_FAILED: Definition must be a valid JSON object at null",
         ),
         (
             "{}",
@@ -49,8 +49,24 @@ fn texts_that_are_refused() {
             "MISSING_TRANSITION_TARGET: State \"B\" is not reachable. at /States/B",
         ),
         (
+            r#"{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"B"},"C":{"Type":"Pass","End":true}}}"#,
+            "MISSING_TRANSITION_TARGET: Missing 'Next' target: B at /States/A/Next, MISSING_TRANSITION_TARGET: State \"C\" is not reachable. at /States/C",
+        ),
+        (
+            r#"{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"A"}}}"#,
+            "MISSING_END_STATE: Workflow has no terminal state at null",
+        ),
+        (
+            r#"{"StartAt":"Z","States":{"A":{"Type":"Pass","End":true}}}"#,
+            "MISSING_TRANSITION_TARGET: Missing 'Next' target: Z at /StartAt",
+        ),
+        (
+            r#"{"Nope":1,"StartAt":"A","States":{"A":{"Type":"Pass","End":true}}}"#,
+            "SCHEMA_VALIDATION_FAILED: Field 'Nope' is not supported at /",
+        ),
+        (
             r#"{"StartAt":"A","States":{"A":{"Type":"Nope"},"B":{"Type":"Pass"}}}"#,
-            "SCHEMA_VALIDATION_FAILED: The field 'Type' should have one of these values: [Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map] at /States/A/Type, SCHEMA_VALIDATION_FAILED: These fields are required: [Next or End] at /States/B",
+            "SCHEMA_VALIDATION_FAILED: The field 'Type' should have one of these values: [Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map] at /States/A/Type, SCHEMA_VALIDATION_FAILED: This object should have only one of the following fields: [Next, End] at /States/B",
         ),
     ];
     for (text, expected) in cases {
@@ -64,19 +80,19 @@ fn states_that_are_refused() {
     let cases = [
         (
             json!({"Type": "Pass"}),
-            "SCHEMA_VALIDATION_FAILED: These fields are required: [Next or End] at /States/A",
+            "SCHEMA_VALIDATION_FAILED: This object should have only one of the following fields: [Next, End] at /States/A",
         ),
         (
             json!({"Type": "Pass", "Output": 1, "End": true}),
-            "SCHEMA_VALIDATION_FAILED: The QueryLanguage 'JSONPath' does not support the field 'Output' at /States/A/Output",
+            "SCHEMA_VALIDATION_FAILED: The QueryLanguage is set to 'JSONPath', but field 'Output' is only supported for the 'JSONata' QueryLanguage at /States/A",
         ),
         (
             json!({"Type": "Pass", "QueryLanguage": jsonata, "Parameters": {}, "End": true}),
-            "SCHEMA_VALIDATION_FAILED: The QueryLanguage 'JSONata' does not support the field 'Parameters' at /States/A/Parameters",
+            "SCHEMA_VALIDATION_FAILED: The QueryLanguage is set to 'JSONata', but field 'Parameters' is only supported for the 'JSONPath' QueryLanguage at /States/A",
         ),
         (
             json!({"Type": "Pass", "QueryLanguage": jsonata, "Output": {"a": ["{% ( %}"]}, "End": true}),
-            "INVALID_JSONATA_EXPRESSION: The JSONata expression '(' cannot be parsed: S0207: Unexpected end of expression at /States/A/Output/a/0",
+            "INVALID_JSONATA_EXPRESSION: Unexpected end of expression at /States/A/Output/a/0",
         ),
         (
             json!({"Type": "Pass", "Parameters": {"a": {"b.$": "States.Format('\\\"')"}}, "End": true}),
@@ -84,11 +100,11 @@ fn states_that_are_refused() {
         ),
         (
             json!({"Type": "Pass", "InputPath": "nope", "End": true}),
-            "SCHEMA_VALIDATION_FAILED: The value for the field 'InputPath' must be a valid JSONPath or a valid intrinsic function call at /States/A/InputPath",
+            "SCHEMA_VALIDATION_FAILED: Value must be a valid JSONPath. at /States/A/InputPath",
         ),
         (
             json!({"Type": "Pass", "ResultPath": "$.a[*]", "End": true}),
-            "SCHEMA_VALIDATION_FAILED: The value for the field 'ResultPath' must be a valid reference path at /States/A/ResultPath",
+            "SCHEMA_VALIDATION_FAILED: Value is not a Reference Path at /States/A/ResultPath",
         ),
         (
             json!({"Type": "Task", "Resource": "arn:aws:states:::dynamodb:query", "End": true}),
@@ -100,15 +116,15 @@ fn states_that_are_refused() {
         ),
         (
             json!({"Type": "Wait", "Seconds": 1, "SecondsPath": "$.s", "End": true}),
-            "SCHEMA_VALIDATION_FAILED: Exactly one of these fields is required: [Seconds, SecondsPath, Timestamp, TimestampPath] at /States/A",
+            "SCHEMA_VALIDATION_FAILED: There should only be one of the following fields: [SecondsPath, Seconds, TimestampPath, Timestamp] at /States/A",
         ),
         (
             json!({"Type": "Fail", "Error": "E", "ErrorPath": "$.e"}),
-            "SCHEMA_VALIDATION_FAILED: These fields cannot be present together: [Error, ErrorPath] at /States/A",
+            "SCHEMA_VALIDATION_FAILED: There should only be one of the following fields: [Error, ErrorPath] at /States/A",
         ),
         (
             json!({"Type": "Choice", "Choices": [{"Variable": "$.a", "Next": "A"}]}),
-            "SCHEMA_VALIDATION_FAILED: Exactly one comparison operator is required at /States/A/Choices[0]",
+            "SCHEMA_VALIDATION_FAILED: The object must have only one of the following fields, [And, Or, Not, Variable, Condition] at /States/A/Choices[0]",
         ),
         (
             json!({"Type": "Choice", "Choices": [{"Variable": "$.a", "NumericEquals": "1", "Next": "A"}]}),
@@ -120,7 +136,7 @@ fn states_that_are_refused() {
         ),
         (
             json!({"Type": "Choice", "Choices": [{"Variable": "$.a", "StringMatchesPath": "$.b", "Next": "A"}]}),
-            "SCHEMA_VALIDATION_FAILED: Field 'StringMatchesPath' is not supported by Step Functions here at /States/A/Choices[0]/StringMatchesPath",
+            "SCHEMA_VALIDATION_FAILED: Field 'StringMatchesPath' is not supported at /States/A/Choices[0]",
         ),
         (
             json!({"Type": "Parallel", "Branches": [], "End": true}),
@@ -128,11 +144,43 @@ fn states_that_are_refused() {
         ),
         (
             json!({"Type": "Map", "ItemProcessor": {"StartAt": "X", "States": {"Y": {"Type": "Succeed"}}}, "End": true}),
-            "MISSING_TRANSITION_TARGET: Missing 'StartAt' target: X at /States/A/ItemProcessor/StartAt",
+            "MISSING_TRANSITION_TARGET: Missing 'Next' target: X at /States/A/ItemProcessor/StartAt",
         ),
         (
             json!({"Type": "Pass", "Assign": {"states.$": "$"}, "End": true}),
-            "SCHEMA_VALIDATION_FAILED: Invalid variable name: 'states.$' at /States/A/Assign",
+            "RESERVED_VARIABLE_NAME: Cannot assign to reserved variable '$states'. at /States/A/Assign",
+        ),
+        (
+            json!({"Type": "Pass", "Assign": {"1x": 1}, "End": true}),
+            "INVALID_VARIABLE_NAME: Invalid variable name '1x': the variable name contains invalid characters. at /States/A/Assign",
+        ),
+        (
+            json!({"Type": "Map", "End": true}),
+            "SCHEMA_VALIDATION_FAILED: This object should have only one of the following fields: [ItemProcessor, Iterator] at /States/A",
+        ),
+        (
+            json!({"Type": "Map", "End": true, "ItemProcessor": {"QueryLanguage": "JSONata"}}),
+            "SCHEMA_VALIDATION_FAILED: Field 'QueryLanguage' is not supported at /States/A/ItemProcessor",
+        ),
+        (
+            json!({"Type": "Map", "End": true, "ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED"}}}),
+            "SCHEMA_VALIDATION_FAILED: These fields are required: [ExecutionType] at /States/A/ItemProcessor/ProcessorConfig",
+        ),
+        (
+            json!({"Type": "Parallel", "TimeoutSeconds": 1, "Branches": [], "End": true}),
+            "SCHEMA_VALIDATION_FAILED: Field 'TimeoutSeconds' is not supported at /States/A",
+        ),
+        (
+            json!({"Type": "Task", "Resource": "f", "End": true}),
+            "SCHEMA_VALIDATION_FAILED: Value is not a valid resource ARN at /States/A/Resource",
+        ),
+        (
+            json!({"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "End": true}),
+            "SCHEMA_VALIDATION_FAILED: Parameters field is required for resource ARN: arn:aws:states:::lambda:invoke at /States/A",
+        ),
+        (
+            json!({"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Parameters": {"Payload.$": "$"}, "End": true}),
+            "SCHEMA_VALIDATION_FAILED: The field 'FunctionName' is required but was missing at /States/A/Parameters",
         ),
     ];
     for (state, expected) in cases {
@@ -158,7 +206,12 @@ fn express_machines_have_no_long_tasks() {
         ),
     ];
     for (resource, what) in cases {
-        let text = with(&json!({"Type": "Task", "Resource": resource, "End": true}));
+        let mut task = json!({"Type": "Task", "Resource": resource, "End": true});
+        if !resource.contains(":activity:") {
+            task["Parameters"] =
+                json!({"StateMachineArn": "m", "QueueUrl": "q", "MessageBody": "b"});
+        }
+        let text = with(&task);
         let expected = format!(
             "SCHEMA_VALIDATION_FAILED: Express state machine does not support {what} at /States/A/Resource"
         );

@@ -134,7 +134,8 @@ async fn one_state_is_tested_with_its_data_flow() {
 #[tokio::test(start_paused = true)]
 async fn mocked_errors_are_retried_and_caught() {
     let service = Service::new();
-    let task = json!({"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "End": true, "Parameters": {},
+    let task = json!({"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "End": true,
+        "Parameters": {"QueueUrl": "q", "MessageBody": "b"},
         "Retry": [{"ErrorEquals": ["Busy"], "IntervalSeconds": 3, "MaxAttempts": 2}],
         "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Caught"}]});
     let mock = json!({"errorOutput": {"error": "Busy", "cause": "much to do"}});
@@ -163,7 +164,8 @@ async fn what_test_state_refuses() {
     let parallel = json!({"Type": "Parallel", "End": true, "Branches": [
         {"StartAt": "X", "States": {"X": {"Type": "Succeed"}}}]});
     let pass = json!({"Type": "Pass", "End": true});
-    let activity = json!({"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken", "Parameters": {}, "End": true});
+    let activity = json!({"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+        "Parameters": {"QueueUrl": "q", "MessageBody": "b"}, "End": true});
     let cases = [
         (
             parallel.clone(),
@@ -193,7 +195,7 @@ async fn what_test_state_refuses() {
         (
             json!({"Type": "Pass"}),
             json!({}),
-            "InvalidDefinition: Invalid State Machine Definition: 'SCHEMA_VALIDATION_FAILED: These fields are required: [Next or End] at /States/StateName'",
+            "InvalidDefinition: Invalid State Machine Definition: 'SCHEMA_VALIDATION_FAILED: This object should have only one of the following fields: [Next, End] at /States/StateName'",
         ),
         (
             activity,
@@ -213,9 +215,9 @@ async fn what_test_state_refuses() {
 async fn services_are_called_and_jobs_waited_for() {
     let service = Service::new();
     let states = json!({
-        "A": {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "Parameters": {"Body": 1},
+        "A": {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "Parameters": {"QueueUrl": "q", "MessageBody": 1},
             "ResultPath": "$.sent", "Next": "B"},
-        "B": {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "Parameters": {"Cluster": "c"},
+        "B": {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "Parameters": {"TaskDefinition": "t"},
             "ResultPath": "$.ran", "Next": "C"},
         "C": {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:fails:always", "Parameters": {},
             "Catch": [{"ErrorEquals": ["Fails.Always"], "ResultPath": "$.error", "Next": "D"}], "End": true},
@@ -229,8 +231,8 @@ async fn services_are_called_and_jobs_waited_for() {
     assert_eq!(
         output,
         json!({
-            "sent": {"Answer": {"Body": 1}},
-            "ran": {"Finished": {"Answer": {"Cluster": "c"}}},
+            "sent": {"Answer": {"QueueUrl": "q", "MessageBody": 1}},
+            "ran": {"Finished": {"Answer": {"TaskDefinition": "t"}}},
             "error": {"Error": "Fails.Always", "Cause": "on request"},
         })
     );

@@ -48,7 +48,7 @@ async fn prepare(service: &Service) -> String {
                 "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
                 "StartAt": "Echo", "States": {"Echo": task("slow")}}},
             "Job": {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "Next": "Work",
-                "Arguments": {"Cluster": "{% $states.input %}"}},
+                "Arguments": {"TaskDefinition": "t", "Cluster": "{% $states.input %}"}},
             "Work": {"Type": "Task", "Resource": activity["activityArn"], "Next": "Token",
                 "Arguments": {"why": "{% $why %}"}},
             "Token": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",

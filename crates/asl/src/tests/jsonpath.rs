@@ -136,7 +136,7 @@ async fn variables_and_choices_of_both_languages_mix() {
         .await
         .expect_err("refused");
     assert!(
-        refused.contains("Exactly one comparison operator"),
+        refused.contains("must have only one of the following fields"),
         "{refused}"
     );
     let mut states = states;

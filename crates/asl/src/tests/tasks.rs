@@ -52,7 +52,11 @@ async fn which_names_catch_which_errors() {
     let cases = [
         ("boom", json!({}), [true, true, false]),
         ("slow", json!({"TimeoutSeconds": 2}), [true, false, true]),
-        ("slow", json!({"Arguments": {}}), [false, false, false]),
+        (
+            "slow",
+            json!({"Arguments": "{% {} %}"}),
+            [false, false, false],
+        ),
     ];
     for (i, (function, more, caught)) in cases.into_iter().enumerate() {
         for (name, caught) in ["States.ALL", "States.TaskFailed", "States.Timeout"]
