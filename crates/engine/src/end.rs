@@ -11,6 +11,7 @@ use crate::begin::release_infrastructure;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::name::Lane;
+use crate::queue::{self, release_run, release_stage};
 use crate::runs::{Runs, StageOfRun, summary};
 use crate::signal::wake;
 use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending};
@@ -39,26 +40,29 @@ pub async fn end_stage(
     rolled_back: bool,
 ) -> Result<Status, RunError> {
     let summary = of_run.summary();
+    let account = &of_run.plan.scope.account;
+    let own = || nodes.values().filter(|node| node.stage == summary.id);
     if summary.status.is_final() {
         release_infrastructure(runs, of_run, attempt).await?;
+        release_stage(runs, account, own()).await?;
         return Ok(summary.status);
     }
     let ending = match summary.status {
         Status::Running => decide(runs, of_run, nodes, rolled_back)?,
         _ => never_began(of_run),
     };
-    let own = nodes.values().filter(|node| node.stage == summary.id);
-    close_open_nodes(runs, own, ending.status).await?;
+    close_open_nodes(runs, own(), ending.status).await?;
     let ended = StageSummary {
         status: ending.status,
         started_ms: summary.started_ms.or(Some(runs.clock.now_ms())),
         ended_ms: Some(runs.clock.now_ms()),
         failure: ending.failure,
         rolled_back,
-        ..summary
+        ..summary.clone()
     };
     runs.put_stage(&of_run.run.id, &ended).await?;
     release_infrastructure(runs, of_run, attempt).await?;
+    release_stage(runs, account, own()).await?;
     if !of_run.plan.barriers.is_empty() {
         // Who waits at a barrier for this stage waits in vain.
         wake(runs, &of_run.run.id).await?;
@@ -144,6 +148,9 @@ async fn close_open_nodes(
 /// Repeating it changes nothing.
 pub async fn finish_run(runs: &Runs, run: &RunId) -> Result<Status, RunError> {
     let record = runs.run(run).await?;
+    if record.plan.is_some() {
+        release_queues(runs, run).await?;
+    }
     if record.status.is_final() {
         return told(run, record.status);
     }
@@ -167,6 +174,15 @@ pub async fn finish_run(runs: &Runs, run: &RunId) -> Result<Status, RunError> {
         .await;
     set.doing(|| format!("record the end of run {run}"))?;
     told(run, ending.status)
+}
+
+/// Gives back what the run holds to its end: nothing of it runs any more.
+async fn release_queues(runs: &Runs, run: &RunId) -> Result<(), RunError> {
+    let (_, plan) = runs.load(run).await?;
+    match queue::is_used(&plan) {
+        true => release_run(runs, &plan.scope.account, run).await,
+        false => Ok(()),
+    }
 }
 
 async fn end_of_stages(runs: &Runs, run: &RunId) -> Result<Ending, RunError> {

@@ -18,6 +18,7 @@ pub mod given;
 pub mod lane;
 pub mod name;
 pub mod plan_run;
+pub mod queue;
 pub mod runs;
 pub mod signal;
 pub mod stage;

@@ -14,6 +14,7 @@ pub mod http;
 pub mod instances;
 mod log;
 mod names;
+pub mod queue;
 pub mod registry;
 pub mod secrets;
 pub mod shell;

@@ -428,3 +428,51 @@ async fn who_fails_before_a_barrier_or_at_it_fails_the_others() {
         world.assert_clean(&run.id).await;
     }
 }
+
+fn queue(id: &str, scope: &str) -> String {
+    format!(
+        "- step:\n    name: {id}\n    identifier: {id}\n    type: Queue\n    timeout: 1d\n    spec:\n      key: \
+         shared\n      scope: {scope}\n"
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_take_turns_in_a_queue_and_nobody_who_dies_keeps_it() {
+    for (scope, most) in [("Stage", 4), ("Pipeline", 5)] {
+        let world = World::new().await;
+        let first = stage("deploy", &(queue("q", scope) + &wait("w", "1h")), "", "");
+        let rest = stage("after", &wait("rest", "1h"), "", "");
+        world.apply(&pipeline(&[first, rest])).await;
+        let mut ids = Vec::new();
+        for _ in 0..3 {
+            ids.push(world.start("release").await);
+            minutes(&world, 1).await;
+        }
+        // The second is stopped while it holds the queue.
+        minutes(&world, if scope == "Stage" { 75 } else { 150 }).await;
+        let who = PrincipalId::new("sam");
+        slipway_engine::abort::abort_run(&world.runs, &ids[1], &who)
+            .await
+            .expect("aborted");
+        let mut ended = Vec::new();
+        for id in &ids {
+            let run = world.finish(id).await;
+            ended.push((
+                run.status,
+                (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000,
+            ));
+        }
+        let statuses: Vec<_> = ended.iter().map(|(status, _)| *status).collect();
+        assert_eq!(
+            statuses,
+            [Status::Success, Status::Aborted, Status::Success],
+            "{scope}"
+        );
+        assert_eq!(ended[0].1, 2, "{scope}: the first waits for nobody");
+        assert!(
+            ended[2].1 < most,
+            "{scope}: the third goes on when the second is stopped: {ended:?}"
+        );
+        world.assert_clean(&ids[2]).await;
+    }
+}

@@ -1,0 +1,135 @@
+//! Queues: `Queue` steps hold a key of the account, first come first served, until their stage or run has ended.
+//! Source: docs platform/pipelines/controlling-pipelines/control-resource-usage-with-queue-steps.
+
+use serde_json::Value;
+use slipway_model::id::{AccountId, NodeId, PrincipalId, RunId, StageId};
+use slipway_plan::{Node, Plan};
+use slipway_store::record::{NodeRecord, SignalRecord};
+use slipway_store::{Holder, StoreError};
+
+use crate::error::{Doing, RunError};
+use crate::runs::Runs;
+use crate::signal::wake;
+
+/// The step type.
+pub const STEP: &str = "Queue";
+
+/// What the line of a hold is woken by: the run behind this is to look again.
+const RUN: &str = "run:";
+
+/// How long a key is held: the `scope` of the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Until the stage has ended.
+    Stage,
+    /// Until the run has ended.
+    Pipeline,
+}
+
+impl Scope {
+    /// Reads it as YAML spells it.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "Stage" => Some(Self::Stage),
+            "Pipeline" => Some(Self::Pipeline),
+            _ => None,
+        }
+    }
+
+    /// Who holds a key for this long. Steps of one stage, or of one run, hold it together.
+    pub fn holder(self, run: &RunId, stage: &StageId) -> Holder {
+        Holder {
+            run: run.clone(),
+            stage: match self {
+                Self::Stage => stage.clone(),
+                Self::Pipeline => StageId::new(""),
+            },
+            attempt: 0,
+        }
+    }
+}
+
+/// The hold of a key.
+pub fn hold(account: &AccountId, key: &str) -> String {
+    format!("queue/{account}/{key}")
+}
+
+/// What is noted of who stands in line, so that [`release_stage`] and [`release_run`] find it.
+pub fn token(run: &RunId) -> String {
+    format!("{RUN}{run}")
+}
+
+/// Whether a plan has steps that hold keys.
+pub(crate) fn is_used(plan: &Plan) -> bool {
+    fn any(nodes: &[Node]) -> bool {
+        nodes.iter().any(|node| match node {
+            Node::Step(step) => step.step_type == STEP,
+            Node::Group(group) => any(&group.nodes) || any(&group.rollback_steps),
+            Node::Parallel(parallel) => any(&parallel.branches),
+        })
+    }
+    let mut stages = plan.groups.iter().flatten();
+    stages.any(|stage| any(&stage.steps) || any(&stage.rollback_steps))
+}
+
+/// Gives back what the steps of a stage hold until its end. Repeating it changes nothing.
+pub(crate) async fn release_stage<'n>(
+    runs: &Runs,
+    account: &AccountId,
+    nodes: impl Iterator<Item = &'n NodeRecord>,
+) -> Result<(), RunError> {
+    release(runs, account, nodes, Scope::Stage).await
+}
+
+/// Gives back what the steps of a run hold until its end. Repeating it changes nothing.
+pub(crate) async fn release_run(
+    runs: &Runs,
+    account: &AccountId,
+    run: &RunId,
+) -> Result<(), RunError> {
+    let nodes = runs.nodes(run, None).await?;
+    release(runs, account, nodes.values(), Scope::Pipeline).await
+}
+
+async fn release<'n>(
+    runs: &Runs,
+    account: &AccountId,
+    nodes: impl Iterator<Item = &'n NodeRecord>,
+    scope: Scope,
+) -> Result<(), RunError> {
+    for node in nodes.filter(|node| node.node_type == STEP) {
+        let field = |name: &str| node.spec.get(name).and_then(Value::as_str);
+        let (Some(key), Some(held)) = (field("key"), field("scope").and_then(Scope::parse)) else {
+            // Its spec was never resolved: it holds nothing.
+            continue;
+        };
+        if held != scope {
+            continue;
+        }
+        let holder = scope.holder(&node.run, &node.stage);
+        let next = runs.store.release(&hold(account, key), &holder).await;
+        let next = next.doing(|| format!("give back the queue {key}"))?;
+        if let Some(run) = next.as_deref().and_then(|token| token.strip_prefix(RUN)) {
+            call(runs, &RunId::new(run), node, key).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells the next in line. It is recorded, so that a lane that is just about to wait hears it.
+async fn call(runs: &Runs, next: &RunId, node: &NodeRecord, key: &str) -> Result<(), RunError> {
+    let signal = SignalRecord {
+        run: next.clone(),
+        node: NodeId::new(""),
+        attempt: 0,
+        kind: format!("queue:{key}:{}:{}", node.run, node.stage),
+        says: "your turn".to_owned(),
+        who: PrincipalId::new("slipway"),
+        at_ms: runs.clock.now_ms(),
+    };
+    match runs.store.put_signal(&signal).await {
+        Ok(()) | Err(StoreError::AlreadyExists { .. }) => {}
+        Err(error) => Err(error).doing(|| format!("call run {next} to the queue {key}"))?,
+    }
+    wake(runs, next).await
+}

@@ -1,0 +1,86 @@
+//! `Queue`: waits until no other stage or run holds the key, and holds it then. Source: QueueStepInfo in the pipeline
+//! schema; [`slipway_engine::queue`] gives it back.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use slipway_engine::queue::{Scope, hold, token};
+use slipway_model::status::{Failure, Status};
+use slipway_store::Turn;
+
+use crate::context::{StepContext, store_failure};
+use crate::step::{Progress, Step, Undo};
+use crate::variable::{is_expression, read, wrong};
+
+/// Longest key, in characters.
+const LONGEST_KEY: usize = 512;
+
+/// The step.
+pub struct Queue;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec {
+    key: String,
+    scope: String,
+    #[serde(default, rename = "metadata")]
+    _metadata: Value,
+}
+
+impl Spec {
+    fn scope(&self) -> Result<Scope, String> {
+        Scope::parse(&self.scope)
+            .ok_or_else(|| format!("scope: `{}`; Pipeline and Stage are known", self.scope))
+    }
+
+    fn fault(&self) -> Option<String> {
+        let length = self.key.chars().count();
+        if length == 0 || length > LONGEST_KEY {
+            return Some(format!("key: expected 1 to {LONGEST_KEY} characters"));
+        }
+        let open = is_expression(&self.scope);
+        self.scope().err().filter(|_| !open)
+    }
+}
+
+#[async_trait]
+impl Step for Queue {
+    fn step_type(&self) -> &'static str {
+        "Queue"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        match read::<Spec>(spec) {
+            Err(message) => vec![message],
+            Ok(spec) => spec.fault().into_iter().collect(),
+        }
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Nothing("it is given back when its stage or run ends")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let step = cx.step().identifier.to_string();
+        let spec: Spec = read(cx.spec()).map_err(|message| wrong(&step, &message))?;
+        if let Some(fault) = spec.fault() {
+            return Err(wrong(&step, &fault));
+        }
+        let scope = spec.scope().map_err(|message| wrong(&step, &message))?;
+        let holder = scope.holder(cx.run(), &cx.stage().id);
+        let name = hold(&cx.plan().scope.account, &spec.key);
+        let woken_by = token(cx.run());
+        let turn = cx.store().hold(&name, &holder, Some(&woken_by)).await;
+        match turn.map_err(|error| store_failure("take a place in the queue", &error))? {
+            Turn::Held => Ok(Progress::Done(json!({"output": {"key": spec.key}}))),
+            Turn::Waiting(_) => Ok(Progress::Hold {
+                time: cx.time_left(),
+                status: Status::ResourceWaiting,
+            }),
+        }
+    }
+}
