@@ -377,7 +377,7 @@ impl Inner {
         } else {
             MachineType::Standard
         };
-        match definition::parse(&definition, kind) {
+        match definition::parse_stored(&definition, kind) {
             Ok(parsed) => {
                 let parsed = Arc::new(parsed);
                 let mut cache = lock(&self.definitions);

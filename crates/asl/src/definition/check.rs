@@ -36,19 +36,17 @@ pub(super) fn machine(machine: &Machine, path: &str) -> Vec<DefinitionError> {
             path: format!("{place}/States/{name}"),
         });
     }
-    if path == "/" && errors.is_empty() && !machine.states.values().any(ends) {
-        errors.push(DefinitionError {
-            code: "MISSING_END_STATE",
-            message: "Workflow has no terminal state".to_owned(),
-            path: String::new(),
-        });
-    }
     errors
 }
 
-/// Whether a machine can end in a state.
-fn ends(state: &State) -> bool {
-    state.next.is_none() && !matches!(state.kind, Kind::Choice(_))
+/// Refuses an outer machine in which no state is the last one.
+pub(super) fn end(machine: &Machine) -> Option<DefinitionError> {
+    let ends = |state: &State| state.next.is_none() && !matches!(state.kind, Kind::Choice(_));
+    (!machine.states.values().any(ends)).then(|| DefinitionError {
+        code: "MISSING_END_STATE",
+        message: "Workflow has no terminal state".to_owned(),
+        path: String::new(),
+    })
 }
 
 fn missing(target: &str, path: String) -> DefinitionError {

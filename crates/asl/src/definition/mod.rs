@@ -182,6 +182,15 @@ pub(crate) fn parse(text: &str, kind: MachineType) -> Result<Definition, Vec<Def
     read::read(&value, kind, Outer::Machine)
 }
 
+/// Parses a definition that was accepted once, perhaps by an engine that demanded less.
+pub(crate) fn parse_stored(
+    text: &str,
+    kind: MachineType,
+) -> Result<Definition, Vec<DefinitionError>> {
+    let value = diagnostics::json(text).map_err(|error| vec![error])?;
+    read::read(&value, kind, Outer::Stored)
+}
+
 /// Parses the text of one state, as the only state, called `name`, of a machine. Where it leads does not
 /// matter.
 pub(crate) fn parse_state(text: &str, name: &str) -> Result<Definition, Vec<DefinitionError>> {
@@ -190,9 +199,13 @@ pub(crate) fn parse_state(text: &str, name: &str) -> Result<Definition, Vec<Defi
     read::read(&machine, MachineType::Standard, Outer::State)
 }
 
-/// Whether a definition is a whole machine, or one state of which the targets are not there.
+/// What is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outer {
+    /// A whole machine.
     Machine,
+    /// A machine from the journal: what it lacks without being unreadable is forgiven.
+    Stored,
+    /// One state, of which the targets are not there.
     State,
 }

@@ -10,7 +10,7 @@ use super::choices::choices;
 use super::fields::{Fields, Result, invalid, none_of};
 use super::paths::paths;
 use super::retry::{catchers, retriers};
-use super::task::{task, wait};
+use super::task::{needs, task, wait};
 use super::{Definition, DefinitionError, Kind, Machine, MachineType, Outer, State, check};
 
 /// Deepest nesting of `Parallel` and `Map`.
@@ -145,9 +145,12 @@ impl Reader {
             states,
         };
         // Targets are looked for among states that could be read.
-        let has_targets = place.depth > 0 || self.outer == Outer::Machine;
+        let has_targets = place.depth > 0 || self.outer != Outer::State;
         if self.errors.len() == errors_before && has_targets {
             self.errors.extend(check::machine(&machine, path));
+            if path == "/" && self.errors.is_empty() && self.outer == Outer::Machine {
+                self.errors.extend(check::end(&machine));
+            }
         }
         self.machines[number] = Some(machine);
         Ok(number)
@@ -192,7 +195,13 @@ impl Reader {
                 parameters: fields.template("Parameters")?,
             },
             "Succeed" => Kind::Succeed,
-            "Task" => Kind::Task(Box::new(task(&fields, self.kind)?)),
+            "Task" => {
+                let task = task(&fields, self.kind)?;
+                if self.outer != Outer::Stored {
+                    needs(&fields, &task.resource)?;
+                }
+                Kind::Task(Box::new(task))
+            }
             "Choice" => Kind::Choice(choices(&fields)?),
             "Wait" => Kind::Wait(wait(&fields)?),
             "Fail" => Kind::Fail {

@@ -23,11 +23,9 @@ pub(super) fn task(fields: &Fields<'_>, kind: MachineType) -> Result<Task> {
             ),
         );
     };
-    credentials(fields, &resource)?;
     if kind == MachineType::Express {
         refuse_long_tasks(fields, &resource)?;
     }
-    arguments(fields, arn, &resource)?;
     fields.one_of_pair("TimeoutSeconds")?;
     fields.one_of_pair("HeartbeatSeconds")?;
     let whole = |name| fields.get(name).and_then(Value::as_u64);
@@ -61,8 +59,9 @@ const NEEDED: [(&str, &[&str]); 9] = [
     ("glue:startJobRun", &["JobName"]),
 ];
 
-/// Refuses an integration without arguments, or without one that its action needs.
-fn arguments(fields: &Fields<'_>, arn: &str, resource: &Resource) -> Result<()> {
+/// Refuses credentials without a role, and an integration without an argument that its action needs.
+pub(super) fn needs(fields: &Fields<'_>, resource: &Resource) -> Result<()> {
+    credentials(fields, resource)?;
     let Some((service, action)) = resource.names() else {
         return Ok(());
     };
@@ -73,6 +72,7 @@ fn arguments(fields: &Fields<'_>, arn: &str, resource: &Resource) -> Result<()> 
         return Ok(());
     };
     let Some(given) = fields.get(name) else {
+        let arn = fields.required_text("Resource")?;
         return invalid(
             &fields.path,
             format!("{name} field is required for resource ARN: {arn}"),

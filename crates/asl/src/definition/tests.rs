@@ -190,6 +190,19 @@ fn states_that_are_refused() {
 }
 
 #[test]
+fn what_was_accepted_once_is_read() {
+    let cases = [
+        json!({"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "End": true}),
+        json!({"Type": "Pass", "Next": "A"}),
+    ];
+    for state in cases {
+        let text = with(&state);
+        assert_ne!(refusal(&text, MachineType::Standard), "accepted", "{text}");
+        super::parse_stored(&text, MachineType::Standard).expect("read");
+    }
+}
+
+#[test]
 fn express_machines_have_no_long_tasks() {
     let cases = [
         (
