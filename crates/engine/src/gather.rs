@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use slipway_model::id::EntityId;
 use slipway_model::{Kind, entity};
 use slipway_plan::remote::{MOST_BYTES, MOST_FILES};
-use slipway_plan::{EVERY, FILE, FOLDER, Fetched, Found, Reference, RemoteFiles, Snapshot, Wanted};
+use slipway_plan::{
+    EVERY, Entities as _, FILE, FOLDER, Fetched, Found, Reference, RemoteFiles, Snapshot, Wanted,
+};
 use slipway_store::Page;
 
 use crate::error::{Doing, RunError};
@@ -43,7 +45,10 @@ pub(crate) async fn gathered(
             break;
         }
         for reference in wanted.references {
-            let found = fetch(runs, &reference).await?;
+            let found = match is_file(&known, &reference) {
+                true => None,
+                false => fetch(runs, &reference).await?,
+            };
             known.put(reference, found);
         }
         if let Some(files) = files.filter(|_| !wanted.files.is_empty()) {
@@ -54,6 +59,18 @@ pub(crate) async fn gathered(
         }
     }
     Ok(known)
+}
+
+/// Whether a path that is asked for as a folder is known to be a file: then there is nothing to read.
+fn is_file(known: &Snapshot, reference: &Reference) -> bool {
+    let folder = reference.kind == FILE && reference.parent.is_some();
+    folder
+        && known
+            .get(&Reference {
+                parent: None,
+                ..reference.clone()
+            })
+            .is_some()
 }
 
 async fn fetch(runs: &Runs, reference: &Reference) -> Result<Option<Found>, RunError> {

@@ -65,11 +65,14 @@ pub(crate) fn address(
     }
     let mut url = Url::parse(written).map_err(|why| format!("its `url` is no address ({why})"))?;
     check(&url).map_err(|why| format!("its `url` is not used: {why}"))?;
-    if !url.username().is_empty() || url.password().is_some() {
+    if url.password().is_some() {
         return Err(
-            "its `url` holds a user or password: put them into the connector's authentication"
-                .to_owned(),
+            "its `url` holds a password: put it into the connector's authentication".to_owned(),
         );
+    }
+    // Azure's own addresses begin with `https://ORGANIZATION@`; who logs in is in the authentication.
+    if url.set_username("").is_err() {
+        return Err("its `url` has no host".to_owned());
     }
     url.set_query(None);
     url.set_fragment(None);
@@ -172,6 +175,13 @@ mod tests {
                 "https://dev.azure.com/acme/web/_git/shop",
             ),
             (
+                "AzureRepo",
+                "Repo",
+                "https://acme@dev.azure.com/acme/web/_git/shop",
+                None,
+                "https://dev.azure.com/acme/web/_git/shop",
+            ),
+            (
                 "Git",
                 "Account",
                 "https://git.example/x?a=b#c",
@@ -217,7 +227,7 @@ mod tests {
                 "Repo",
                 "https://jo:s3cret@github.com/acme/shop",
                 None,
-                "holds a user or password",
+                "holds a password",
             ),
             ("Repo", "http://169.254.169.254/latest", None, "link-local"),
             (

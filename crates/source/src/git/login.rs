@@ -86,3 +86,136 @@ fn filled<'v>(fields: &'v Value, name: &str) -> Option<&'v str> {
         .map(str::trim)
         .filter(|text| !text.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use serde_json::json;
+    use slipway_model::id::AccountId;
+    use slipway_model::status::{ErrorType, Failure};
+    use slipway_steps::secrets::SecretSource;
+
+    use super::*;
+
+    /// Every secret but `gone` is there, and its value is its name in brackets.
+    struct Named;
+
+    #[async_trait]
+    impl SecretSource for Named {
+        async fn value(&self, _scope: &Scope, reference: &str) -> Result<SecretString, Failure> {
+            match reference {
+                "gone" => Err(Failure {
+                    error: ErrorType::Authentication,
+                    message: "there is no secret gone".to_owned(),
+                    left_behind: None,
+                }),
+                name => Ok(SecretString::from(format!("<{name}>"))),
+            }
+        }
+    }
+
+    async fn told(kind: &str, spec: Value) -> String {
+        let scope = Scope::account(AccountId::new("acme"));
+        let connector = ConnectorPlan {
+            reference: "code".to_owned(),
+            kind: kind.to_owned(),
+            spec,
+        };
+        let mut secrets = Secrets::new(&Named, &scope);
+        match login(&connector, &scope, &mut secrets).await {
+            Ok(Some(login)) => format!("{} {}", login.user, login.password.expose_secret()),
+            Ok(None) => "nobody".to_owned(),
+            Err(why) => format!("no: {why}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn every_way_of_logging_in_gives_a_user_and_a_proof_or_says_why_not() {
+        let hosted = |kind: &str, spec: Value| json!({"authentication": {"type": "Http", "spec": {"type": kind, "spec": spec}}});
+        let table = [
+            (
+                "Github",
+                hosted("UsernameToken", json!({"username": "jo", "tokenRef": "t"})),
+                "jo <t>",
+            ),
+            (
+                "Github",
+                hosted(
+                    "UsernameToken",
+                    json!({"usernameRef": "u", "tokenRef": "t"}),
+                ),
+                "<u> <t>",
+            ),
+            (
+                "Github",
+                hosted(
+                    "UsernamePassword",
+                    json!({"username": "jo", "passwordRef": "p"}),
+                ),
+                "jo <p>",
+            ),
+            (
+                "Bitbucket",
+                hosted(
+                    "EmailAndApiToken",
+                    json!({"email": "jo@x", "tokenRef": "t"}),
+                ),
+                "jo@x <t>",
+            ),
+            (
+                "Bitbucket",
+                hosted("AccessToken", json!({"tokenRef": "t"})),
+                "x-token-auth <t>",
+            ),
+            (
+                "Gitlab",
+                hosted("OAuth", json!({"tokenRef": "t"})),
+                "oauth2 <t>",
+            ),
+            (
+                "Github",
+                hosted("OAuth", json!({"tokenRef": "t"})),
+                "x-access-token <t>",
+            ),
+            ("Github", hosted("Anonymous", json!({})), "nobody"),
+            (
+                "Git",
+                json!({"type": "Http", "spec": {"username": "jo", "passwordRef": "p"}}),
+                "jo <p>",
+            ),
+            ("Git", json!({"type": "Http", "spec": {}}), "nobody"),
+            ("Git", json!({"type": "Http"}), "nobody"),
+            (
+                "Git",
+                json!({"type": "Http", "spec": {"username": "jo"}}),
+                "no: it has no `passwordRef`",
+            ),
+            (
+                "Github",
+                hosted("UsernameToken", json!({"username": "jo"})),
+                "no: it has no `tokenRef`",
+            ),
+            (
+                "Github",
+                hosted(
+                    "UsernameToken",
+                    json!({"username": "jo", "tokenRef": "gone"}),
+                ),
+                "no: there is no secret gone",
+            ),
+            (
+                "Github",
+                hosted("GithubApp", json!({"privateKeyRef": "k"})),
+                "no: it logs in with GithubApp, which this version does not: use UsernameToken",
+            ),
+            (
+                "Git",
+                hosted("Kerberos", json!({"kerberosKeyRef": "k"})),
+                "no: it logs in with Kerberos, which this version does not: use UsernameToken",
+            ),
+        ];
+        for (kind, spec, expected) in table {
+            assert_eq!(told(kind, spec.clone()).await, expected, "{spec}");
+        }
+    }
+}
