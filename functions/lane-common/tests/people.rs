@@ -476,3 +476,40 @@ async fn runs_take_turns_in_a_queue_and_nobody_who_dies_keeps_it() {
         world.assert_clean(&ids[2]).await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_while_people_and_others_are_waited_for_changes_nothing() {
+    let at = "autoApproval:\n  action: APPROVE\n  scheduledDeadline:\n    timeZone: UTC\n    time: 2026-01-01 01:00 AM\n";
+    let again = on_failure("{type: RetryStepGroup, spec: {retryCount: 1, retryIntervals: [10s]}}");
+    let again: String = again.lines().map(|line| format!("    {line}\n")).collect();
+    let one = barrier("a", "1d")
+        + &queue("q", "Stage")
+        + &approval("ask", at)
+        + &script("x", "fail", &asks("Ignore"));
+    let two = group("g", &[script("y", "fail until 1", "")])
+        + &again
+        + &wait("w", "90s")
+        + &barrier("b", "1d");
+    let yaml = meeting(&[stage("one", &one, "", ""), stage("two", &two, "", "")]);
+    let world = World::new().await;
+    world.apply(&yaml).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let expected = world.story(&run).await;
+    assert_eq!(run.status, Status::IgnoreFailed, "{expected}");
+    let mut crashes = 0;
+    for request in (1..).step_by(3) {
+        let after = request % 2 == 1;
+        world.crash.arm(request, after);
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        if world.crash.is_armed() {
+            break;
+        }
+        crashes += 1;
+        let story = world.story(&run).await;
+        assert_eq!(story, expected, "crash at request {request}, done: {after}");
+        world.assert_clean(&run.id).await;
+    }
+    assert!(crashes > 20, "only {crashes} crashes");
+}
