@@ -104,6 +104,34 @@ fn no_function_carries_local_mode() {
     }
 }
 
+/// SECURITY Y16: an archive that is never unpacked cannot climb out of a folder. Who adds one of these to a room brings
+/// the tests of that row with it; `xtask` only packs.
+#[test]
+fn y16_nothing_unpacks_archives() {
+    const UNPACKERS: &[&str] = &[
+        "async_zip",
+        "sevenz-rust2",
+        "tar",
+        "tokio-tar",
+        "unrar",
+        "zip",
+    ];
+    let metadata = MetadataCommand::new()
+        .no_deps()
+        .exec()
+        .expect("cargo metadata");
+    for package in metadata
+        .packages
+        .iter()
+        .filter(|package| package.name.as_str() != "xtask")
+    {
+        for dependency in &package.dependencies {
+            let unpacks = UNPACKERS.contains(&dependency.name.as_str());
+            assert!(!unpacks, "{} depends on {}", package.name, dependency.name);
+        }
+    }
+}
+
 #[test]
 fn every_package_is_in_the_drawing_or_above_it() {
     let drawn: BTreeSet<&str> = ARROWS.iter().map(|(room, _)| *room).collect();

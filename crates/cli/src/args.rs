@@ -117,17 +117,17 @@ pub enum Command {
     Logs(LogsArgs),
     /// Stop a run.
     Abort(AbortArgs),
-    /// Begins no new step of a run until `slipway resume`
+    /// Begin no new step of a run until `slipway resume`
     Pause(RunArg),
-    /// Lets a paused run go on
+    /// Let a paused run go on
     Resume(RunArg),
-    /// Approves what a run waits for (HarnessApproval)
+    /// Approve what a run waits for (HarnessApproval)
     Approve(ApproveArgs),
-    /// Rejects what a run waits for
+    /// Reject what a run waits for
     Reject(ApproveArgs),
-    /// Answers a failure of a run that waits for a person (ManualIntervention)
+    /// Answer a failure of a run that waits for a person (ManualIntervention)
     Answer(AnswerArgs),
-    /// Marks what runs as failed: its failure strategies decide what follows
+    /// Mark what runs as failed: its failure strategies decide what follows
     Fail(FailArgs),
     /// Work as a delegate: run scripts for a service elsewhere.
     Delegate(DelegateArgs),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_store::StoreError;
-use slipway_store::record::{RunRecord, SignalRecord};
+use slipway_store::record::{NodeRecord, RunRecord, SignalRecord};
 
 use crate::abort::{cancel_task, task_id};
 use crate::begin::complete;
@@ -74,10 +74,7 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
         Word::Pause | Word::Resume => vec![pausing(&record, *word == Word::Pause)?],
         Word::MarkAsFailed | Word::Expire => {
             let nodes = runs.nodes(run, None).await?;
-            let open = nodes.into_values().filter(|node| {
-                node.status == Status::Running
-                    && !matches!(&*node.node_type, "STEP_GROUP" | "PARALLEL")
-            });
+            let open = nodes.into_values().filter(runs_now);
             let says = match word {
                 Word::Expire => "expire",
                 _ => "fail",
@@ -86,7 +83,7 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
                 .collect()
         }
         Word::MarkNodeAsFailed { node } => {
-            let known = node_in(runs, run, node, Status::Running).await?;
+            let known = node_in(runs, run, node, "running", runs_now).await?;
             vec![(node.clone(), known, STOP.to_owned(), "fail".to_owned())]
         }
         Word::Answer { node, action } => {
@@ -96,7 +93,7 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
                 );
                 return Err(RunError::refused(ErrorName::InvalidRequest, message));
             }
-            let known = node_in(runs, run, node, Status::InterventionWaiting).await?;
+            let known = node_in(runs, run, node, "waiting for an answer", asks).await?;
             vec![(node.clone(), known, ANSWER.to_owned(), action.clone())]
         }
         Word::Step {
@@ -108,7 +105,7 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             if record.abort.is_some() {
                 return Err(conflict(format!("run {run} is being aborted")));
             }
-            let known = node_in(runs, run, node, Status::ApprovalWaiting).await?;
+            let known = node_in(runs, run, node, "waiting for an approval", approves).await?;
             if known != *attempt {
                 return Err(conflict(format!("{node} is at its attempt {known} by now")));
             }
@@ -156,17 +153,37 @@ fn pausing(record: &RunRecord, pause: bool) -> Result<Said, RunError> {
     Ok((NodeId::new(""), number, PAUSE.to_owned(), says.to_owned()))
 }
 
-/// The attempt of a node that has this status.
-async fn node_in(runs: &Runs, run: &RunId, node: &NodeId, wanted: Status) -> Result<u32, RunError> {
+/// Whether a step has begun and can be stopped.
+fn runs_now(node: &NodeRecord) -> bool {
+    let container = matches!(&*node.node_type, "STEP_GROUP" | "PARALLEL");
+    !container && !node.status.is_final() && !asks(node)
+}
+
+fn asks(node: &NodeRecord) -> bool {
+    node.status == Status::InterventionWaiting
+}
+
+fn approves(node: &NodeRecord) -> bool {
+    node.status == Status::ApprovalWaiting
+}
+
+/// The newest attempt of a node, which must be as the word wants it.
+async fn node_in(
+    runs: &Runs,
+    run: &RunId,
+    node: &NodeId,
+    wanted: &str,
+    fits: fn(&NodeRecord) -> bool,
+) -> Result<u32, RunError> {
     let found = runs.store.get_node(run, node).await;
     let found = found.doing(|| format!("read {node} of run {run}"))?;
     let Some(found) = found else {
         let message = format!("run {run} has no node {node} that has begun");
         return Err(RunError::refused(ErrorName::NotFound, message));
     };
-    if found.status != wanted {
+    if !fits(&found) {
         return Err(conflict(format!(
-            "{node} is {:?} and not {wanted:?}",
+            "{node} is {:?} and not {wanted}",
             found.status
         )));
     }

@@ -330,6 +330,25 @@ async fn one_rejection_ends_the_run_and_silence_expires() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_step_that_waits_for_people_is_marked_as_failed_too() {
+    let world = World::new().await;
+    let steps = approval("ask", "");
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+        .await;
+    let run = world.start("release").await;
+    minutes(&world, 1).await;
+    let node = NodeId::new("stages.deploy.spec.execution.steps.ask");
+    says(&world, &run, Word::MarkNodeAsFailed { node })
+        .await
+        .expect("it waits");
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Failed);
+    let minutes = (run.ended_ms.expect("ended") - run.started_ms) / 60_000;
+    assert!(minutes < 5, "at once, not after {minutes} minutes");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_approval_is_given_by_the_clock() {
     let world = World::new().await;
     let at = "autoApproval:\n  action: APPROVE\n  scheduledDeadline:\n    timeZone: Europe/Berlin\n    time: 2026-01-01 08:00 AM\n";

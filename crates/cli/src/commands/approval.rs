@@ -37,9 +37,9 @@ async fn answer(client: &Client, args: &ApproveArgs, action: &str) -> Result<Exi
     let shown = client
         .call(Method::POST, &path, &[], Body::Json(body))
         .await?;
-    let said = shown.pointer("/details/approvalActivities");
+    let said = shown.pointer("/data/details/approvalActivities");
     let said = said.and_then(Value::as_array).map_or(0, Vec::len);
-    let wanted = shown.pointer("/details/approvers/minimumCount");
+    let wanted = shown.pointer("/data/details/approvers/minimumCount");
     let wanted = wanted.map_or_else(String::new, |count| format!(" of {count}"));
     anstream::eprintln!(
         "noted as answer {said}{wanted}; `slipway get run {}` shows where it stands",

@@ -12,7 +12,7 @@ const FORMAT: u32 = 1;
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 /// The data directory cannot be used.
@@ -64,6 +64,16 @@ pub enum DataDirError {
     },
 }
 
+impl Drop for DataDir {
+    /// Gives the lock back at once: a process that is just being started has a copy of the file until it runs, and
+    /// closing ours alone would leave the lock with it.
+    fn drop(&mut self) {
+        if let Err(error) = self.lock.unlock() {
+            tracing::debug!(%error, "the data directory is not unlocked by hand; closing its file does it");
+        }
+    }
+}
+
 impl DataDir {
     /// Creates the directory where it is missing, takes its lock and checks its format.
     ///
@@ -106,7 +116,7 @@ impl DataDir {
             .map_err(io("writing the lock file", &lock_path))?;
         Ok(Self {
             path: path.to_path_buf(),
-            _lock: lock,
+            lock,
         })
     }
 

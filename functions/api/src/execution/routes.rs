@@ -132,6 +132,7 @@ async fn detail(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiR
     let run = find(&deps, &caller, &query, &id).await?;
     let plan = plan(&deps, &run).await?;
     let nodes = deps.store.show_nodes(&run.id).await?;
+    let run = summary::waiting(run, &nodes);
     let graph = graph(&run, plan.as_deref(), &nodes, &query)?;
     Ok(success(json!({
         "pipelineExecutionSummary": summary::render(&run, plan.as_deref()),

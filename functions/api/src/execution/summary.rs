@@ -4,9 +4,31 @@ use serde_json::{Map, Value, json};
 use slipway_engine::signal::is_paused;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::Plan;
-use slipway_store::record::{RunRecord, StageSummary};
+use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 
 use crate::wire::{self, tags_list};
+
+/// A run and its stages as waiting for a person where a step of theirs does: clients ask one, or stop following.
+pub(crate) fn waiting(mut run: RunRecord, nodes: &[NodeRecord]) -> RunRecord {
+    let asks = |status| {
+        matches!(
+            status,
+            Status::ApprovalWaiting | Status::InterventionWaiting | Status::InputWaiting
+        )
+    };
+    if run.status.is_final() {
+        return run;
+    }
+    for node in nodes.iter().filter(|node| asks(node.status)) {
+        let mut stages = run.stages.iter_mut();
+        let own = stages.find(|stage| stage.id == node.stage && !stage.status.is_final());
+        if let Some(stage) = own {
+            stage.status = node.status;
+        }
+        run.status = node.status;
+    }
+    run
+}
 
 /// Where a run stands; one that a person paused is `Paused`, whatever of it still runs.
 fn status(run: &RunRecord) -> Status {

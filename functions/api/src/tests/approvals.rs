@@ -48,6 +48,13 @@ async fn an_approval_is_listed_answered_once_and_shown() {
         .json();
     assert_eq!(none, json!([]));
 
+    let detail = format!("/pipeline/api/pipelines/execution/v2/{run}?{SCOPE}");
+    let detail = api.get(&detail).await.data();
+    assert_eq!(
+        detail["pipelineExecutionSummary"]["status"],
+        "ApprovalWaiting"
+    );
+
     let missing = json!({"action": "APPROVE", "comments": "yes"});
     let (status, _, message) = api.post(&activity(&id), &missing).await.refusal();
     assert!(
