@@ -14,9 +14,12 @@ use slipway_plan::{Found, Reference, Request, Snapshot, resolve, text};
 
 /// Steps that run by now.
 const RUNNABLE: &[&str] = &[
+    "Barrier",
     "EcsRollingDeploy",
     "EcsRollingRollback",
+    "HarnessApproval",
     "Http",
+    "Queue",
     "ShellScript",
     "Wait",
 ];
@@ -97,6 +100,7 @@ fn every_pipeline_is_planned() {
     assert_eq!(
         pipelines,
         [
+            "approval/pipeline.yaml",
             "custom-stage/pipeline.yaml",
             "deployment/pipeline.yaml",
             "ecs-rolling/pipeline.yaml",
@@ -135,6 +139,44 @@ fn ecs_rolling() {
           step rollout "roll out": EcsRollingDeploy (at most 10m)
         rollback
           step rollback "roll back": EcsRollingRollback (at most 10m)
+    "#);
+}
+
+#[test]
+fn approval() {
+    insta::assert_snapshot!(planned("approval/pipeline.yaml", "pipeline: {}"), @r#"
+    pipeline release_by_hand "release by hand" (at most 30d)
+      barrier ready "ready"
+      stage approve "approve": Approval (at most 30d)
+        steps
+          step ask "ask": HarnessApproval (at most 1d)
+            approvalMessage = "Release release by hand?"
+            includePipelineExecutionHistory = true
+            approvers = {"userGroups":["account._account_all_users"],"minimumCount":1,"disallowPipelineExecutor":false}
+            approverInputs = [{"name":"ticket","required":true,"regex":"[A-Z]+-[0-9]+"}]
+      side by side
+        stage switch "switch": Custom (at most 30d)
+          steps
+            step turn "one at a time": Queue (at most 1h)
+              key = "shop"
+              scope = "Stage"
+            step meet "wait for the notes": Barrier (at most 30m)
+              barrierRef = "ready"
+            step switch_over "switch over": ShellScript (at most 10m)
+              shell = "Bash"
+              onDelegate = true
+              source = {"type":"Inline","spec":{"script":"echo \"released as $TICKET\""}}
+              environmentVariables
+                TICKET = "<+pipeline.stages.approve.spec.execution.steps.ask.output.approverInputs.ticket>"
+              on AllErrors: ManualIntervention {"timeout":"1h","onTimeout":{"action":{"type":"Abort"}}}
+        stage notes "notes": Custom (at most 30d)
+          steps
+            step write "write the notes": ShellScript (at most 10m)
+              shell = "Bash"
+              onDelegate = true
+              source = {"type":"Inline","spec":{"script":"echo \"the notes of this release\""}}
+            step meet "wait for the switch": Barrier (at most 30m)
+              barrierRef = "ready"
     "#);
 }
 
