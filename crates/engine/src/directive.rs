@@ -13,9 +13,9 @@ pub enum Directive {
         /// 1 to 60.
         seconds: u64,
     },
-    /// Come back after so many seconds, or as soon as an abort completes the token of the wait.
+    /// Come back after so many seconds, or as soon as an abort or a signal completes the token of the wait.
     Pause {
-        /// More than 60.
+        /// At least 1; a wait for time alone has more than 60.
         seconds: u64,
     },
     /// A delegate has work: run the activity and come back.

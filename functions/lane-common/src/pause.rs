@@ -1,4 +1,5 @@
-//! Long waits: the machine waits on a token, so that an abort is seen at once and nothing runs meanwhile.
+//! Long waits, and waits for people: the machine waits on a token, so that an abort or a signal is seen at once and
+//! nothing runs meanwhile.
 
 use slipway_engine::begin::complete;
 use slipway_engine::directive::{Directive, Next};

@@ -27,7 +27,7 @@ use crate::{Deps, Event, HandlerError};
 /// How stale the knowledge of an abort may be between two nodes.
 const ABORT_SEEN_WITHIN: Duration = Duration::from_secs(1);
 
-/// Longest pause at a time, in seconds: half a machine's year.
+/// Longest pause at a time, in seconds: half of the time limit of the lane's machine.
 const LONGEST_PAUSE: u64 = 1_500_000;
 
 /// Longest wait that costs no token; an abort is seen after it.
