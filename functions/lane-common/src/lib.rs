@@ -68,18 +68,14 @@ fn number(
     let before = event.next.as_ref();
     let turn = before.map_or(0, |next| next.turn) + 1;
     let part = before.map_or(event.part.unwrap_or(0), |next| next.part);
-    if turn < deps.turns.min(MOST_TURNS) || directive.is_end() {
-        return Ok(Next {
-            directive,
-            turn,
-            part,
-            heard,
-        });
-    }
-    let lane = runs::lane(&event.lane_id)?;
-    let part = part + 1;
-    let execution = name::lane_part(&event.run_id, &lane, part);
-    let directive = Directive::Continue { execution };
+    let (directive, part) = match turn < deps.turns.min(MOST_TURNS) || directive.is_end() {
+        true => (directive, part),
+        false => {
+            let (lane, part) = (runs::lane(&event.lane_id)?, part + 1);
+            let execution = name::lane_part(&event.run_id, &lane, part);
+            (Directive::Continue { execution }, part)
+        }
+    };
     Ok(Next {
         directive,
         turn,
