@@ -148,9 +148,9 @@ impl Store {
         match self.put(&key, item, Some(condition)).await {
             Ok(()) => Ok(true),
             Err(StoreError::Conflict { .. }) => {
-                // Full jitter, as the waiters of one key would otherwise collide again.
-                let most = 1_u64 << attempt.min(6);
-                let pause = u64::from(uuid::Uuid::new_v4().as_bytes()[0]) % most + 1;
+                // Full jitter, as the waiters of one key would otherwise collide again. The generator is this
+                // thread's, and so a simulation's to seed.
+                let pause = fastrand::u64(1..=1 << attempt.min(6));
                 self.inner.clock.sleep(Duration::from_millis(pause)).await;
                 Ok(false)
             }

@@ -1,24 +1,12 @@
 //! Runs in which people have a say, and failure strategies that repeat or undo: on the real machines.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "what a test needs and lacks fails it"
-)]
-#![allow(
-    dead_code,
-    reason = "each test of this folder uses its part of the world"
-)]
-
-mod world;
-
 use std::time::Duration;
 
 use slipway_engine::signal::{Word, say};
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
-use world::World;
-use world::yaml::{ROLL_BACK, beside, group, pipeline, script, stage, wait};
+use slipway_world::World;
+use slipway_world::yaml::{ROLL_BACK, beside, group, pipeline, script, stage, wait};
 
 fn on_failure(action: &str) -> String {
     format!(

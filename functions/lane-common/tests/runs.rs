@@ -1,20 +1,12 @@
 //! Whole runs through the real machines and functions: what is recorded, and which way they take.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "what a test needs and lacks fails it"
-)]
-
-mod world;
-
 use std::time::Duration;
 
 use slipway_engine::abort::abort_run;
 use slipway_model::id::PrincipalId;
 use slipway_model::status::Status;
-use world::World;
-use world::yaml::{ROLL_BACK, beside, group, pipeline, script, stage, wait};
+use slipway_world::World;
+use slipway_world::yaml::{ROLL_BACK, beside, group, pipeline, script, stage, wait};
 
 #[tokio::test(start_paused = true)]
 async fn a_run_goes_through_groups_branches_waits_and_conditions() {

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use rand::RngExt as _;
 use serde_json::{Value, json};
 
 use super::scope::Extra;
@@ -278,7 +277,8 @@ fn delay_ms(retrier: &Retrier, done: u32) -> i64 {
         seconds = seconds.min(most);
     }
     if retrier.full_jitter {
-        seconds *= rand::rng().random::<f64>();
+        // Of this thread, and so a simulation's to seed.
+        seconds *= fastrand::f64();
     }
     #[expect(
         clippy::cast_possible_truncation,

@@ -24,7 +24,8 @@ const LARGEST_REQUEST: usize = 16 * 1024 * 1024;
 #[derive(Clone)]
 struct Service {
     database: Database,
-    sync: GroupSync,
+    /// None where nothing needs to outlive the process.
+    sync: Option<GroupSync>,
 }
 
 /// Opens the database file, makes the tables that are missing and serves them.
@@ -45,12 +46,28 @@ pub(super) fn open(file: &Path, layout: &Layout) -> Result<Router, OpenError> {
     for (name, definition) in layout.tables() {
         create_table(&database, name, definition)?;
     }
-    let sync = GroupSync::new(file);
-    let service = Service { database, sync };
-    Ok(Router::new()
+    let sync = Some(GroupSync::new(file));
+    Ok(serve(Service { database, sync }))
+}
+
+/// Serves tables that are in memory only: no request waits for a disk or for another thread.
+pub(super) fn in_memory(layout: &Layout) -> Result<Router, OpenError> {
+    let database = Database::memory().map_err(|source| OpenError::Database {
+        path: ":memory:".into(),
+        source,
+    })?;
+    for (name, definition) in layout.tables() {
+        create_table(&database, name, definition)?;
+    }
+    let sync = None;
+    Ok(serve(Service { database, sync }))
+}
+
+fn serve(service: Service) -> Router {
+    Router::new()
         .route("/", post(answer))
         .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
-        .with_state(service))
+        .with_state(service)
 }
 
 fn create_table(
@@ -106,15 +123,15 @@ async fn answer(State(service): State<Service>, headers: HeaderMap, body: Bytes)
         .strip_prefix("DynamoDB_20120810.")
         .unwrap_or_default();
     let done = dispatch(&service.database, operation, &body);
-    let done = match done {
-        Ok(done) if writes(operation) => match service.sync.wait().await {
+    let done = match (done, &service.sync) {
+        (Ok(done), Some(sync)) if writes(operation) => match sync.wait().await {
             Ok(()) => Ok(done),
             Err(error) => {
                 let why = format!("the disk did not take the write: {error}");
                 Err(DynoxideError::InternalServerError(why))
             }
         },
-        done => done,
+        (done, _) => done,
     };
     match done {
         Ok(json) => respond(StatusCode::OK, json),

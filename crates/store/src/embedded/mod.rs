@@ -116,10 +116,35 @@ impl Embedded {
         Self::assemble(&path, Some(Arc::new(dir)))
     }
 
+    /// As [`Embedded::temporary`], with the tables in memory: for simulations, in which no other thread may have a
+    /// say in the order of things. Objects and secrets are files still.
+    ///
+    /// # Errors
+    /// When no directory can be made.
+    pub fn in_memory() -> Result<Self, OpenError> {
+        let dir = tempfile::tempdir().map_err(|source| OpenError::Io {
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        let layout = Layout::local();
+        let dynamodb = dynamodb::in_memory(&layout)?;
+        let path = dir.path().to_path_buf();
+        Self::with_tables(dynamodb, layout, &path, Some(Arc::new(dir)))
+    }
+
     fn assemble(dir: &Path, temporary: Option<Arc<tempfile::TempDir>>) -> Result<Self, OpenError> {
         check_format(dir)?;
         let layout = Layout::local();
         let dynamodb = dynamodb::open(&dir.join("dynamodb.sqlite"), &layout)?;
+        Self::with_tables(dynamodb, layout, dir, temporary)
+    }
+
+    fn with_tables(
+        dynamodb: Router,
+        layout: Layout,
+        dir: &Path,
+        temporary: Option<Arc<tempfile::TempDir>>,
+    ) -> Result<Self, OpenError> {
         let s3 = s3::open(&dir.join("s3"), &layout.bucket)?;
         let secrets = secrets::open(&dir.join("secrets"))?;
         let router = route(dynamodb, s3, secrets, temporary);

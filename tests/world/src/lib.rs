@@ -1,124 +1,83 @@
-//! The service without a port and without targets: embedded store, the engine running the real machines,
-//! the real functions, and a delegate that plays scripts instead of running them.
+//! The service without a port, in a process and in virtual time: embedded store, the engine running the real
+//! machines, the real functions, a sandbox account, and a delegate that plays scripts instead of running them.
+//!
+//! A [`tap::Tap`] stands between the functions and the services: it kills, refuses and delays.
 
+mod delegate;
+mod functions;
+mod service;
+pub mod tap;
 pub mod yaml;
 
-use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use axum::Router;
-use axum::extract::Request;
-use axum::response::Response;
 use secrecy::SecretString;
-use serde_json::{Value, json};
-use slipway_asl::{Engine, EngineConfig, Lambda, LambdaError};
+use slipway_asl::EngineConfig;
 use slipway_clock::Clock;
 use slipway_engine::gather::FileSource;
 use slipway_engine::runs::Runs;
 use slipway_engine::start::{StartRun, start_run};
-use slipway_fn_pipeline::LaneFunctions;
 use slipway_model::entity;
 use slipway_model::id::{AccountId, OrgId, PrincipalId, ProjectId, RunId, Scope};
 use slipway_model::status::Failure;
 use slipway_plan::{Fetched, RemoteFiles};
+use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
 use slipway_steps::secrets::SecretSource;
 use slipway_steps::{StepServices, registry};
 use slipway_store::Store;
 use slipway_store::embedded::{Embedded, in_process};
 use slipway_store::record::{EntityRecord, RunRecord};
-use tokio::sync::Notify;
-use tower::ServiceExt;
+
+pub use delegate::Deeds;
+use functions::Functions;
+use service::Service;
+use tap::{Crash, Place, Tap, tapped};
 
 const REGION: &str = "us-east-1";
 const ACCOUNT: &str = "123456789012";
 
 /// Everything.
 pub struct World {
-    pub engine: Engine,
+    /// Step Functions.
+    pub engine: Service,
+    /// A client of it that no tap is on.
     pub sfn: aws_sdk_sfn::Client,
+    /// What the use cases need, with no tap on it.
     pub runs: Runs,
+    /// The store, with no tap on it.
     pub store: Store,
+    /// Kills functions, in a world without a tap of its own.
     pub crash: Arc<Crash>,
+    /// The account that is deployed to.
+    pub sandbox: Sandbox,
+    /// What the delegate did.
+    pub deeds: Deeds,
     _embedded: Embedded,
 }
 
-/// Breaks an invocation at its n-th request to the store, once: as if the process had died there.
-#[derive(Default)]
-pub struct Crash {
-    requests: AtomicUsize,
-    /// 0 for never; the request is done before the crash if odd, and not if even.
-    at: AtomicUsize,
-    died: Notify,
+/// What a world is like.
+pub struct Options {
+    /// Executions of lanes are given so many directives.
+    pub turns: u32,
+    /// What goes wrong; [`World::crash`] where none is given.
+    pub tap: Option<Arc<dyn Tap>>,
+    /// The tables are in memory, and nothing waits for a disk.
+    pub in_memory: bool,
+    /// File of the journal of Step Functions; without one it cannot be restarted.
+    pub journal: Option<PathBuf>,
 }
 
-impl Crash {
-    /// Dies at the n-th request from now on; `after` tells whether it is carried out.
-    pub fn arm(&self, request: usize, after: bool) {
-        self.requests.store(0, Ordering::SeqCst);
-        self.at
-            .store(request * 2 + usize::from(after), Ordering::SeqCst);
-    }
-
-    pub fn disarm(&self) {
-        self.at.store(0, Ordering::SeqCst);
-    }
-
-    /// Whether the crash is still to come.
-    pub fn is_armed(&self) -> bool {
-        self.at.load(Ordering::SeqCst) != 0
-    }
-
-    async fn pass(&self, request: Request, store: Router) -> Response {
-        let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
-        let at = self.at.load(Ordering::SeqCst);
-        let hit = at / 2 == number && at != 0;
-        if hit {
-            self.disarm();
-            if at % 2 == 1 {
-                let _ = store.clone().oneshot(request).await;
-            }
-            self.died.notify_one();
-            return std::future::pending().await;
-        }
-        store
-            .oneshot(request)
-            .await
-            .expect("a router does not fail")
-    }
-}
-
-/// The functions behind the engine's Lambda port. An invocation that dies is invoked again.
-#[derive(Default)]
-struct Functions {
-    wired: OnceLock<(slipway_fn_pipeline::Deps, slipway_fn_lane_common::Deps)>,
-    crash: Arc<Crash>,
-}
-
-impl Functions {
-    async fn call(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
-        let (pipeline, lane) = self.wired.get().expect("wired");
-        let answer = match function {
-            "pipeline" => slipway_fn_pipeline::answer(pipeline, payload).await,
-            "lane" => slipway_fn_lane_common::answer(lane, payload).await,
-            other => panic!("no function {other}"),
-        };
-        answer.map_err(|error| LambdaError {
-            error_type: error.name.to_string(),
-            message: error.message,
-        })
-    }
-}
-
-#[async_trait]
-impl Lambda for Functions {
-    async fn invoke(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
-        tokio::select! {
-            answer = self.call(function, payload.clone()) => answer,
-            () = self.crash.died.notified() => self.call(function, payload).await,
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            turns: slipway_fn_lane_common::MOST_TURNS,
+            tap: None,
+            in_memory: false,
+            journal: None,
         }
     }
 }
@@ -132,6 +91,7 @@ impl SecretSource for NoSecrets {
     }
 }
 
+/// The project that everything is in.
 pub fn scope() -> Scope {
     Scope::project(
         AccountId::new("acme"),
@@ -151,28 +111,41 @@ impl FileSource for NoFiles {
 }
 
 impl World {
+    /// A world in which nothing goes wrong unless [`World::crash`] is armed.
     pub async fn new() -> Self {
-        Self::with_turns(slipway_fn_lane_common::MOST_TURNS).await
+        Self::with(Options::default()).await
     }
 
     /// Executions of lanes are given so many directives.
     pub async fn with_turns(turns: u32) -> Self {
+        let options = Options {
+            turns,
+            ..Options::default()
+        };
+        Self::with(options).await
+    }
+
+    /// A world like this.
+    ///
+    /// # Panics
+    /// Where it cannot be had, as on everything else that a test lacks.
+    pub async fn with(options: Options) -> Self {
         let clock = Clock::paused("2026-01-01T00:00:00Z".parse().expect("a time"));
-        let embedded = Embedded::temporary().expect("a store");
+        let embedded = match options.in_memory {
+            true => Embedded::in_memory(),
+            false => Embedded::temporary(),
+        };
+        let embedded = embedded.expect("a store");
         let crash = Arc::<Crash>::default();
-        let store = store(&embedded, &crash, clock.clone());
-        let functions = Arc::new(Functions {
-            crash: Arc::clone(&crash),
-            ..Functions::default()
-        });
+        let tap: Arc<dyn Tap> = options.tap.unwrap_or_else(|| crash.clone());
+        let functions = Arc::new(Functions::new(Arc::clone(&tap)));
         let config = EngineConfig {
             clock: clock.clone(),
             region: REGION.to_owned(),
             account: ACCOUNT.to_owned(),
         };
-        let engine = Engine::in_memory(config, functions.clone()).expect("an engine");
-        engine.resume();
-        let sfn = client(&engine);
+        let engine = Service::start(config, functions.clone(), options.journal);
+        let sfn = workflows(engine.router());
         install(&sfn).await;
         let runs = Runs {
             store: embedded.store(clock.clone()),
@@ -180,20 +153,41 @@ impl World {
             clock: clock.clone(),
             pipeline_machine: machine("pipeline"),
         };
-        wire(&functions, &runs, store, turns);
-        let world = Self {
+        let sandbox = SandboxConfig {
+            clock: clock.clone(),
+            region: REGION.to_owned(),
+            account: ACCOUNT.to_owned(),
+            pace: Pace::realistic(),
+        };
+        let sandbox = Sandbox::open(None, sandbox).expect("an account in memory");
+        // What the functions see, the tap between.
+        let store = store(&embedded, &tap, clock.clone());
+        let services = services(&store, &clock, &sandbox, &tap);
+        let tapped = Runs {
+            store,
+            workflows: workflows(tapped(tap, Place::Workflows, engine.router())),
+            ..runs.clone()
+        };
+        functions.wire(&tapped, &services, options.turns);
+        let deeds = Deeds::default();
+        let work = delegate::work(sfn.clone(), runs.store.clone(), activity(), deeds.clone());
+        tokio::spawn(work);
+        Self {
             engine,
             sfn,
             store: runs.store.clone(),
             runs,
             crash,
+            sandbox,
+            deeds,
             _embedded: embedded,
-        };
-        world.start_delegate();
-        world
+        }
     }
 
     /// Stores entities, each a document of its own.
+    ///
+    /// # Panics
+    /// When one is not valid.
     pub async fn apply(&self, yaml: &str) {
         for parsed in entity::parse_documents("test.yaml", yaml).expect("valid entities") {
             let head = &parsed.head;
@@ -226,6 +220,10 @@ impl World {
         }
     }
 
+    /// Starts a pipeline by hand.
+    ///
+    /// # Panics
+    /// When it is refused.
     pub async fn start(&self, pipeline: &str) -> RunId {
         let request = StartRun {
             scope: scope(),
@@ -240,9 +238,13 @@ impl World {
     }
 
     /// Waits until a run's execution has ended.
+    ///
+    /// # Panics
+    /// When it does not end within two weeks.
     pub async fn finish(&self, run: &RunId) -> RunRecord {
         let arn = format!("arn:aws:states:{REGION}:{ACCOUNT}:execution:pipeline:{run}");
-        for _ in 0..20_000 {
+        let mut pause = Duration::from_secs(5);
+        for _ in 0..2_000 {
             let seen = self
                 .sfn
                 .describe_execution()
@@ -253,12 +255,17 @@ impl World {
             if status != aws_sdk_sfn::types::ExecutionStatus::Running {
                 return self.store.get_run(run).await.expect("the run");
             }
-            self.runs.clock.sleep(Duration::from_secs(5)).await;
+            self.runs.clock.sleep(pause).await;
+            // A look costs more than the virtual time between two.
+            pause = (pause * 5 / 4).min(Duration::from_secs(600));
         }
         panic!("run {run} does not end");
     }
 
     /// Status of the run, then of its stages, then of its nodes, in the order of the plan.
+    ///
+    /// # Panics
+    /// When the store cannot be read.
     pub async fn story(&self, run: &RunRecord) -> String {
         let mut lines = vec![format!(
             "run {:?}{}",
@@ -294,6 +301,9 @@ impl World {
     }
 
     /// The states that an execution entered.
+    ///
+    /// # Panics
+    /// When there is no such execution.
     pub async fn path(&self, machine: &str, name: &str) -> String {
         let arn = format!("arn:aws:states:{REGION}:{ACCOUNT}:execution:{machine}:{name}");
         let history = self
@@ -314,49 +324,13 @@ impl World {
     }
 
     /// Nothing that a run needed is left: no open wait, no execution that still runs.
+    ///
+    /// # Panics
+    /// When something is.
     pub async fn assert_clean(&self, run: &RunId) {
         let waits = self.store.list_waits(run).await.expect("the waits");
         assert_eq!(waits, [], "waits are left behind");
         assert_eq!(self.engine.counters().open, 0, "executions are left behind");
-    }
-
-    /// Plays scripts: `fail` fails, `fail until N` fails before attempt N, `vanish` never answers,
-    /// `NAME=value` sets an output variable, anything else succeeds.
-    fn start_delegate(&self) {
-        let (sfn, store) = (self.sfn.clone(), self.store.clone());
-        tokio::spawn(async move {
-            loop {
-                let task = sfn
-                    .get_activity_task()
-                    .activity_arn(activity())
-                    .send()
-                    .await;
-                let Ok(task) = task else { return };
-                let Some(token) = task.task_token else {
-                    continue;
-                };
-                let input: Value = serde_json::from_str(task.input.as_deref().unwrap_or("null"))
-                    .expect("the activity's input");
-                let id = input["task"].as_str().expect("a task id");
-                let Ok(claimed) = store.claim_delegate_task(id, "d1").await else {
-                    continue;
-                };
-                let script = claimed.payload["script"].as_str().unwrap_or_default();
-                let Some(result) = play(script, claimed.attempt) else {
-                    continue;
-                };
-                store
-                    .finish_delegate_task(id, &result)
-                    .await
-                    .expect("the first result");
-                let _ = sfn
-                    .send_task_success()
-                    .task_token(token)
-                    .output("{}")
-                    .send()
-                    .await;
-            }
-        });
     }
 }
 
@@ -371,33 +345,9 @@ fn told(failure: Option<&Failure>) -> String {
     format!(": {}{}", failure.message, left.unwrap_or_default())
 }
 
-fn play(script: &str, attempt: u32) -> Option<Value> {
-    let script = script.trim();
-    let fails = match script.strip_prefix("fail until ") {
-        Some(number) => attempt < number.parse().expect("a number"),
-        None => script == "fail",
-    };
-    if script == "vanish" {
-        return None;
-    }
-    if fails {
-        return Some(json!({"status": "FAILURE", "exitCode": 1}));
-    }
-    let outputs: serde_json::Map<String, Value> = script
-        .split_once('=')
-        .map(|(name, value)| (name.to_owned(), value.into()))
-        .into_iter()
-        .collect();
-    Some(json!({"status": "SUCCESS", "exitCode": 0, "outputs": outputs}))
-}
-
-/// A store whose requests pass the crash.
-fn store(embedded: &Embedded, crash: &Arc<Crash>, clock: Clock) -> Store {
-    let (crash, inner) = (Arc::clone(crash), embedded.router());
-    let router = Router::new().fallback(move |request: Request| {
-        let (crash, inner) = (Arc::clone(&crash), inner.clone());
-        async move { crash.pass(request, inner).await }
-    });
+/// A store whose requests pass the tap.
+fn store(embedded: &Embedded, tap: &Arc<dyn Tap>, clock: Clock) -> Store {
+    let router = tapped(Arc::clone(tap), Place::Store, embedded.router());
     let dynamodb = embedded.dynamodb().config().to_builder();
     let s3 = embedded.s3().config().to_builder();
     let client = in_process(router);
@@ -409,45 +359,27 @@ fn store(embedded: &Embedded, crash: &Arc<Crash>, clock: Clock) -> Store {
     )
 }
 
-fn wire(functions: &Functions, runs: &Runs, store: Store, turns: u32) {
-    let runs = Runs {
-        store: store.clone(),
-        ..runs.clone()
-    };
+/// What steps may touch, the tap between.
+fn services(store: &Store, clock: &Clock, sandbox: &Sandbox, tap: &Arc<dyn Tap>) -> StepServices {
+    let account = tapped(Arc::clone(tap), Place::Target, sandbox.router());
     let target = TargetConfig {
-        endpoint_url: None,
-        http_client: None,
+        endpoint_url: Some("http://sandbox.internal".to_owned()),
+        http_client: Some(in_process(account)),
         ambient: Ambient::Sandbox,
         objects: None,
     };
-    let services = StepServices {
-        store,
-        clock: runs.clock.clone(),
-        aws: AwsTargets::new(target, runs.clock.clone()),
+    StepServices {
+        store: store.clone(),
+        clock: clock.clone(),
+        aws: AwsTargets::new(target, clock.clone()),
         secrets: Arc::new(NoSecrets),
-    };
-    let lanes = LaneFunctions {
-        common: "lane".to_owned(),
-        ecs: "lane".to_owned(),
-    };
-    let pipeline = slipway_fn_pipeline::Deps {
-        runs: runs.clone(),
-        lanes,
-    };
-    let lane = slipway_fn_lane_common::Deps {
-        runs,
-        services,
-        find: slipway_fn_lane_common::find,
-        budget: slipway_fn_lane_common::BUDGET,
-        turns,
-    };
-    assert!(functions.wired.set((pipeline, lane)).is_ok());
+    }
 }
 
-fn client(engine: &Engine) -> aws_sdk_sfn::Client {
+fn workflows(router: axum::Router) -> aws_sdk_sfn::Client {
     let config = aws_sdk_sfn::Config::builder()
         .behavior_version_latest()
-        .http_client(in_process(engine.router()))
+        .http_client(in_process(router))
         .endpoint_url("http://states.internal")
         .region(aws_sdk_sfn::config::Region::new(REGION))
         .credentials_provider(aws_sdk_sfn::config::Credentials::new(

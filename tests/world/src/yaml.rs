@@ -9,6 +9,7 @@ pub fn pipeline(stages: &[String]) -> String {
     )
 }
 
+/// A custom stage; `rollback` holds its rollback steps, `more` lines of the stage.
 pub fn stage(id: &str, steps: &str, rollback: &str, more: &str) -> String {
     let indent = |text: &str, by: usize| {
         let pad = " ".repeat(by);
@@ -28,6 +29,7 @@ pub fn stage(id: &str, steps: &str, rollback: &str, more: &str) -> String {
     )
 }
 
+/// A script that the delegate plays.
 pub fn script(id: &str, script: &str, more: &str) -> String {
     let more: String = more.lines().map(|line| format!("    {line}\n")).collect();
     format!(
@@ -37,6 +39,7 @@ pub fn script(id: &str, script: &str, more: &str) -> String {
     )
 }
 
+/// A step that lets time pass.
 pub fn wait(id: &str, time: &str) -> String {
     format!(
         "- step:\n    name: {id}\n    identifier: {id}\n    type: Wait\n    timeout: 1d\n    spec:\n      \
@@ -44,6 +47,7 @@ pub fn wait(id: &str, time: &str) -> String {
     )
 }
 
+/// Steps side by side.
 pub fn beside(branches: &[String]) -> String {
     let indent = |text: &String| {
         text.lines()
@@ -56,6 +60,7 @@ pub fn beside(branches: &[String]) -> String {
     )
 }
 
+/// A step group.
 pub fn group(id: &str, steps: &[String]) -> String {
     let indent = |text: &String| {
         text.lines()
@@ -66,5 +71,6 @@ pub fn group(id: &str, steps: &[String]) -> String {
     format!("- stepGroup:\n    name: {id}\n    identifier: {id}\n    steps:\n{steps}")
 }
 
+/// Rolls a stage back after any failure.
 pub const ROLL_BACK: &str = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        \
                          type: StageRollback\n";

@@ -1,0 +1,80 @@
+//! A delegate that plays scripts instead of running them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use slipway_store::Store;
+
+/// What a delegate was given to do: task ids in the order of its work, once per claim.
+#[derive(Clone, Debug, Default)]
+pub struct Deeds(Arc<Mutex<Vec<String>>>);
+
+impl Deeds {
+    /// The ids of the tasks that were done.
+    pub fn list(&self) -> Vec<String> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn add(&self, task: &str) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(task.to_owned());
+    }
+}
+
+/// Plays scripts: `fail` fails, `fail until N` fails before attempt N, `vanish` never answers,
+/// `NAME=value` sets an output variable, anything else succeeds.
+pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: String, deeds: Deeds) {
+    loop {
+        let task = sfn.get_activity_task().activity_arn(&activity).send().await;
+        let Ok(task) = task else { return };
+        let Some(token) = task.task_token else {
+            continue;
+        };
+        let input: Value =
+            serde_json::from_str(task.input.as_deref().unwrap_or("null")).expect("an input");
+        let id = input["task"].as_str().expect("a task id");
+        let Ok(claimed) = store.claim_delegate_task(id, "d1").await else {
+            continue;
+        };
+        deeds.add(id);
+        let script = claimed.payload["script"].as_str().unwrap_or_default();
+        let Some(result) = play(script, claimed.attempt) else {
+            continue;
+        };
+        store
+            .finish_delegate_task(id, &result)
+            .await
+            .expect("the first result");
+        let _ = sfn
+            .send_task_success()
+            .task_token(token)
+            .output("{}")
+            .send()
+            .await;
+    }
+}
+
+fn play(script: &str, attempt: u32) -> Option<Value> {
+    let script = script.trim();
+    let fails = match script.strip_prefix("fail until ") {
+        Some(number) => attempt < number.parse().expect("a number"),
+        None => script == "fail",
+    };
+    if script == "vanish" {
+        return None;
+    }
+    if fails {
+        return Some(json!({"status": "FAILURE", "exitCode": 1}));
+    }
+    let outputs: serde_json::Map<String, Value> = script
+        .split_once('=')
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .into_iter()
+        .collect();
+    Some(json!({"status": "SUCCESS", "exitCode": 0, "outputs": outputs}))
+}

@@ -1,0 +1,115 @@
+//! The functions behind the engine's Lambda port.
+
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use slipway_asl::{Lambda, LambdaError};
+use slipway_engine::runs::Runs;
+use slipway_fn_pipeline::LaneFunctions;
+use slipway_steps::StepServices;
+use tokio::sync::Notify;
+
+use crate::tap::{Invocation, LIFE, Tap};
+
+/// The functions; wired after the engine is there, because they call it.
+pub(crate) struct Functions {
+    wired: OnceLock<Wired>,
+    tap: Arc<dyn Tap>,
+}
+
+struct Wired {
+    pipeline: slipway_fn_pipeline::Deps,
+    lane: slipway_fn_lane_common::Deps,
+    ecs: slipway_fn_lane_common::Deps,
+}
+
+impl Functions {
+    pub(crate) fn new(tap: Arc<dyn Tap>) -> Self {
+        Self {
+            wired: OnceLock::new(),
+            tap,
+        }
+    }
+
+    /// Gives the functions what they need. Executions of lanes are given so many directives.
+    pub(crate) fn wire(&self, runs: &Runs, services: &StepServices, turns: u32) {
+        let lane = |find| slipway_fn_lane_common::Deps {
+            runs: runs.clone(),
+            services: services.clone(),
+            find,
+            budget: slipway_fn_lane_common::BUDGET,
+            turns,
+        };
+        let lanes = LaneFunctions {
+            common: "lane".to_owned(),
+            ecs: "lane-ecs".to_owned(),
+        };
+        let wired = Wired {
+            pipeline: slipway_fn_pipeline::Deps {
+                runs: runs.clone(),
+                lanes,
+            },
+            lane: lane(slipway_fn_lane_common::find),
+            ecs: lane(slipway_fn_lane_ecs::find),
+        };
+        assert!(self.wired.set(wired).is_ok(), "wired once");
+    }
+
+    async fn call(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
+        let wired = self.wired.get().expect("wired");
+        let answer = match function {
+            "pipeline" => slipway_fn_pipeline::answer(&wired.pipeline, payload).await,
+            "lane" => slipway_fn_lane_common::answer(&wired.lane, payload).await,
+            "lane-ecs" => slipway_fn_lane_ecs::answer(&wired.ecs, payload).await,
+            other => panic!("no function {other}"),
+        };
+        answer.map_err(|error| LambdaError {
+            error_type: error.name.to_string(),
+            message: error.message,
+        })
+    }
+
+    /// One invocation, which may die.
+    async fn live(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
+        loop {
+            let life = Arc::new(Notify::new());
+            tokio::select! {
+                biased;
+                answer = LIFE.scope(Arc::clone(&life), self.call(function, payload.clone())) => return answer,
+                () = life.notified() => {}
+            }
+            if let Some(error) = self.tap.death() {
+                return Err(lambda_error(error));
+            }
+        }
+    }
+}
+
+fn lambda_error(error: &str) -> LambdaError {
+    LambdaError {
+        error_type: error.to_owned(),
+        message: "simulated".to_owned(),
+    }
+}
+
+#[async_trait]
+impl Lambda for Functions {
+    async fn invoke(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
+        match self.tap.invocation(function) {
+            Invocation::Once => self.live(function, payload).await,
+            Invocation::Twice => {
+                let (first, _) = tokio::join!(
+                    self.live(function, payload.clone()),
+                    self.live(function, payload)
+                );
+                first
+            }
+            Invocation::Refused(error) => Err(lambda_error(error)),
+            Invocation::Unheard(error) => {
+                let _ = self.live(function, payload).await;
+                Err(lambda_error(error))
+            }
+        }
+    }
+}
