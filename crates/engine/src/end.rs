@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use slipway_model::id::{NodeId, RunId, StageId};
+use slipway_model::id::{NodeId, PrincipalId, RunId, StageId};
 use slipway_model::status::{ErrorType, Failure, Status};
-use slipway_store::record::{NodeRecord, StageSummary};
+use slipway_store::record::{NodeRecord, RunRecord, SignalRecord, StageSummary};
 use slipway_store::{NodeEnd, StoreError};
 
 use crate::begin::release_infrastructure;
@@ -152,6 +152,7 @@ pub async fn finish_run(runs: &Runs, run: &RunId) -> Result<Status, RunError> {
         release_queues(runs, run).await?;
     }
     if record.status.is_final() {
+        tell_parent(runs, &record, record.status).await?;
         return told(run, record.status);
     }
     let ending = if record.plan.is_some() {
@@ -173,7 +174,29 @@ pub async fn finish_run(runs: &Runs, run: &RunId) -> Result<Status, RunError> {
         .set_run_status(run, &open, ending.status, why)
         .await;
     set.doing(|| format!("record the end of run {run}"))?;
+    tell_parent(runs, &record, ending.status).await?;
     told(run, ending.status)
+}
+
+/// Tells the step of another run that waits for this one that it has ended.
+async fn tell_parent(runs: &Runs, run: &RunRecord, status: Status) -> Result<(), RunError> {
+    let Some(parent) = &run.parent else {
+        return Ok(());
+    };
+    let signal = SignalRecord {
+        run: parent.run.clone(),
+        node: parent.node.clone(),
+        attempt: parent.attempt,
+        kind: "child".to_owned(),
+        says: format!("{status:?}"),
+        who: PrincipalId::new("slipway"),
+        at_ms: runs.clock.now_ms(),
+    };
+    match runs.store.put_signal(&signal).await {
+        // Told before a crash: whether the step was woken is not known.
+        Ok(()) | Err(StoreError::AlreadyExists { .. }) => wake(runs, &parent.run).await,
+        Err(error) => Err(error).doing(|| format!("tell run {} of its end", parent.run)),
+    }
 }
 
 /// Gives back what the run holds to its end: nothing of it runs any more.

@@ -224,6 +224,7 @@ pub(crate) fn run(plan: &Plan) -> slipway_store::record::RunRecord {
         failure: None,
         abort: None,
         signals: Vec::new(),
+        parent: None,
         tags: Vec::new(),
         stages: Vec::new(),
     }

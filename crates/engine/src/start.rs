@@ -6,8 +6,8 @@ use slipway_model::id::{EntityId, PrincipalId, RunId, Scope};
 use slipway_model::status::Status;
 use slipway_model::{Diagnostic, Kind, Parsed, Tree, emit, inputs, yaml};
 use slipway_plan::{Plan, Request, Snapshot, resolve, wanted};
-use slipway_store::Page;
-use slipway_store::record::RunRecord;
+use slipway_store::record::{ParentRecord, RunRecord};
+use slipway_store::{Page, StoreError};
 
 use crate::check;
 use crate::error::{Doing, RunError};
@@ -18,6 +18,9 @@ use crate::stage::each_step;
 
 /// Newest runs of a scope that are looked at for one that was recorded and not started.
 const SWEPT: usize = 100;
+
+/// `type` of a stage that runs another pipeline.
+pub const CHAINED: &str = "Pipeline";
 
 /// What is to be run.
 #[derive(Clone, Debug)]
@@ -32,6 +35,17 @@ pub struct StartRun {
     pub principal: PrincipalId,
     /// `MANUAL`, ….
     pub trigger: String,
+    /// The step of another run that it is a part of.
+    pub parent: Option<Parent>,
+}
+
+/// The step that a run is a part of, and the id that it gave to the run.
+#[derive(Clone, Debug)]
+pub struct Parent {
+    /// The step.
+    pub step: ParentRecord,
+    /// Id of the new run: the step finds it again by it after a crash.
+    pub run: RunId,
 }
 
 /// The steps that this version runs; the engine does not know them.
@@ -64,7 +78,10 @@ pub async fn start_run(
     };
     let sequence = store.next_sequence(&request.scope, &request.pipeline).await;
     let run = RunRecord {
-        id: RunId::new(uuid::Uuid::now_v7().to_string()),
+        id: match &request.parent {
+            Some(parent) => parent.run.clone(),
+            None => RunId::new(uuid::Uuid::now_v7().to_string()),
+        },
         scope: request.scope.clone(),
         pipeline: request.pipeline.clone(),
         name: plan.name.clone(),
@@ -80,6 +97,7 @@ pub async fn start_run(
         failure: None,
         abort: None,
         signals: Vec::new(),
+        parent: request.parent.map(|parent| parent.step),
         tags: plan
             .tags
             .iter()
@@ -87,10 +105,13 @@ pub async fn start_run(
             .collect(),
         stages: plan.groups.iter().flatten().map(not_started).collect(),
     };
-    store
-        .create_run(&run)
-        .await
-        .doing(|| format!("record run {}", run.id))?;
+    match store.create_run(&run).await {
+        // The step that it is a part of has asked before, and was interrupted.
+        Err(StoreError::AlreadyExists { .. }) if run.parent.is_some() => {
+            return runs.run(&run.id).await;
+        }
+        created => created.doing(|| format!("record run {}", run.id))?,
+    }
     tracing::info!(run.id = %run.id, pipeline.id = %run.pipeline, "run accepted");
     if let Err(error) = start_execution(runs, &run.id).await {
         tracing::warn!(run.id = %run.id, error = %error.full_text(), "run accepted, not started yet");
@@ -134,7 +155,11 @@ pub async fn prepare(
     let given: Vec<&Tree> = given.iter().collect();
     let merged = inputs::merge(&pipeline, &given).map_err(RunError::faulty)?;
     let plan = plan(runs, scope, &pipeline, &given, steps, files).await?;
-    let faults = faults(&plan, steps);
+    let mut faults = faults(&plan, steps);
+    if request.parent.is_some() && chains(&plan) {
+        let message = "it runs other pipelines itself, and only one level of chaining is possible";
+        faults.insert(0, message.to_owned());
+    }
     if let Some(first) = faults.first() {
         let more = faults.len() - 1;
         let more = if more == 0 {
@@ -179,6 +204,12 @@ pub(crate) fn request<'a>(
     }
 }
 
+/// Whether a stage of a plan runs another pipeline.
+fn chains(plan: &Plan) -> bool {
+    let mut stages = plan.groups.iter().flatten();
+    stages.any(|stage| stage.stage_type == CHAINED)
+}
+
 /// What only the engine and the steps can find fault with.
 fn faults(plan: &Plan, steps: &StepTypes) -> Vec<String> {
     let engine = check::check(plan).into_iter();
@@ -197,7 +228,10 @@ fn faults(plan: &Plan, steps: &StepTypes) -> Vec<String> {
 }
 
 /// Starts the execution of a recorded run. One that was started before is as good.
-async fn start_execution(runs: &Runs, run: &RunId) -> Result<(), RunError> {
+///
+/// # Errors
+/// When Step Functions cannot be reached.
+pub async fn start_execution(runs: &Runs, run: &RunId) -> Result<(), RunError> {
     let input = serde_json::json!({"runId": run}).to_string();
     let started = runs
         .workflows

@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_clock::Clock;
+use slipway_engine::gather::FileSource;
+use slipway_engine::runs::Runs;
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::{Plan, StagePlan, StepPlan};
@@ -32,6 +34,17 @@ pub struct StepServices {
     pub aws: AwsTargets,
     /// Values of secrets.
     pub secrets: Arc<dyn SecretSource>,
+    /// What starts runs.
+    pub starts: Starts,
+}
+
+/// What a step needs that starts runs of other pipelines.
+#[derive(Clone)]
+pub struct Starts {
+    /// Store, Step Functions, and the machine of runs.
+    pub runs: Runs,
+    /// Files that pipelines refer to.
+    pub files: Arc<dyn FileSource>,
 }
 
 /// Expressions of a node, evaluated against the plan and the facts of its run.
@@ -157,6 +170,16 @@ impl<'a> StepContext<'a> {
         let nodes = self.store().list_nodes(self.run(), None).await;
         let nodes = nodes.map_err(|error| store_failure("read the steps of the run", &error))?;
         Ok((run, nodes))
+    }
+
+    /// What starts runs of other pipelines.
+    pub fn starts(&self) -> &'a Starts {
+        &self.services.starts
+    }
+
+    /// When this attempt of the step began, in epoch milliseconds.
+    pub fn started_ms(&self) -> i64 {
+        self.input.started_ms
     }
 
     /// The run.

@@ -7,6 +7,7 @@
 pub mod approval;
 pub mod aws;
 pub mod barrier;
+pub mod chained;
 pub mod context;
 pub mod delegate;
 pub mod ecs;

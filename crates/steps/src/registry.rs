@@ -1,7 +1,7 @@
 //! The one list of steps that this version runs.
 
 use crate::step::Step;
-use crate::{approval, barrier, ecs, http, queue, shell, wait};
+use crate::{approval, barrier, chained, ecs, http, queue, shell, wait};
 
 /// Which function walks the lanes of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +19,7 @@ pub static STEPS: &[(&str, &dyn Step)] = &[
     ("EcsRollingRollback", &ecs::RollingRollback),
     ("HarnessApproval", &approval::HarnessApproval),
     ("Http", &http::Http),
+    ("Pipeline", &chained::Pipeline),
     ("Queue", &queue::Queue),
     ("ShellScript", &shell::ShellScript),
     ("Wait", &wait::Wait),

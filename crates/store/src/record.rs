@@ -76,9 +76,23 @@ pub struct RunRecord {
     /// Stages, by id, in the order of the plan, with their status.
     #[serde(default)]
     pub stages: Vec<StageSummary>,
+    /// The step of another run that waits for this one, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentRecord>,
     /// What people said about it while it ran, oldest first. Each is an item of its own.
     #[serde(skip)]
     pub signals: Vec<SignalRecord>,
+}
+
+/// The step of another run that a run is a part of (pipeline chaining).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParentRecord {
+    /// The other run.
+    pub run: RunId,
+    /// Its step.
+    pub node: NodeId,
+    /// Which attempt of it.
+    pub attempt: u32,
 }
 
 /// What a person said about a run or a node of it.

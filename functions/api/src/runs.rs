@@ -146,6 +146,7 @@ fn request(caller: &Caller, pipeline: &EntityRecord, inputs_yaml: Option<String>
         inputs_yaml,
         principal: caller.principal.clone(),
         trigger: "MANUAL".to_owned(),
+        parent: None,
     }
 }
 

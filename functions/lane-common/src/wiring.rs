@@ -6,7 +6,10 @@ use serde_json::Value;
 use slipway_clock::Clock;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::runs::Runs;
+use slipway_source::{Source, SourceConfig};
 use slipway_steps::aws::{AwsTargets, TargetConfig};
+use slipway_steps::context::Starts;
+use slipway_steps::secrets::SecretSource;
 use slipway_steps::{Step, StepServices};
 use slipway_store::layout::{Layout, LayoutError};
 use slipway_store::{SecretStore, Store};
@@ -15,6 +18,9 @@ use crate::{BUDGET, Deps, HandlerError, MOST_TURNS, handle};
 
 /// Variable that gives the first part of the names of users' secrets.
 const SECRET_PREFIX: &str = "SLIPWAY_SECRET_PREFIX";
+
+/// Variable with the machine of runs: a stage may run another pipeline.
+const PIPELINE_MACHINE: &str = "SLIPWAY_PIPELINE_MACHINE_ARN";
 
 /// The environment of the function is not complete.
 #[derive(Debug, thiserror::Error)]
@@ -47,18 +53,26 @@ pub async fn wire(find: fn(&str) -> Option<&'static dyn Step>) -> Result<Deps, C
     );
     let values = aws_sdk_secretsmanager::Client::new(&config);
     let values = SecretStore::new(values, variable(SECRET_PREFIX)?);
-    let services = StepServices {
-        store: store.clone(),
-        clock: clock.clone(),
-        aws: AwsTargets::new(TargetConfig::from_env(), clock.clone()),
-        secrets: Arc::new(values),
-    };
     let runs = Runs {
-        store,
+        store: store.clone(),
         workflows: aws_sdk_sfn::Client::new(&config),
+        clock: clock.clone(),
+        // Only the function of steps that start runs is told.
+        pipeline_machine: std::env::var(PIPELINE_MACHINE).unwrap_or_default(),
+    };
+    let aws = AwsTargets::new(TargetConfig::from_env(), clock.clone());
+    let secrets: Arc<dyn SecretSource> = Arc::new(values);
+    let source = SourceConfig::default();
+    let files = Source::new(source, aws.clone(), secrets.clone(), clock.clone());
+    let services = StepServices {
+        store,
         clock,
-        // Lanes start no runs.
-        pipeline_machine: String::new(),
+        aws,
+        secrets,
+        starts: Starts {
+            runs: runs.clone(),
+            files: Arc::new(files),
+        },
     };
     Ok(Deps {
         runs,

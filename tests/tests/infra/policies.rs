@@ -160,10 +160,28 @@ fn only_those_who_deploy_or_read_manifests_may_assume_roles() {
         // Plans are made here, and their manifests may be in S3.
         ("ApiFunction", "SourceRoles"),
         ("InstancesFunction", "DeployRoles"),
+        // So are those of pipelines that a stage runs.
+        ("LaneCommonFunction", "SourceRoles"),
         ("LaneEcsFunction", "DeployRoles"),
     ];
     let expected = expected.map(|(id, roles)| (id.to_owned(), [roles.to_owned()].into()));
     assert_eq!(may, expected.into());
+}
+
+#[test]
+fn who_records_what_others_wait_for_may_wake_them() {
+    let app = template("app.yaml");
+    let roles = roles(&app);
+    let arn = "arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:stateMachine:${AWS::StackName}";
+    for id in ["ApiFunction", "LaneCommonFunction", "LaneEcsFunction", "PipelineFunction"] {
+        let wakes = allowed(&roles[id], "states:SendTaskSuccess");
+        let wanted = ["lane", "stage"].map(|machine| format!("{arn}-{machine}"));
+        assert_eq!(wakes, wanted.into(), "{id}");
+    }
+    for id in ["ApiFunction", "LaneCommonFunction"] {
+        let starts = allowed(&roles[id], "states:StartExecution");
+        assert_eq!(starts, [format!("{arn}-pipeline")].into(), "{id}");
+    }
 }
 
 /// A `*` needs a reason in the comment above its statement.

@@ -10,17 +10,20 @@ use indexmap::IndexMap;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use slipway_clock::Clock;
+use slipway_engine::gather::FileSource;
+use slipway_engine::runs::Runs;
 use slipway_expr::{Context, Limits, Segment};
 use slipway_model::id::{
     AccountId, EntityId, LaneId, NodeId, OrgId, ProjectId, RunId, Scope, StageId,
 };
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{
-    ConnectorPlan, EnvironmentPlan, InfrastructurePlan, ManifestPlan, Plan, ServicePlan, StagePlan,
-    StepPlan,
+    ConnectorPlan, EnvironmentPlan, Fetched, InfrastructurePlan, ManifestPlan, Plan, RemoteFiles,
+    ServicePlan, StagePlan, StepPlan,
 };
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
+use slipway_steps::context::Starts;
 use slipway_steps::secrets::SecretSource;
 use slipway_steps::{Expressions, Progress, StepContext, StepInput, StepServices};
 use slipway_store::embedded::{Embedded, in_process};
@@ -95,6 +98,21 @@ impl SecretSource for Vault {
                 left_behind: None,
             }),
         }
+    }
+}
+
+/// The steps here start no runs.
+fn no_workflows() -> aws_sdk_sfn::Client {
+    let config = aws_sdk_sfn::Config::builder().behavior_version_latest();
+    aws_sdk_sfn::Client::from_conf(config.build())
+}
+
+struct NoFiles;
+
+#[async_trait]
+impl FileSource for NoFiles {
+    async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
+        panic!("nothing here fetches {wanted:?}")
     }
 }
 
@@ -199,6 +217,15 @@ impl World {
             clock: clock.clone(),
             aws: AwsTargets::new(target, clock.clone()),
             secrets: Arc::new(Vault),
+            starts: Starts {
+                runs: Runs {
+                    store: store.clone(),
+                    workflows: no_workflows(),
+                    clock: clock.clone(),
+                    pipeline_machine: String::new(),
+                },
+                files: Arc::new(NoFiles),
+            },
         };
         let mut world = Self {
             clock,

@@ -26,6 +26,7 @@ use slipway_model::status::Failure;
 use slipway_plan::{Fetched, RemoteFiles};
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
+use slipway_steps::context::Starts;
 use slipway_steps::secrets::SecretSource;
 use slipway_steps::{StepServices, registry};
 use slipway_store::Store;
@@ -162,12 +163,12 @@ impl World {
         let sandbox = Sandbox::open(None, sandbox).expect("an account in memory");
         // What the functions see, the tap between.
         let store = store(&embedded, &tap, clock.clone());
-        let services = services(&store, &clock, &sandbox, &tap);
         let tapped = Runs {
             store,
-            workflows: workflows(tapped(tap, Place::Workflows, engine.router())),
+            workflows: workflows(tapped(Arc::clone(&tap), Place::Workflows, engine.router())),
             ..runs.clone()
         };
+        let services = services(&tapped, &sandbox, &tap);
         functions.wire(&tapped, &services, options.turns);
         let deeds = Deeds::default();
         let work = delegate::work(sfn.clone(), runs.store.clone(), activity(), deeds.clone());
@@ -231,6 +232,7 @@ impl World {
             inputs_yaml: None,
             principal: PrincipalId::new("alex"),
             trigger: "MANUAL".to_owned(),
+            parent: None,
         };
         let run = start_run(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await;
         run.unwrap_or_else(|error| panic!("{}", error.full_text()))
@@ -360,7 +362,7 @@ fn store(embedded: &Embedded, tap: &Arc<dyn Tap>, clock: Clock) -> Store {
 }
 
 /// What steps may touch, the tap between.
-fn services(store: &Store, clock: &Clock, sandbox: &Sandbox, tap: &Arc<dyn Tap>) -> StepServices {
+fn services(runs: &Runs, sandbox: &Sandbox, tap: &Arc<dyn Tap>) -> StepServices {
     let account = tapped(Arc::clone(tap), Place::Target, sandbox.router());
     let target = TargetConfig {
         endpoint_url: Some("http://sandbox.internal".to_owned()),
@@ -369,10 +371,14 @@ fn services(store: &Store, clock: &Clock, sandbox: &Sandbox, tap: &Arc<dyn Tap>)
         objects: None,
     };
     StepServices {
-        store: store.clone(),
-        clock: clock.clone(),
-        aws: AwsTargets::new(target, clock.clone()),
+        store: runs.store.clone(),
+        clock: runs.clock.clone(),
+        aws: AwsTargets::new(target, runs.clock.clone()),
         secrets: Arc::new(NoSecrets),
+        starts: Starts {
+            runs: runs.clone(),
+            files: Arc::new(NoFiles),
+        },
     }
 }
 

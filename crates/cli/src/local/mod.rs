@@ -22,6 +22,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use secrecy::SecretString;
 use slipway_asl::{Engine, EngineConfig};
 use slipway_clock::Clock;
+use slipway_engine::gather::FileSource;
 use slipway_engine::runs::Runs;
 use slipway_fn_api::{NewToken, Permission};
 use slipway_model::id::{AccountId, PrincipalId};
@@ -29,6 +30,8 @@ use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_source::{Source, SourceConfig};
 use slipway_steps::StepServices;
 use slipway_steps::aws::{Ambient, AwsTargets, Objects, TargetConfig};
+use slipway_steps::context::Starts;
+use slipway_steps::secrets::SecretSource;
 use slipway_store::Store;
 use slipway_store::embedded::{Embedded, in_process};
 use slipway_store::layout::Layout;
@@ -174,7 +177,7 @@ struct Parts {
     engine: Engine,
     states: aws_sdk_sfn::Client,
     runs: Runs,
-    files: Arc<Source>,
+    files: Arc<dyn FileSource>,
     functions: Arc<Functions>,
 }
 
@@ -207,26 +210,33 @@ impl Parts {
             clock: clock.clone(),
             pipeline_machine: place::machine("slipway-pipeline"),
         };
-        let services = StepServices {
-            store: runs.store.clone(),
-            clock: clock.clone(),
-            aws: AwsTargets::new(targets(local.target, &sandbox, &embedded), clock.clone()),
-            secrets: Arc::new(embedded.secrets()),
-        };
-        functions.wire(&runs, &services);
+        let aws = AwsTargets::new(targets(local.target, &sandbox, &embedded), clock.clone());
+        let secrets: Arc<dyn SecretSource> = Arc::new(embedded.secrets());
         let source = SourceConfig {
             // Who reaches the port from outside must not read this machine.
             local_files: local.listen.ip().is_loopback(),
             ..SourceConfig::default()
         };
-        let files = Source::new(source, services.aws, services.secrets, clock.clone());
+        let files = Source::new(source, aws.clone(), secrets.clone(), clock.clone());
+        let files: Arc<dyn FileSource> = Arc::new(files);
+        let services = StepServices {
+            store: runs.store.clone(),
+            clock: clock.clone(),
+            aws,
+            secrets,
+            starts: Starts {
+                runs: runs.clone(),
+                files: files.clone(),
+            },
+        };
+        functions.wire(&runs, &services);
         Ok(Self {
             embedded,
             sandbox,
             engine,
             states,
             runs,
-            files: Arc::new(files),
+            files,
             functions,
         })
     }

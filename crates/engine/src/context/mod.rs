@@ -161,6 +161,9 @@ impl RunContext<'_> {
             ["delegateSelectors"] => {
                 value(Value::from_json(&stage.delegate_selectors.clone().into()))
             }
+            ["output" | "outputs", name @ ..] | ["spec", "outputs", name @ ..] => {
+                self.child_output(stage, name)
+            }
             ["execution" | "spec", "execution", rest @ ..] => self.execution(stage, rest),
             ["spec", first, rest @ ..] => self.entity(stage, first, rest),
             ["matrix" | "repeat" | "strategy", ..] => {

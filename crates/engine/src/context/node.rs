@@ -8,6 +8,7 @@ use slipway_plan::{Iteration, Node, StagePlan, in_turns};
 
 use super::{Found, RunContext, json, status_name, text, value, variable};
 use crate::lane::{children, node_id};
+use crate::start::CHAINED;
 
 impl RunContext<'_> {
     pub(super) fn execution(&self, stage: &StagePlan, path: &[&str]) -> Option<Found> {
@@ -17,6 +18,21 @@ impl RunContext<'_> {
                 self.in_node(find(&stage.rollback_steps, id)?, rest)
             }
             _ => None,
+        }
+    }
+
+    /// An output of the pipeline that a stage ran (`pipeline.stages.X.output.NAME`; developer.harness.io, *Output
+    /// variables with chained pipeline*).
+    pub(super) fn child_output(&self, stage: &StagePlan, name: &[&str]) -> Option<Found> {
+        let step = match stage.steps.as_slice() {
+            [Node::Step(step)] if step.step_type == CHAINED => step,
+            _ => return None,
+        };
+        let outputs = self.nodes.get(&step.id)?.outputs.get("outputs")?;
+        // A name may hold dots.
+        match outputs.get(name.join(".")) {
+            Some(found) => value(Value::from_marked_json(found)),
+            None => descend(outputs, name),
         }
     }
 

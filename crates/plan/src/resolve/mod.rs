@@ -1,6 +1,7 @@
 //! From a pipeline, its inputs and the entities it refers to, to the plan of a run.
 
 mod artifact;
+mod chained;
 mod deployment;
 mod environment;
 mod execution;
@@ -319,6 +320,8 @@ fn tags(value: Ref<'_>) -> indexmap::IndexMap<String, String> {
 mod tests;
 #[cfg(test)]
 mod tests_broken;
+#[cfg(test)]
+mod tests_chained;
 #[cfg(test)]
 mod tests_loops;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use slipway_model::id::{EntityId, StageId};
 use slipway_model::names::MOST_STAGES;
 use slipway_model::{Code, Ref};
 
+use super::chained::CHAINED;
 use super::known::Known;
 use super::looping::Turn;
 use super::spread::{Spread, Target};
@@ -11,7 +12,7 @@ use super::{Resolver, tags};
 use crate::{Iteration, StagePlan};
 
 /// Stage types that this version runs.
-const RUNNABLE: &[&str] = &["Approval", "Custom", "Deployment"];
+const RUNNABLE: &[&str] = &["Approval", "Custom", "Deployment", "Pipeline"];
 
 impl Resolver<'_> {
     /// The groups of stages: stages of one `parallel` run side by side, everything else alone.
@@ -71,6 +72,7 @@ impl Resolver<'_> {
         self.check_stage(stage);
         match stage_type {
             "Deployment" => self.check_deployment(spec),
+            CHAINED => self.check_chained(spec),
             _ => self.check_custom(spec),
         }
         known.enter_stage(None);
@@ -242,7 +244,10 @@ impl Resolver<'_> {
         } else if let Some(site) = &target.site {
             self.site(site, &mut plan, known, around.before);
         }
-        self.execution(around.spec, &mut plan, known);
+        match around.stage_type {
+            CHAINED => self.chained(around.spec, &mut plan, known),
+            _ => self.execution(around.spec, &mut plan, known),
+        }
         plan
     }
 

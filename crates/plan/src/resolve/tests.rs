@@ -113,7 +113,7 @@ pub(super) fn world(entities: &[String]) -> Snapshot {
         let entity = entity::parse("entity", yaml).unwrap();
         let head = entity.head.clone();
         let reference = Reference {
-            scope: if head.kind == Kind::Service {
+            scope: if matches!(head.kind, Kind::Service | Kind::Pipeline) {
                 project()
             } else {
                 account.clone()

@@ -79,7 +79,7 @@ const STAGE_SPEC: Fields = &[
 ];
 
 /// Elements that name something which may live in Git.
-const REMOTE: Fields = &[("gitBranch", Refused(NO_GIT))];
+pub(super) const REMOTE: Fields = &[("gitBranch", Refused(NO_GIT))];
 
 pub(super) const SERVICE: Fields = &[
     ("gitOpsEnabled", Refused("; leave it out")),

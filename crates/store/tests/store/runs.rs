@@ -28,6 +28,7 @@ pub(crate) fn record(name: &str, started_ms: i64) -> RunRecord {
         failure: None,
         abort: None,
         signals: Vec::new(),
+        parent: None,
         tags: Vec::new(),
         stages: Vec::new(),
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use slipway_engine::signal::is_paused;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::Plan;
-use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
+use slipway_store::record::{NodeRecord, ParentRecord, RunRecord, StageSummary};
 
 use crate::wire::{self, tags_list};
 
@@ -87,6 +87,15 @@ pub(crate) fn trigger_info(run: &RunRecord) -> Value {
     })
 }
 
+/// The stage of another run that a run is.
+fn parent_stage(parent: &ParentRecord) -> Value {
+    json!({
+        "hasParentPipeline": true,
+        "executionId": parent.run.as_str(),
+        "stageNodeId": parent.node.as_str(),
+    })
+}
+
 /// The summary of a run; with its plan, stages that run side by side are shown so.
 pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
     let stages = stages(run, plan);
@@ -135,7 +144,7 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
         "allowStageExecutions": false,
         "shouldUseSimplifiedKey": true,
         "executionInputConfigured": false,
-        "parentStageInfo": null,
+        "parentStageInfo": run.parent.as_ref().map(parent_stage),
         "storeType": "INLINE",
     })
 }

@@ -1,0 +1,125 @@
+//! Stages that run another pipeline (developer.harness.io, *Pipeline chaining in Harness*; schema
+//! `v0/pipeline/stages/custom/pipeline-stage-node.yaml`).
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use slipway_model::id::{EntityId, NodeId, OrgId, ProjectId, Scope};
+use slipway_model::{Code, Kind, Parsed, Ref};
+
+use super::known::Known;
+use super::unplanned::REMOTE;
+use super::{Resolver, texts};
+use crate::{Node, StagePlan, StepPlan};
+
+/// `type` of a stage that runs another pipeline.
+pub(super) const CHAINED: &str = "Pipeline";
+
+/// Type and identifier of the step that does so, the only one of its stage.
+const STEP: (&str, &str) = (CHAINED, "pipeline");
+
+impl Resolver<'_> {
+    /// Refuses what a chained pipeline cannot be given.
+    pub(super) fn check_chained(&mut self, spec: Ref<'_>) {
+        self.look_over(spec, "a pipeline stage", REMOTE);
+        if let Some(value) = spec.get("pipelineInputs") {
+            let advice = "; put what the pipeline asks for into `inputs`";
+            self.unsupported(value, "`pipelineInputs` of a pipeline stage", advice);
+        }
+    }
+
+    /// The one step of a stage that runs another pipeline. That pipeline is planned when the step begins: its
+    /// inputs may read what ran before.
+    pub(super) fn chained(&mut self, spec: Ref<'_>, plan: &mut StagePlan, known: &mut Known<'_>) {
+        let Some(scope) = self.child_scope(spec, known) else {
+            return;
+        };
+        let Some(named) = spec.get("pipeline") else {
+            return;
+        };
+        let found = self.entity(Kind::Pipeline, named, &scope, None, known);
+        let Some(found) = found else { return };
+        let itself = found.scope == *self.request.scope
+            && found.entity.head.identifier == self.request.pipeline.head.identifier;
+        if itself || chains(&found.entity) {
+            let child = &found.entity.head.identifier;
+            let message = match itself {
+                true => format!("the pipeline `{child}` cannot run itself as one of its stages"),
+                false => format!(
+                    "the pipeline `{child}` runs other pipelines itself, and cannot be run as a stage: only one level of chaining is possible"
+                ),
+            };
+            self.fault(Code::BadValue, named, message);
+            return;
+        }
+        let outputs = self.child_outputs(spec.get("outputs"));
+        let inputs = spec.get("inputs").map_or(Value::Null, Ref::to_json);
+        let step = StepPlan {
+            id: NodeId::new(format!("stages.{}.spec.{}", plan.id, STEP.1)),
+            identifier: EntityId::new(STEP.1),
+            name: plan.name.clone(),
+            step_type: STEP.0.to_owned(),
+            spec: json!({
+                "org": scope.org,
+                "project": scope.project,
+                "pipeline": found.entity.head.identifier,
+                "inputs": inputs,
+                "inputSetReferences": texts(spec.get("inputSetReferences")),
+                "outputs": outputs,
+            }),
+            when: None,
+            failure_strategies: Vec::new(),
+            delegate_selectors: Vec::new(),
+            timeout: plan.timeout,
+            iteration: None,
+        };
+        plan.steps = vec![Node::Step(step)];
+    }
+
+    fn child_scope(&mut self, spec: Ref<'_>, known: &Known<'_>) -> Option<Scope> {
+        let org = self.text(spec.get("org")?, known)?;
+        let project = self.text(spec.get("project")?, known)?;
+        let account = self.request.scope.account.clone();
+        Some(Scope::project(
+            account,
+            OrgId::new(org),
+            ProjectId::new(project),
+        ))
+    }
+
+    /// `outputs`: name and value, an expression that the pipeline evaluates when it has ended.
+    fn child_outputs(&mut self, list: Option<Ref<'_>>) -> Vec<Value> {
+        let mut names = HashSet::new();
+        let mut out = Vec::new();
+        for output in list.into_iter().flat_map(Ref::items) {
+            let (Some(name), Some(value)) = (output.get_text("name"), output.get("value")) else {
+                let message = "an output of a pipeline stage has a `name` and a `value`";
+                self.fault(Code::MissingField, output, message);
+                continue;
+            };
+            if !names.insert(name) {
+                let message = format!("a second output has the name `{name}`");
+                self.fault(Code::Duplicate, output, message);
+                continue;
+            }
+            out.push(json!({"name": name, "value": value.to_json()}));
+        }
+        out
+    }
+}
+
+/// Whether a pipeline, as it is written, has a stage that runs another one.
+fn chains(pipeline: &Parsed) -> bool {
+    let stages = pipeline.body().get("stages");
+    let items = stages.into_iter().flat_map(Ref::items);
+    let of_item = |item: Ref<'_>| {
+        let parallel = item.get("parallel");
+        let nested = parallel.into_iter().flat_map(Ref::items);
+        let mut all = nested.chain([item]);
+        all.any(|item| {
+            item.get("stage")
+                .is_some_and(|stage| stage.get_text("type") == Some(CHAINED))
+        })
+    };
+    items.into_iter().any(of_item)
+}

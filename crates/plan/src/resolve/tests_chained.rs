@@ -1,0 +1,86 @@
+//! Stages that run another pipeline.
+
+use super::tests::{entities, faults, plan_with};
+use crate::text;
+
+fn planned(
+    pipeline: &str,
+    children: &[&str],
+) -> Result<crate::Plan, Vec<slipway_model::Diagnostic>> {
+    let mut known = entities();
+    known.extend(children.iter().map(|yaml| (*yaml).to_owned()));
+    plan_with(pipeline, &known, "pipeline: {identifier: parent}")
+}
+
+const CHILD: &str =
+    "pipeline: {identifier: child, name: Child, orgIdentifier: default, projectIdentifier: shop,
+  variables: [{name: tag, type: String, value: <+input>}],
+  stages: [{stage: {identifier: a, name: A, type: Custom, spec: {execution: {steps: [
+    {step: {identifier: w, name: W, type: Wait, spec: {duration: 1s}}}]}}}}]}";
+
+#[test]
+fn a_chained_pipeline_is_one_step_with_its_inputs_and_outputs() {
+    let plan = planned(
+        "pipeline: {identifier: parent, name: Parent, stages: [{stage: {identifier: tests, name: Tests, type: Pipeline, timeout: 2h,
+  spec: {org: default, project: shop, pipeline: child,
+    inputs: {identifier: child, variables: [{name: tag, type: String, value: '<+pipeline.sequenceId>'}]},
+    inputSetReferences: [quick], outputs: [{name: report, value: '<+pipeline.stages.a.status>'}]}}}]}",
+        &[CHILD],
+    );
+    insta::assert_snapshot!(text(&plan.unwrap()), @r#"
+    pipeline parent "Parent" (at most 30d)
+      stage tests "Tests": Pipeline (at most 2h)
+        steps
+          step pipeline "Tests": Pipeline (at most 2h)
+            org = "default"
+            project = "shop"
+            pipeline = "child"
+            inputs = {"identifier":"child","variables":[{"name":"tag","type":"String","value":"<+pipeline.sequenceId>"}]}
+            inputSetReferences = ["quick"]
+            outputs
+              report = "<+pipeline.stages.a.status>"
+    "#);
+}
+
+#[test]
+fn only_one_level_of_chaining_is_planned() {
+    let stage = |id: &str, pipeline: &str, more: &str| {
+        format!(
+            "{{stage: {{identifier: {id}, name: S, type: Pipeline, spec: {{org: default, project: shop, pipeline: {pipeline}{more}}}}}}}"
+        )
+    };
+    let parent = format!(
+        "pipeline: {{identifier: parent, name: Parent, stages: [{}, {}, {{parallel: [{}, {}]}}, {}]}}",
+        stage("itself", "parent", ""),
+        stage("nested", "nests", ""),
+        stage("nowhere", "nothing", ""),
+        stage(
+            "remote",
+            "child",
+            ", gitBranch: main, pipelineInputs: {a: b}"
+        ),
+        stage(
+            "outputs",
+            "child",
+            ", outputs: [{name: a, value: x}, {name: a, value: y}, {name: b}]"
+        ),
+    );
+    let nests = format!(
+        "pipeline: {{identifier: nests, name: Nests, orgIdentifier: default, projectIdentifier: shop, stages: [{{parallel: [{}]}}]}}",
+        stage("deeper", "child", "")
+    );
+    let itself = parent.replace(
+        "name: Parent",
+        "name: Parent, orgIdentifier: default, projectIdentifier: shop",
+    );
+    let found = planned(&itself, &[CHILD, &nests, &itself]);
+    insta::assert_snapshot!(faults(found), @"
+    pipeline.yaml:1:204: pipeline.stages[0].stage.spec.pipeline: the pipeline `parent` cannot run itself as one of its stages
+    pipeline.yaml:1:315: pipeline.stages[1].stage.spec.pipeline: the pipeline `nests` runs other pipelines itself, and cannot be run as a stage: only one level of chaining is possible
+    pipeline.yaml:1:438: pipeline.stages[2].parallel[0].stage.spec.pipeline: the pipeline `nothing` does not exist in project `shop` of organization `default`
+    pipeline.yaml:1:568: pipeline.stages[2].parallel[1].stage.spec.gitBranch: `gitBranch` of a pipeline stage is not supported by this version yet; entities are kept in Slipway's store and not in Git, leave it out
+    pipeline.yaml:1:590: pipeline.stages[2].parallel[1].stage.spec.pipelineInputs: `pipelineInputs` of a pipeline stage is not supported by this version yet; put what the pipeline asks for into `inputs`
+    pipeline.yaml:1:742: pipeline.stages[3].stage.spec.outputs[1]: a second output has the name `a`
+    pipeline.yaml:1:763: pipeline.stages[3].stage.spec.outputs[2]: an output of a pipeline stage has a `name` and a `value`
+    ");
+}

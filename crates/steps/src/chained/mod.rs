@@ -1,0 +1,114 @@
+//! `Pipeline`: the step of a stage that runs another pipeline and waits for its end. Source:
+//! developer.harness.io, *Pipeline chaining in Harness*; the plan makes it (`slipway_plan`, `resolve/chained.rs`).
+
+mod child;
+mod inputs;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::Value;
+use slipway_engine::abort::abort_run;
+use slipway_engine::error_name::ErrorName;
+use slipway_engine::start::start_execution;
+use slipway_model::id::{EntityId, OrgId, PrincipalId, ProjectId};
+use slipway_model::status::{Failure, Status};
+
+use crate::context::{StepContext, store_failure};
+use crate::step::{Progress, Step, Undo};
+use crate::variable::{read, wrong};
+
+/// Its one command unit.
+const UNIT: &str = "Execute";
+
+/// The step.
+pub struct Pipeline;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Spec {
+    org: OrgId,
+    project: ProjectId,
+    pipeline: EntityId,
+    #[serde(default)]
+    inputs: Value,
+    #[serde(default)]
+    input_set_references: Vec<EntityId>,
+    #[serde(default)]
+    outputs: Vec<Output>,
+}
+
+/// What the stage tells the stages after it.
+#[derive(Deserialize)]
+struct Output {
+    name: String,
+    /// Evaluated where the other pipeline has ended, with what is known there.
+    value: Value,
+}
+
+#[async_trait]
+impl Step for Pipeline {
+    fn step_type(&self) -> &'static str {
+        "Pipeline"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[UNIT]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        read::<Spec>(spec).err().into_iter().collect()
+    }
+
+    fn own_expressions(&self) -> &'static [&'static str] {
+        &["inputs", "outputs"]
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Nothing("the other run is a run of its own, with a rollback of its own")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let step = cx.step().identifier.to_string();
+        let spec: Spec = read(cx.spec()).map_err(|message| wrong(&step, &message))?;
+        let id = child::id(cx);
+        let found = cx.store().find_run(&id).await;
+        let found = found.map_err(|error| store_failure("read the run of the stage", &error))?;
+        let run = match found {
+            Some(run) => run,
+            None => {
+                cx.unit_started(UNIT);
+                let run = child::start(cx, &spec, id).await?;
+                let text = format!("Run {} of pipeline {} began.", run.id, run.pipeline);
+                cx.info(UNIT, text);
+                run
+            }
+        };
+        if run.status.is_final() {
+            return child::ended(cx, &spec, &run).await.map(Progress::Done);
+        }
+        if run.status == Status::NotStarted {
+            let started = start_execution(&cx.starts().runs, &run.id).await;
+            started.map_err(|error| child::failed("start the run of the stage", &error))?;
+        }
+        Ok(Progress::Hold {
+            time: cx.time_left(),
+            status: Status::AsyncWaiting,
+        })
+    }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let parent = cx.store().get_run(cx.run()).await;
+        let parent = parent.map_err(|error| store_failure("read the run", &error))?;
+        let who = parent
+            .abort
+            .map_or_else(|| PrincipalId::new("slipway"), |(who, _)| who);
+        match abort_run(&cx.starts().runs, &child::id(cx), &who).await {
+            Ok(()) => Ok(()),
+            // It has ended, or never begun.
+            Err(error) if matches!(error.name(), ErrorName::Conflict | ErrorName::NotFound) => {
+                Ok(())
+            }
+            Err(error) => Err(child::failed("abort the run of the stage", &error)),
+        }
+    }
+}
