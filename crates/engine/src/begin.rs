@@ -12,6 +12,7 @@ use crate::context::RunContext;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::name::{self, Lane};
+use crate::rollback;
 use crate::runs::{Runs, StageOfRun, not_started};
 use crate::stage::{Gate, gate};
 
@@ -58,7 +59,8 @@ pub struct LaneInput {
 /// Decides whether a stage runs, takes its infrastructure, and records that it has begun. `function_of`
 /// tells the function of a stage's swimlane. Repeating it changes nothing.
 ///
-/// Fails with `StageSkipped`, `InfrastructureBusy` or `RunAborted` where the stage does not go on.
+/// Fails with `StageSkipped`, `InfrastructureBusy` or `RunAborted` where the stage does not go on, and with
+/// `RollBackStage` where it has ended before and is to be rolled back with its run.
 pub async fn stage_begin(
     runs: &Runs,
     run: &RunId,
@@ -72,7 +74,7 @@ pub async fn stage_begin(
         return Err(skipped("its condition is not met"));
     }
     if status.is_final() {
-        return Err(ended(stage, status));
+        return Err(rollback::begin(runs, &of_run, attempt).await?);
     }
     if of_run.run.abort.is_some() {
         let message = format!("run {run} was aborted before stage {stage} began");
@@ -196,7 +198,7 @@ async fn end_unbegun(
 }
 
 /// Takes the infrastructure if it is free; a wait that led here is over then.
-async fn take_infrastructure(
+pub(crate) async fn take_infrastructure(
     runs: &Runs,
     of_run: &StageOfRun,
     attempt: u32,
@@ -221,7 +223,8 @@ async fn take_infrastructure(
 
 /// Removes the wait for the infrastructure, if there is one.
 async fn forget_wait(runs: &Runs, of_run: &StageOfRun, attempt: u32) -> Result<(), RunError> {
-    if of_run.summary().status != Status::ResourceWaiting {
+    let summary = of_run.summary();
+    if summary.status != Status::ResourceWaiting && summary.undo.is_none() {
         return Ok(());
     }
     let (run, stage) = (&of_run.run.id, &of_run.stage().id);
@@ -256,11 +259,14 @@ pub async fn stage_hold(
     };
     let put = runs.store.put_wait(&wait).await;
     put.doing(|| format!("record that stage {stage} waits for {key}"))?;
-    let waiting = StageSummary {
-        status: Status::ResourceWaiting,
-        ..not_started(of_run.stage())
-    };
-    runs.put_stage(run, &waiting).await?;
+    // One that is rolled back with its run has ended before, and stays so.
+    if !of_run.summary().status.is_final() {
+        let waiting = StageSummary {
+            status: Status::ResourceWaiting,
+            ..not_started(of_run.stage())
+        };
+        runs.put_stage(run, &waiting).await?;
+    }
     let hold = runs
         .store
         .hold(&key, &holder(run, stage, attempt), Some(token))
@@ -354,13 +360,6 @@ fn stage_node(stage: &StageId) -> NodeId {
     NodeId::new(format!("stages.{stage}"))
 }
 
-fn skipped(reason: &str) -> RunError {
+pub(crate) fn skipped(reason: &str) -> RunError {
     RunError::refused(ErrorName::StageSkipped, reason)
-}
-
-fn ended(stage: &StageId, status: Status) -> RunError {
-    RunError::refused(
-        ErrorName::LaneFailed,
-        format!("stage {stage} has ended: {status:?}"),
-    )
 }

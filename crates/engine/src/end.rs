@@ -12,6 +12,7 @@ use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::name::Lane;
 use crate::queue::{self, release_run, release_stage};
+use crate::rollback;
 use crate::runs::{Runs, StageOfRun, summary};
 use crate::signal::wake;
 use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending};
@@ -43,13 +44,17 @@ pub async fn end_stage(
     let account = &of_run.plan.scope.account;
     let own = || nodes.values().filter(|node| node.stage == summary.id);
     if summary.status.is_final() {
+        if rolled_back {
+            rollback::end(runs, of_run, nodes).await?;
+            close_open_nodes(runs, own(), summary.status).await?;
+        }
         release_infrastructure(runs, of_run, attempt).await?;
         release_stage(runs, account, own()).await?;
         return Ok(summary.status);
     }
-    let ending = match summary.status {
+    let (ending, undoes_run) = match summary.status {
         Status::Running => decide(runs, of_run, nodes, rolled_back)?,
-        _ => never_began(of_run),
+        _ => (never_began(of_run), false),
     };
     close_open_nodes(runs, own(), ending.status).await?;
     let ended = StageSummary {
@@ -58,6 +63,7 @@ pub async fn end_stage(
         ended_ms: Some(runs.clock.now_ms()),
         failure: ending.failure,
         rolled_back,
+        undoes_run,
         ..summary.clone()
     };
     runs.put_stage(&of_run.run.id, &ended).await?;
@@ -70,20 +76,22 @@ pub async fn end_stage(
     Ok(ended.status)
 }
 
+/// How a stage ended, and whether its run is to be rolled back.
 fn decide(
     runs: &Runs,
     of_run: &StageOfRun,
     nodes: &BTreeMap<NodeId, NodeRecord>,
     rolled_back: bool,
-) -> Result<Ending, RunError> {
+) -> Result<(Ending, bool), RunError> {
     let (stage, now_ms) = (of_run.stage(), runs.clock.now_ms());
     if rolled_back {
         let facts = of_run.facts(&Lane::rollback(&stage.id), nodes);
-        return Ok(after_rollback(stage, &facts, now_ms));
+        return Ok((after_rollback(stage, &facts, now_ms), false));
     }
     let facts = of_run.facts(&Lane::steps(&stage.id), nodes);
     match after_steps(stage, &facts, now_ms) {
-        AfterSteps::End(ending) => Ok(ending),
+        AfterSteps::End(ending) => Ok((ending, false)),
+        AfterSteps::EndAndUndoRun(ending) => Ok((ending, true)),
         AfterSteps::RollBack => Err(RunError::refused(
             ErrorName::RollBackStage,
             format!("stage {} must be rolled back", stage.id),
@@ -144,9 +152,10 @@ async fn close_open_nodes(
     Ok(())
 }
 
-/// Records how a run ended. Fails with `RunFailed` or `RunAborted`, which is how the machine learns of it.
+/// Records how a run ended. Fails with `RollBackRun` where its stages must be rolled back first; `rolled_back` tells
+/// that they were, or could not be. Fails with `RunFailed` or `RunAborted`, which is how the machine learns of it.
 /// Repeating it changes nothing.
-pub async fn finish_run(runs: &Runs, run: &RunId) -> Result<Status, RunError> {
+pub async fn finish_run(runs: &Runs, run: &RunId, rolled_back: bool) -> Result<Status, RunError> {
     let record = runs.run(run).await?;
     if record.plan.is_some() {
         release_queues(runs, run).await?;
@@ -154,6 +163,10 @@ pub async fn finish_run(runs: &Runs, run: &RunId) -> Result<Status, RunError> {
     if record.status.is_final() {
         tell_parent(runs, &record, record.status).await?;
         return told(run, record.status);
+    }
+    if rollback::is_wanted(&record) && !rolled_back {
+        let message = format!("run {run} must be rolled back");
+        return Err(RunError::refused(ErrorName::RollBackRun, message));
     }
     let ending = if record.plan.is_some() {
         end_of_stages(runs, run).await?
@@ -223,7 +236,11 @@ async fn end_of_stages(runs: &Runs, run: &RunId) -> Result<Ending, RunError> {
         // Its machine broke; what it could not do about its nodes and infrastructure is done here.
         stage_end(runs, run, stage, 0, true).await?;
     }
-    if !lost.is_empty() {
+    let unfinished = rollback::lost(&record, &plan);
+    for stage in &unfinished {
+        stage_end(runs, run, stage, rollback::ATTEMPT, true).await?;
+    }
+    if !lost.is_empty() || !unfinished.is_empty() {
         record = runs.run(run).await?;
     }
     let stages = plan.groups.iter().flatten();

@@ -67,6 +67,8 @@ names! {
     StageSkipped => "STAGE_SKIPPED", false;
     /// The stage failed and its failure strategy asks for its rollback steps.
     RollBackStage => "STAGE_FAILED", false;
+    /// A stage failed and its failure strategy asks for all stages of the run to be rolled back.
+    RollBackRun => "PIPELINE_FAILED", false;
     /// A lane ended with a failure, an abort or a timeout; the run's record has the reason.
     LaneFailed => "STEP_FAILED", false;
     /// The run ended with a failure; its record has the reason.

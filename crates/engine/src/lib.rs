@@ -19,6 +19,7 @@ pub mod lane;
 pub mod name;
 pub mod plan_run;
 pub mod queue;
+pub mod rollback;
 pub mod runs;
 pub mod signal;
 pub mod stage;

@@ -5,6 +5,7 @@ use slipway_model::id::{RunId, StageId};
 use slipway_model::status::Status;
 use slipway_plan::{Plan, StagePlan};
 
+use crate::begin::LaneStart;
 use crate::error::{Doing, RunError};
 use crate::name;
 use crate::runs::Runs;
@@ -45,6 +46,9 @@ pub struct StageInput {
     pub stage_id: StageId,
     /// 0 for the first attempt.
     pub attempt: u32,
+    /// The lane of its rollback steps, where the stage has ended and is rolled back with its run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roll_back: Option<LaneStart>,
 }
 
 /// Records that a run is running, and tells the order of its stages. The plan itself was made when the run
@@ -96,6 +100,7 @@ fn start(run: &RunId, stage: &StagePlan) -> StageStart {
             run_id: run.clone(),
             stage_id: stage.id.clone(),
             attempt: 0,
+            roll_back: None,
         },
     }
 }

@@ -206,6 +206,8 @@ pub fn not_started(stage: &StagePlan) -> StageSummary {
         ended_ms: None,
         failure: None,
         rolled_back: false,
+        undoes_run: false,
+        undo: None,
     }
 }
 

@@ -89,7 +89,7 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
         Word::Answer { node, action } => {
             if strategy::answer(action).is_none() {
                 let message = format!(
-                    "`{action}` is no answer to a failure; Retry, Ignore, MarkAsSuccess, MarkAsFailure, StageRollback, StepGroupRollback and Abort are"
+                    "`{action}` is no answer to a failure; Retry, Ignore, MarkAsSuccess, MarkAsFailure, StageRollback, StepGroupRollback, PipelineRollback and Abort are"
                 );
                 return Err(RunError::refused(ErrorName::InvalidRequest, message));
             }

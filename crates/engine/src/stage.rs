@@ -26,6 +26,8 @@ pub enum AfterSteps {
     RollBack,
     /// Its end.
     End(Ending),
+    /// Its end, and the rollback of the whole run when its other stages have ended.
+    EndAndUndoRun(Ending),
 }
 
 /// How a stage or a run ended.
@@ -48,6 +50,9 @@ pub fn gate<'p>(stage: &'p StagePlan, earlier: &[StageSummary]) -> Gate<'p> {
         .as_ref()
         .map_or(WhenStatus::Success, |w| w.status);
     let harmed = earlier.iter().any(|stage| !stage.status.is_good());
+    if earlier.iter().any(|stage| stage.undoes_run) {
+        return Gate::Skip("the run is being rolled back".to_owned());
+    }
     let failed = earlier.iter().any(|stage| {
         stage.status == Status::IgnoreFailed || (!stage.status.is_good() && !stage.rolled_back)
     });
@@ -76,18 +81,18 @@ pub fn gate<'p>(stage: &'p StagePlan, earlier: &[StageSummary]) -> Gate<'p> {
 pub fn after_steps(stage: &StagePlan, facts: &Facts, now_ms: i64) -> AfterSteps {
     let lane = steps_lane(stage);
     let by_stage = |error, status| by_stage(stage, error, status, now_ms);
-    let (status, rolls_back) = match steps_verdict(&lane, facts, now_ms) {
+    let (status, undo) = match steps_verdict(&lane, facts, now_ms) {
         // An abort never rolls back (developer.harness.io, *Abort a pipeline*).
         WalkOutcome::Unfinished | WalkOutcome::Halted(_) if facts.aborted => {
-            (Status::Aborted, false)
+            (Status::Aborted, Undo::Nothing)
         }
-        WalkOutcome::Walked => (section_status(&stage.steps, facts), false),
-        WalkOutcome::Halted(Halt::Abort) => (Status::Aborted, false),
-        WalkOutcome::Halted(Halt::Failure { undo }) => {
-            (section_status(&stage.steps, facts), undo == Undo::Stage)
-        }
+        WalkOutcome::Walked => (section_status(&stage.steps, facts), Undo::Nothing),
+        WalkOutcome::Halted(Halt::Abort) => (Status::Aborted, Undo::Nothing),
+        WalkOutcome::Halted(Halt::Failure { undo }) => (section_status(&stage.steps, facts), undo),
         // A group answers for what halts it; none is around the stage's own nodes.
-        WalkOutcome::Halted(Halt::Group { .. }) => (section_status(&stage.steps, facts), true),
+        WalkOutcome::Halted(Halt::Group { .. }) => {
+            (section_status(&stage.steps, facts), Undo::Stage)
+        }
         WalkOutcome::Halted(Halt::Deadline) => (
             worst([section_status(&stage.steps, facts), Status::Expired]),
             by_stage(ErrorType::Timeout, Status::Expired),
@@ -98,8 +103,12 @@ pub fn after_steps(stage: &StagePlan, facts: &Facts, now_ms: i64) -> AfterSteps 
         ),
     };
     let ran = steps_that_ran(&stage.steps, facts);
-    if rolls_back && !stage.rollback_steps.is_empty() && !ran.is_empty() {
+    if undo == Undo::Stage && !stage.rollback_steps.is_empty() && !ran.is_empty() {
         return AfterSteps::RollBack;
+    }
+    if undo == Undo::Run {
+        let failure = failure_of(stage, facts, status);
+        return AfterSteps::EndAndUndoRun(Ending { status, failure });
     }
     let mut failure = failure_of(stage, facts, status);
     if let Some(failure) = &mut failure
@@ -137,16 +146,88 @@ pub fn after_rollback(stage: &StagePlan, facts: &Facts, now_ms: i64) -> Ending {
     Ending { status, failure }
 }
 
+/// How rolling back a stage that had ended before came out, when its rollback lane has ended or was lost.
+pub fn after_undo(stage: &StagePlan, facts: &Facts, now_ms: i64) -> Ending {
+    let lane = LanePlan::of(stage, &Lane::rollback(&stage.id));
+    let walked =
+        lane.is_some_and(|lane| steps_verdict(&lane, facts, now_ms) == WalkOutcome::Walked);
+    if walked && section_status(&stage.rollback_steps, facts).is_good() {
+        return Ending {
+            status: Status::Success,
+            failure: None,
+        };
+    }
+    let status = match facts.aborted {
+        true => Status::Aborted,
+        false => worst([section_status(&stage.rollback_steps, facts), Status::Failed]),
+    };
+    Ending {
+        status,
+        failure: Some(Failure {
+            error: ErrorType::Unknown,
+            message: format!("Stage {} could not be rolled back.", stage.identifier),
+            left_behind: Some(rollback_trouble(stage, facts)),
+        }),
+    }
+}
+
+/// Whether there is something to roll back in a stage that has ended.
+pub fn can_be_undone(stage: &StagePlan, summary: &StageSummary, facts: &Facts) -> bool {
+    summary.status.is_final()
+        && summary.status != Status::Skipped
+        && !summary.rolled_back
+        && !stage.rollback_steps.is_empty()
+        && !steps_that_ran(&stage.steps, facts).is_empty()
+}
+
 /// How a run ended whose stages came out as `stages`; those that never began do not count.
 pub fn run_ending(stages: &[StageSummary], aborted: bool) -> Ending {
     let begun = || stages.iter().filter(|s| s.status != Status::NotStarted);
     let unfinished = begun().count() < stages.len();
-    let cut = (aborted && unfinished).then_some(Status::Aborted);
+    let stopped = |stage: &StageSummary| {
+        let undo = stage.undo.as_ref();
+        undo.is_some_and(|undo| undo.status == Status::Aborted)
+    };
+    let cut = (aborted && (unfinished || begun().any(stopped))).then_some(Status::Aborted);
     let status = worst(begun().map(|stage| stage.status).chain(cut));
-    let failure = begun()
+    let mut failure = begun()
         .filter(|stage| !stage.status.is_good())
         .find_map(|stage| stage.failure.clone());
+    if let Some(failure) = &mut failure {
+        tell_of_undoing(stages, failure);
+    }
     Ending { status, failure }
+}
+
+/// Adds to the failure of a run how rolling back its stages came out.
+fn tell_of_undoing(stages: &[StageSummary], failure: &mut Failure) {
+    let undone = |good: bool| {
+        let chosen = stages.iter().filter(move |stage| {
+            let undo = stage.undo.as_ref();
+            undo.is_some_and(|undo| undo.status.is_good() == good)
+        });
+        chosen.map(|stage| stage.id.as_str()).collect::<Vec<_>>()
+    };
+    let good = undone(true).join(", ");
+    if !good.is_empty() {
+        let text = format!(" The run was rolled back: {good}.");
+        failure.message.push_str(&text);
+    }
+    let troubles = stages.iter().filter_map(|stage| {
+        let failure = stage.undo.as_ref()?.failure.as_ref()?;
+        let left = failure.left_behind.as_ref();
+        Some(left.map_or_else(
+            || failure.message.clone(),
+            |left| format!("{} {left}", failure.message),
+        ))
+    });
+    let left: Vec<String> = failure
+        .left_behind
+        .take()
+        .into_iter()
+        .chain(troubles)
+        .collect();
+    failure.left_behind = (!left.is_empty()).then(|| left.join(" "));
 }
 
 fn steps_lane(stage: &StagePlan) -> LanePlan<'_> {
@@ -159,9 +240,9 @@ fn steps_lane(stage: &StagePlan) -> LanePlan<'_> {
     }
 }
 
-/// Whether the stage's own strategies want it rolled back after a failure that no step stands for. Nothing is tried
-/// again, and nobody is asked.
-fn by_stage(stage: &StagePlan, error: ErrorType, status: Status, now_ms: i64) -> bool {
+/// What the stage's own strategies want undone after a failure that no step stands for. Nothing is tried again, and
+/// nobody is asked.
+fn by_stage(stage: &StagePlan, error: ErrorType, status: Status, now_ms: i64) -> Undo {
     let level = |strategies| Level {
         strategies,
         retried: u32::MAX,
@@ -174,14 +255,17 @@ fn by_stage(stage: &StagePlan, error: ErrorType, status: Status, now_ms: i64) ->
         now_ms,
     };
     let levels = [level(&[][..]), level(&stage.failure_strategies)];
-    let verdict = strategy::judge(&levels, &failed);
-    matches!(
-        verdict,
+    match strategy::judge(&levels, &failed) {
         Verdict::Over {
             halt: Some(Undo::Stage | Undo::Group(_)),
             ..
-        }
-    )
+        } => Undo::Stage,
+        Verdict::Over {
+            halt: Some(Undo::Run),
+            ..
+        } => Undo::Run,
+        _ => Undo::Nothing,
+    }
 }
 
 fn section_status(nodes: &[Node], facts: &Facts) -> Status {

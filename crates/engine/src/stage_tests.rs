@@ -20,6 +20,8 @@ fn ended(status: Status, rolled_back: bool) -> StageSummary {
         ended_ms: Some(2),
         failure: None,
         rolled_back,
+        undoes_run: false,
+        undo: None,
     }
 }
 

@@ -134,6 +134,25 @@ pub struct StageSummary {
     /// Whether its rollback steps ran: a later stage's `pipelineStatus: Failure` does not see it as failed.
     #[serde(default)]
     pub rolled_back: bool,
+    /// Whether a failure in it demands that the whole run is rolled back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undoes_run: bool,
+    /// How rolling it back with the whole run stands, where that was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<UndoRecord>,
+}
+
+/// How rolling back a stage that had ended stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UndoRecord {
+    /// `NotStarted`, `Running`, or how it ended.
+    pub status: Status,
+    /// Epoch milliseconds.
+    pub started_ms: Option<i64>,
+    /// Epoch milliseconds.
+    pub ended_ms: Option<i64>,
+    /// Why it failed, and what it left behind.
+    pub failure: Option<Failure>,
 }
 
 /// A node of a run: a stage, step group, parallel block or step, in its newest attempt.

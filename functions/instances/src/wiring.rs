@@ -9,7 +9,7 @@ use crate::Deps;
 /// # Errors
 /// When a variable is missing.
 pub async fn wire() -> Result<Deps, ConfigError> {
-    let lane = slipway_fn_lane_common::wire(slipway_fn_lane_common::find).await?;
+    let lane = slipway_fn_lane_common::wire(slipway_fn_lane_common::find, None).await?;
     Ok(Deps {
         services: lane.services,
     })

@@ -25,7 +25,7 @@ use slipway_steps::{Step, StepServices};
 pub use invocation::Event;
 pub use slipway_engine::directive::MOST_TURNS;
 pub use slipway_engine::error::HandlerError;
-pub use wiring::{ConfigError, answer, wire};
+pub use wiring::{ConfigError, answer, variable, wire};
 
 /// How long an invocation goes on before it hands over to the next one.
 pub const BUDGET: Duration = Duration::from_secs(60);

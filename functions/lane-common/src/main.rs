@@ -2,7 +2,7 @@
 
 use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde_json::Value;
-use slipway_fn_lane_common::{answer, find, wire};
+use slipway_fn_lane_common::{answer, find, variable, wire};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
@@ -11,7 +11,9 @@ async fn main() -> Result<(), lambda_runtime::Error> {
         .with_env_filter("info")
         .with_current_span(false)
         .init();
-    let deps = wire(find).await?;
+    // A stage may run another pipeline.
+    let machine = variable("SLIPWAY_PIPELINE_MACHINE_ARN")?;
+    let deps = wire(find, Some(machine)).await?;
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async {
         answer(&deps, event.payload)
             .await

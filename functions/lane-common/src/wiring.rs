@@ -19,9 +19,6 @@ use crate::{BUDGET, Deps, HandlerError, MOST_TURNS, handle};
 /// Variable that gives the first part of the names of users' secrets.
 const SECRET_PREFIX: &str = "SLIPWAY_SECRET_PREFIX";
 
-/// Variable with the machine of runs: a stage may run another pipeline.
-const PIPELINE_MACHINE: &str = "SLIPWAY_PIPELINE_MACHINE_ARN";
-
 /// The environment of the function is not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -39,10 +36,20 @@ pub enum ConfigError {
     },
 }
 
-/// What `infra/app.yaml` gives to a lane function: read once, when the function starts.
-pub async fn wire(find: fn(&str) -> Option<&'static dyn Step>) -> Result<Deps, ConfigError> {
-    let variable =
-        |name| std::env::var(name).map_err(|source| ConfigError::Variable { name, source });
+/// A variable of the environment.
+///
+/// # Errors
+/// When it is missing.
+pub fn variable(name: &'static str) -> Result<String, ConfigError> {
+    std::env::var(name).map_err(|source| ConfigError::Variable { name, source })
+}
+
+/// What `infra/app.yaml` gives to a lane function: read once, when the function starts. `pipeline_machine` is the ARN
+/// of the machine of runs, for steps that start some.
+pub async fn wire(
+    find: fn(&str) -> Option<&'static dyn Step>,
+    pipeline_machine: Option<String>,
+) -> Result<Deps, ConfigError> {
     let config = aws_config::load_from_env().await;
     let clock = Clock::system();
     let store = Store::new(
@@ -57,8 +64,7 @@ pub async fn wire(find: fn(&str) -> Option<&'static dyn Step>) -> Result<Deps, C
         store: store.clone(),
         workflows: aws_sdk_sfn::Client::new(&config),
         clock: clock.clone(),
-        // Only the function of steps that start runs is told.
-        pipeline_machine: std::env::var(PIPELINE_MACHINE).unwrap_or_default(),
+        pipeline_machine: pipeline_machine.unwrap_or_default(),
     };
     let aws = AwsTargets::new(TargetConfig::from_env(), clock.clone());
     let secrets: Arc<dyn SecretSource> = Arc::new(values);

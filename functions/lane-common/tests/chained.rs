@@ -1,10 +1,6 @@
 //! Stages that run another pipeline, on the real machines.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "what a test needs and lacks fails it"
-)]
+#![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
 
 use std::time::Duration;
 
@@ -208,12 +204,7 @@ async fn a_child_that_cannot_be_planned_says_why() {
 
 async fn waiting(world: &World) -> RunId {
     world
-        .apply(&child(&[stage(
-            "inner",
-            &wait("long", "5h"),
-            "",
-            "",
-        )]))
+        .apply(&child(&[stage("inner", &wait("long", "5h"), "", "")]))
         .await;
     let word = "          inputs: {variables: [{name: word, type: String, value: hi}]}\n";
     let limit = "timeout: 2h\n";

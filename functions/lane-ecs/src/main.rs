@@ -11,7 +11,7 @@ async fn main() -> Result<(), lambda_runtime::Error> {
         .with_env_filter("info")
         .with_current_span(false)
         .init();
-    let deps = wire(find).await?;
+    let deps = wire(find, None).await?;
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async {
         answer(&deps, event.payload)
             .await

@@ -1,4 +1,4 @@
-//! The function of the pipeline and stage machines: `Plan` and `Finish`, `Begin`, `HoldInfrastructure`
+//! The function of the pipeline and stage machines: `Plan`, `RollBack` and `Finish`, `Begin`, `HoldInfrastructure`
 //! and `End`. Each is one use case of the engine.
 
 mod wiring;
@@ -9,6 +9,7 @@ use slipway_engine::begin::{stage_begin, stage_hold};
 use slipway_engine::end::{finish_run, stage_end};
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::plan_run::plan_run;
+use slipway_engine::rollback::roll_back_run;
 use slipway_engine::runs::Runs;
 use slipway_model::id::{RunId, StageId};
 use slipway_plan::StagePlan;
@@ -57,6 +58,13 @@ pub enum Event {
     Finish {
         /// The run.
         run_id: RunId,
+        /// Whether its stages were rolled back, or could not be.
+        rolled_back: bool,
+    },
+    /// `RollBack`.
+    RollBack {
+        /// The run.
+        run_id: RunId,
     },
     /// `Begin`.
     Begin {
@@ -96,9 +104,16 @@ pub async fn handle(deps: &Deps, event: Event) -> Result<Value, HandlerError> {
     let runs = &deps.runs;
     match event {
         Event::Plan { run_id } => told(plan_run(runs, &run_id).await?),
-        Event::Finish { run_id } => {
-            let status = finish_run(runs, &run_id).await?;
+        Event::Finish {
+            run_id,
+            rolled_back,
+        } => {
+            let status = finish_run(runs, &run_id, rolled_back).await?;
             Ok(json!({"status": status}))
+        }
+        Event::RollBack { run_id } => {
+            let function_of = |stage: &StagePlan| deps.lanes.of(stage);
+            told(roll_back_run(runs, &run_id, &function_of).await?)
         }
         Event::Begin {
             run_id,

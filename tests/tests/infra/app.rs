@@ -88,7 +88,9 @@ fn variables_read(name: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for folder in sources {
         for file in crate::names(&folder, |file| {
-            file.ends_with(".rs").then(|| file.to_owned())
+            // What starts another function is not part of this one.
+            let starts = file == "main.rs" && folder != format!("functions/{name}/src");
+            (file.ends_with(".rs") && !starts).then(|| file.to_owned())
         }) {
             let source = text(&format!("{folder}/{file}"));
             for piece in source.split("\"SLIPWAY_").skip(1) {

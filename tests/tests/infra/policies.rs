@@ -173,7 +173,12 @@ fn who_records_what_others_wait_for_may_wake_them() {
     let app = template("app.yaml");
     let roles = roles(&app);
     let arn = "arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:stateMachine:${AWS::StackName}";
-    for id in ["ApiFunction", "LaneCommonFunction", "LaneEcsFunction", "PipelineFunction"] {
+    for id in [
+        "ApiFunction",
+        "LaneCommonFunction",
+        "LaneEcsFunction",
+        "PipelineFunction",
+    ] {
         let wakes = allowed(&roles[id], "states:SendTaskSuccess");
         let wanted = ["lane", "stage"].map(|machine| format!("{arn}-{machine}"));
         assert_eq!(wakes, wanted.into(), "{id}");

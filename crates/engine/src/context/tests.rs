@@ -68,6 +68,8 @@ fn evaluate(text: &str) -> String {
         ended_ms: Some(2),
         failure: None,
         rolled_back: false,
+        undoes_run: false,
+        undo: None,
     }];
     let at = NodeId::new("switch");
     let context = RunContext {

@@ -158,6 +158,7 @@ impl Halt {
             // The outermost group takes the others with it.
             Self::Group { depth, .. } => (2, usize::MAX - depth),
             Self::Failure { undo: Undo::Stage } => (3, 0),
+            Self::Failure { undo: Undo::Run } => (4, 0),
             Self::Abort => (5, 0),
         };
         if rank(other) > rank(self) {

@@ -243,6 +243,7 @@ impl<'p> World<'p> {
         let after = match after_steps(self.stage, &self.facts, self.now_ms) {
             AfterSteps::RollBack => "roll back".to_owned(),
             AfterSteps::End(ending) => format!("end {:?}", ending.status),
+            AfterSteps::EndAndUndoRun(ending) => format!("end {:?}, undo the run", ending.status),
         };
         self.note(after);
         self.trace.join("\n")

@@ -26,6 +26,8 @@ pub enum Action {
     StageRollback,
     /// Stop the step group, run its rollback steps, and end the stage as failed.
     StepGroupRollback,
+    /// Stop here and roll every stage of the run back, the last one first.
+    PipelineRollback,
     /// Stop the whole run without rolling back.
     Abort,
     /// Run the step again, and fall back on another action when that did not help.
@@ -134,6 +136,8 @@ pub enum Undo {
     Group(usize),
     /// The stage.
     Stage,
+    /// The whole run.
+    Run,
 }
 
 /// Decides about a failure at `levels`, nearest first.
@@ -159,6 +163,7 @@ fn settle(action: Action, level: usize, levels: &[Level<'_>], failed: &Failed<'_
             let undo = group.map_or(Undo::Stage, Undo::Group);
             over(failed.status, Some(undo))
         }
+        Action::PipelineRollback => over(failed.status, Some(Undo::Run)),
         Action::Abort => over(Status::Aborted, Some(Undo::Nothing)),
         Action::Retry(retry) => match again(&retry, 0) {
             Some(wait) => Verdict::Again(wait),

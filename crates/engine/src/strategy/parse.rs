@@ -18,11 +18,12 @@ pub fn parse(action: &str, spec: &Value) -> Result<Action, String> {
         "MarkAsFailure" => Ok(Action::MarkAsFailure),
         "StageRollback" => Ok(Action::StageRollback),
         "StepGroupRollback" => Ok(Action::StepGroupRollback),
+        "PipelineRollback" => Ok(Action::PipelineRollback),
         "Abort" => Ok(Action::Abort),
         "Retry" => parse_retry(spec).map(Action::Retry),
         "RetryStepGroup" => parse_retry(spec).map(Action::RetryStepGroup),
         "ManualIntervention" => parse_intervention(spec).map(Action::ManualIntervention),
-        "PipelineRollback" | "ProceedWithDefaultValues" => Err(format!(
+        "ProceedWithDefaultValues" => Err(format!(
             "the failure strategy action `{action}` comes with a later version; use StageRollback, Ignore, \
              MarkAsSuccess, MarkAsFailure, Abort, Retry or ManualIntervention"
         )),

@@ -44,6 +44,8 @@ fn stage(name: &str, status: Status) -> StageSummary {
         ended_ms: None,
         failure: None,
         rolled_back: false,
+        undoes_run: false,
+        undo: None,
     }
 }
 

@@ -168,6 +168,8 @@ pub(crate) fn stages(run: &RunRecord, plan: Option<&Plan>) -> Vec<Vec<StageSumma
                     ended_ms: None,
                     failure: None,
                     rolled_back: false,
+                    undoes_run: false,
+                    undo: None,
                 })
             })
             .collect()

@@ -56,6 +56,8 @@ async fn stage(api: &Api, run: &str, status: Status, failure: Option<Failure>) {
         ended_ms: status.is_final().then_some(9_000),
         failure,
         rolled_back: false,
+        undoes_run: false,
+        undo: None,
     };
     api.store
         .put_stage(&RunId::new(run), &summary)

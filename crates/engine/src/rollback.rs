@@ -1,0 +1,202 @@
+//! Rolling a whole run back: its stages' rollback steps run, those of the last stage first. Source:
+//! developer.harness.io, *Rollback pipelines*. Other runs that stages have started are not rolled back.
+
+use std::collections::BTreeMap;
+
+use slipway_model::id::{NodeId, RunId, StageId};
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::{Plan, StagePlan};
+use slipway_store::record::{NodeRecord, RunRecord, StageSummary, UndoRecord};
+
+use crate::begin::{LaneInput, LaneStart, release_infrastructure, skipped, take_infrastructure};
+use crate::error::RunError;
+use crate::error_name::ErrorName;
+use crate::lane::Facts;
+use crate::name::{self, Lane};
+use crate::plan_run::{Group, Planned, StageInput, StageStart};
+use crate::runs::{Runs, StageOfRun, fact, summary};
+use crate::stage::{after_undo, can_be_undone};
+
+/// The attempt of a stage in which it is rolled back with its run: its executions have names of their own.
+pub(crate) const ATTEMPT: u32 = 1;
+
+/// Whether a run whose stages have ended is to be rolled back first.
+pub(crate) fn is_wanted(run: &RunRecord) -> bool {
+    run.abort.is_none() && run.stages.iter().any(|stage| stage.undoes_run)
+}
+
+/// Notes the stages of a run that are to be rolled back, and tells their order: groups in reverse, the stages of a
+/// group side by side. `function_of` tells the function of a stage's swimlane. Repeating it changes nothing.
+///
+/// # Errors
+/// When the store cannot be reached.
+pub async fn roll_back_run(
+    runs: &Runs,
+    run: &RunId,
+    function_of: &(dyn Fn(&StagePlan) -> String + Sync),
+) -> Result<Planned, RunError> {
+    let (record, plan) = runs.load(run).await?;
+    let nodes = runs.nodes(run, None).await?;
+    let mut groups = Vec::new();
+    for stages in plan.groups.iter().rev() {
+        let mut starts = Vec::new();
+        for stage in stages {
+            let known = summary(&record.stages, stage);
+            if is_due(runs, &record, stage, &known, &nodes).await? {
+                starts.push(start(run, stage, function_of(stage)));
+            }
+        }
+        if !starts.is_empty() {
+            groups.push(Group {
+                concurrency: 0,
+                stages: starts,
+            });
+        }
+    }
+    tracing::info!(run.id = %run, "the run is rolled back");
+    Ok(Planned { groups })
+}
+
+/// Whether a stage is still to be rolled back; noted where it was not yet.
+async fn is_due(
+    runs: &Runs,
+    run: &RunRecord,
+    stage: &StagePlan,
+    known: &StageSummary,
+    nodes: &BTreeMap<NodeId, NodeRecord>,
+) -> Result<bool, RunError> {
+    if let Some(undo) = &known.undo {
+        return Ok(!undo.status.is_final());
+    }
+    let facts = Facts {
+        nodes: nodes
+            .iter()
+            .map(|(id, node)| (id.clone(), fact(node)))
+            .collect(),
+        ..Facts::default()
+    };
+    if !can_be_undone(stage, known, &facts) {
+        return Ok(false);
+    }
+    let undo = UndoRecord {
+        status: Status::NotStarted,
+        started_ms: None,
+        ended_ms: None,
+        failure: None,
+    };
+    put(runs, &run.id, known, undo).await?;
+    Ok(true)
+}
+
+fn start(run: &RunId, stage: &StagePlan, function: String) -> StageStart {
+    let lane = Lane::rollback(&stage.id);
+    StageStart {
+        execution: name::stage_execution(run, &stage.id, ATTEMPT),
+        input: StageInput {
+            run_id: run.clone(),
+            stage_id: stage.id.clone(),
+            attempt: ATTEMPT,
+            roll_back: Some(LaneStart {
+                execution: name::lane_execution(run, &lane, ATTEMPT),
+                input: LaneInput {
+                    run_id: run.clone(),
+                    lane_id: lane.id(),
+                    function,
+                },
+            }),
+        },
+    }
+}
+
+async fn put(
+    runs: &Runs,
+    run: &RunId,
+    known: &StageSummary,
+    undo: UndoRecord,
+) -> Result<(), RunError> {
+    let summary = StageSummary {
+        rolled_back: known.rolled_back || undo.status.is_good(),
+        undo: Some(undo),
+        ..known.clone()
+    };
+    runs.put_stage(run, &summary).await
+}
+
+/// What the stage machine is told about a stage that has ended: to run its rollback steps, or that there is nothing
+/// to do.
+pub(crate) async fn begin(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    attempt: u32,
+) -> Result<RunError, RunError> {
+    let known = of_run.summary();
+    let open = known.undo.clone().filter(|undo| !undo.status.is_final());
+    let Some(undo) = open else {
+        let (stage, status) = (&known.id, known.status);
+        let message = format!("stage {stage} has ended: {status:?}");
+        return Ok(RunError::refused(ErrorName::LaneFailed, message));
+    };
+    let run = &of_run.run.id;
+    if of_run.run.abort.is_some() {
+        let ended = UndoRecord {
+            status: Status::Aborted,
+            ended_ms: Some(runs.clock.now_ms()),
+            failure: Some(stopped(of_run.stage())),
+            ..undo
+        };
+        put(runs, run, &known, ended).await?;
+        release_infrastructure(runs, of_run, attempt).await?;
+        return Ok(skipped("the run was aborted"));
+    }
+    take_infrastructure(runs, of_run, attempt).await?;
+    let begun = UndoRecord {
+        status: Status::Running,
+        started_ms: undo.started_ms.or(Some(runs.clock.now_ms())),
+        ..undo
+    };
+    put(runs, run, &known, begun).await?;
+    let message = format!("stage {} is rolled back with its run", known.id);
+    Ok(RunError::refused(ErrorName::RollBackStage, message))
+}
+
+fn stopped(stage: &StagePlan) -> Failure {
+    Failure {
+        error: ErrorType::Unknown,
+        message: format!(
+            "Stage {} was not rolled back: the run was aborted.",
+            stage.identifier
+        ),
+        left_behind: None,
+    }
+}
+
+/// Records how rolling back a stage came out, where that has begun and not ended.
+pub(crate) async fn end(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    nodes: &BTreeMap<NodeId, NodeRecord>,
+) -> Result<(), RunError> {
+    let known = of_run.summary();
+    let open = known.undo.clone().filter(|undo| !undo.status.is_final());
+    let Some(undo) = open else { return Ok(()) };
+    let lane = Lane::rollback(&known.id);
+    let now_ms = runs.clock.now_ms();
+    let ending = after_undo(of_run.stage(), &of_run.facts(&lane, nodes), now_ms);
+    let ended = UndoRecord {
+        status: ending.status,
+        started_ms: undo.started_ms,
+        ended_ms: Some(now_ms),
+        failure: ending.failure,
+    };
+    put(runs, &of_run.run.id, &known, ended).await
+}
+
+/// The stages of a run whose rollback never came to its end: their machine broke.
+pub(crate) fn lost(record: &RunRecord, plan: &Plan) -> Vec<StageId> {
+    let stages = plan.groups.iter().flatten();
+    let open = |stage: &&StagePlan| {
+        let undo = summary(&record.stages, stage).undo;
+        undo.is_some_and(|undo| !undo.status.is_final())
+    };
+    stages.filter(open).map(|stage| stage.id.clone()).collect()
+}

@@ -1,0 +1,161 @@
+//! Failures that roll the whole run back, on the real machines.
+
+#![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
+
+use std::time::Duration;
+
+use slipway_engine::abort::abort_run;
+use slipway_model::id::PrincipalId;
+use slipway_store::record::RunRecord;
+use slipway_world::World;
+use slipway_world::yaml::{pipeline, script, stage, wait};
+
+const ALL: &str = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action: {type: PipelineRollback}\n";
+
+/// Stages side by side.
+fn side_by_side(stages: &[String]) -> String {
+    let indent = |line: &str| format!("    {line}\n");
+    let stages: String = stages.concat().lines().map(indent).collect();
+    format!("    - parallel:\n{stages}")
+}
+
+fn deploys(id: &str, undo: &str) -> String {
+    stage(
+        id,
+        &script("deploy", "ok", ""),
+        &(wait("pause", "10s") + &script("undo", undo, "")),
+        ALL,
+    )
+}
+
+/// `a`, then `b` and `c` side by side, `skipped`, and `bad`, which fails; `late` would run after any failure.
+fn release(undo_of_a: &str) -> String {
+    let never = "when:\n  pipelineStatus: Failure\n";
+    pipeline(&[
+        deploys("a", undo_of_a),
+        side_by_side(&[deploys("b", "ok"), deploys("c", "ok")]),
+        stage(
+            "skipped",
+            &script("x", "ok", ""),
+            &script("undo", "ok", ""),
+            never,
+        ),
+        stage(
+            "bad",
+            &script("deploy", "fail", ""),
+            &script("undo", "ok", ""),
+            ALL,
+        ),
+        stage(
+            "late",
+            &script("x", "ok", ""),
+            "",
+            "when:\n  pipelineStatus: All\n",
+        ),
+    ])
+}
+
+async fn order(world: &World, run: &RunRecord) -> Vec<String> {
+    let nodes = world.store.list_nodes(&run.id, None).await.expect("nodes");
+    let mut undone: Vec<_> = nodes
+        .iter()
+        .filter(|node| node.identifier.as_str() == "undo")
+        .map(|node| (node.started_ms, node.stage.to_string()))
+        .collect();
+    undone.sort();
+    undone.into_iter().map(|(_, stage)| stage).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_rolls_every_stage_back_the_last_one_first() {
+    let world = World::new().await;
+    world.apply(&release("ok")).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The run was rolled back: a, b, c, bad.
+    a Success
+    b Success
+    c Success
+    skipped Skipped
+    bad Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    late Skipped
+    a.rollbackSteps.pause #0 Success
+    a.rollbackSteps.undo #0 Success
+    a.steps.deploy #0 Success
+    b.rollbackSteps.pause #0 Success
+    b.rollbackSteps.undo #0 Success
+    b.steps.deploy #0 Success
+    bad.rollbackSteps.undo #0 Success
+    bad.steps.deploy #0 Failed
+    c.rollbackSteps.pause #0 Success
+    c.rollbackSteps.undo #0 Success
+    c.steps.deploy #0 Success
+    ");
+    assert_eq!(order(&world, &run).await, ["bad", "b", "c", "a"]);
+    let path = world.path("pipeline", run.id.as_str()).await;
+    insta::assert_snapshot!(path, @"Plan Stages Group Stage Group Stage Stage Group Stage Stage Stage Finish RollBack Stages Group Stage Group Stage Stage Group Stage Finish Failed");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_that_cannot_be_rolled_back_is_told() {
+    let world = World::new().await;
+    world.apply(&release("fail")).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await.lines().next().expect("the run"), @"run Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The run was rolled back: b, c, bad. LEFT BEHIND: Stage a could not be rolled back. rolling back failed. Step undo: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abort_stops_the_rollback() {
+    let world = World::new().await;
+    world.apply(&release("ok")).await;
+    let run = world.start("release").await;
+    world.runs.clock.sleep(Duration::from_secs(5)).await;
+    let who = PrincipalId::new("sam");
+    abort_run(&world.runs, &run, &who).await.expect("aborted");
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Aborted: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The run was rolled back: bad. LEFT BEHIND: Stage a was not rolled back: the run was aborted. Stage b could not be rolled back. rolling back failed. Step pause: It was stopped: the run was aborted by sam. Nothing more is tried: look at what runs there, put it right, then run the pipeline again. Stage c could not be rolled back. rolling back failed. Step pause: It was stopped: the run was aborted by sam. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.
+    a Success
+    b Success
+    c Success
+    skipped Skipped
+    bad Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    late Skipped
+    a.steps.deploy #0 Success
+    b.rollbackSteps.pause #0 Aborted
+    b.steps.deploy #0 Success
+    bad.rollbackSteps.undo #0 Success
+    bad.steps.deploy #0 Failed
+    c.rollbackSteps.pause #0 Aborted
+    c.steps.deploy #0 Success
+    ");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_request_changes_nothing_about_a_rollback() {
+    let world = World::new().await;
+    world.apply(&release("ok")).await;
+    let mut expected = None;
+    let mut crashes = 0;
+    for request in (0..).step_by(5) {
+        if request > 0 {
+            world.crash.arm(request, request % 2 == 1);
+        }
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        if request > 0 && world.crash.is_armed() {
+            break;
+        }
+        crashes += 1;
+        let story = world.story(&run).await;
+        let expected = expected.get_or_insert_with(|| story.clone());
+        assert_eq!(story, *expected, "crash at request {request}");
+        world.assert_clean(&run.id).await;
+    }
+    assert!(crashes > 15, "only {crashes} crashes");
+}
