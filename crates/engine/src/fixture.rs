@@ -20,6 +20,7 @@ pub(crate) fn step(id: &str) -> Node {
         when: None,
         failure_strategies: Vec::new(),
         delegate_selectors: Vec::new(),
+        connector: None,
         timeout: Duration::from_secs(600),
         iteration: None,
     })

@@ -5,6 +5,18 @@ pub fn deployment_types(step_type: &str) -> Option<&'static [&'static str]> {
     slipway_model::schema::deployment_types(step_type)
 }
 
+/// The type of connector that a step needs in `spec.connectorRef`, for steps that call such a system themselves;
+/// `None` for all others.
+pub fn step_connector(step_type: &str) -> Option<&'static str> {
+    match step_type {
+        "JiraApproval" | "JiraCreate" | "JiraUpdate" => Some("Jira"),
+        "ServiceNowApproval" | "ServiceNowCreate" | "ServiceNowImportSet" | "ServiceNowUpdate" => {
+            Some("ServiceNow")
+        }
+        _ => None,
+    }
+}
+
 /// The infrastructure types that a deployment type runs on; `None` where this version does not know them.
 pub(crate) fn infrastructure_types(deployment_type: &str) -> Option<&'static [&'static str]> {
     let types: &[&str] = match deployment_type {

@@ -324,6 +324,10 @@ pub struct StepPlan {
     /// of the stage count. `spec.delegateSelectors` goes before all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegate_selectors: Vec<String>,
+    /// The connector that `spec.connectorRef` names, of a step that calls a system through it
+    /// ([`crate::fit::step_connector`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector: Option<ConnectorPlan>,
     /// Time limit of the step.
     #[serde(with = "seconds")]
     pub timeout: Duration,

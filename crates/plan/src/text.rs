@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::view::View;
 use crate::{
-    FailureStrategy, Iteration, Node, NotificationPlan, Plan, ServicePlan, StagePlan, StepPlan,
-    Variable, When, WhenStatus,
+    ConnectorPlan, FailureStrategy, Iteration, Node, NotificationPlan, Plan, ServicePlan,
+    StagePlan, StepPlan, Variable, When, WhenStatus,
 };
 
 /// The plan as readable text, one line per thing, in the order in which it happens.
@@ -157,12 +157,14 @@ impl<'p> Page<'p> {
                     infrastructure.identifier, infrastructure.kind
                 ),
             );
-            if let Some(connector) = &infrastructure.connector {
-                self.line(
-                    inner + 1,
-                    &format!("connector {} ({})", connector.reference, connector.kind),
-                );
-            }
+            self.connector(inner + 1, infrastructure.connector.as_ref());
+        }
+    }
+
+    fn connector(&mut self, depth: usize, connector: Option<&ConnectorPlan>) {
+        if let Some(connector) = connector {
+            let line = format!("connector {} ({})", connector.reference, connector.kind);
+            self.line(depth, &line);
         }
     }
 
@@ -263,6 +265,7 @@ impl<'p> Page<'p> {
             let selectors = step.delegate_selectors.join(", ");
             self.line(depth + 1, &format!("delegates {selectors}"));
         }
+        self.connector(depth + 1, step.connector.as_ref());
         self.view.turns.extend(&step.iteration);
         for (name, value) in step.spec.as_object().into_iter().flatten() {
             self.field(depth + 1, name, value);

@@ -488,6 +488,7 @@ impl World {
             when: None,
             failure_strategies: Vec::new(),
             delegate_selectors: Vec::new(),
+            connector: None,
             timeout: Duration::from_secs(600),
             iteration: None,
         };

@@ -236,23 +236,4 @@ impl Resolver<'_> {
             kind,
         })
     }
-
-    /// `spec` of a connector, with the secret manager template that it may link to put in.
-    pub(super) fn connector_spec(&mut self, found: &Referred) -> Value {
-        let source = super::source(self.request, self.asked);
-        if !found.entity.tree.mentions(&["template"]) {
-            return found.entity.to_json()["spec"].clone();
-        }
-        match template::expand_tree(&source, &found.entity.tree, &found.scope) {
-            Ok((tree, notes)) => {
-                self.faults.extend(notes);
-                let spec = tree.root().at(&["connector", "spec"]);
-                spec.map_or(Value::Null, Ref::to_json)
-            }
-            Err(faults) => {
-                self.faults.extend(faults);
-                Value::Null
-            }
-        }
-    }
 }

@@ -274,6 +274,7 @@ impl Resolver<'_> {
             } else {
                 own
             },
+            connector: self.step_connector(step, step_type, &called.identifier, known),
             timeout: self.timeout(step, known).unwrap_or(STEP_TIMEOUT),
             id: NodeId::new(called.id),
             identifier: EntityId::new(called.identifier),

@@ -2,6 +2,7 @@
 
 mod artifact;
 mod chained;
+mod connector;
 mod deployment;
 mod environment;
 mod execution;
