@@ -2,6 +2,7 @@
 
 use slipway_model::id::{PrincipalId, RunId};
 use slipway_store::StoreError;
+use slipway_store::record::WaitRecord;
 
 use crate::begin::complete;
 use crate::error::{Doing, RunError};
@@ -35,7 +36,7 @@ pub async fn abort_run(runs: &Runs, run: &RunId, who: &PrincipalId) -> Result<()
             complete(runs, token).await?;
         }
         if wait.kind == "delegate" {
-            cancel_task(runs, &task_id(run, &wait.node, wait.attempt)).await?;
+            cancel_task(runs, &task_of(&wait)).await?;
         }
     }
     Ok(())
@@ -49,7 +50,27 @@ pub async fn cancel_task(runs: &Runs, task: &str) -> Result<(), RunError> {
     }
 }
 
-/// Id of the delegate task of a node's attempt.
+/// Id of the first delegate task of a node's attempt.
 pub fn task_id(run: &RunId, node: &slipway_model::id::NodeId, attempt: u32) -> String {
     format!("{run}.{node}.{attempt}")
+}
+
+/// Id of a later task of an attempt whose first is `first`; 0 is the first.
+pub fn later_task_id(first: &str, turn: u32) -> String {
+    match turn {
+        0 => first.to_owned(),
+        turn => format!("{first}.turn-{turn}"),
+    }
+}
+
+/// Whether a task is one of the attempt whose first is `first`.
+pub fn is_task_of(task: &str, first: &str) -> bool {
+    let rest = task.strip_prefix(first);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(".turn-"))
+}
+
+/// The delegate task that a wait is for.
+pub fn task_of(wait: &WaitRecord) -> String {
+    let first = || task_id(&wait.run, &wait.node, wait.attempt);
+    wait.task.clone().unwrap_or_else(first)
 }

@@ -256,6 +256,7 @@ pub async fn stage_hold(
         attempt,
         kind: RESOURCE.to_owned(),
         token: Some(token.to_owned()),
+        task: None,
     };
     let put = runs.store.put_wait(&wait).await;
     put.doing(|| format!("record that stage {stage} waits for {key}"))?;

@@ -7,7 +7,7 @@ use slipway_model::status::Status;
 use slipway_store::StoreError;
 use slipway_store::record::{NodeRecord, RunRecord, SignalRecord};
 
-use crate::abort::{cancel_task, task_id};
+use crate::abort::{cancel_task, task_of};
 use crate::begin::complete;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -204,7 +204,7 @@ pub async fn wake(runs: &Runs, run: &RunId) -> Result<(), RunError> {
             _ => {}
         }
         if wait.kind == "delegate" && stopped.contains_key(&(wait.node.clone(), wait.attempt)) {
-            cancel_task(runs, &task_id(run, &wait.node, wait.attempt)).await?;
+            cancel_task(runs, &task_of(&wait)).await?;
         }
     }
     Ok(())

@@ -15,11 +15,19 @@ use slipway_plan::{Found, Reference, Request, Snapshot, resolve, text};
 /// Steps that run by now.
 const RUNNABLE: &[&str] = &[
     "Barrier",
+    "CustomApproval",
     "EcsRollingDeploy",
     "EcsRollingRollback",
     "HarnessApproval",
     "Http",
+    "JiraApproval",
+    "JiraCreate",
+    "JiraUpdate",
     "Queue",
+    "ServiceNowApproval",
+    "ServiceNowCreate",
+    "ServiceNowImportSet",
+    "ServiceNowUpdate",
     "ShellScript",
     "Wait",
 ];

@@ -1,7 +1,9 @@
 //! The one list of steps that this version runs.
 
 use crate::step::Step;
-use crate::{approval, barrier, chained, ecs, http, queue, shell, wait};
+use crate::{
+    approval, barrier, chained, custom_approval, ecs, http, jira, queue, service_now, shell, wait,
+};
 
 /// Which function walks the lanes of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,12 +17,20 @@ pub enum Swimlane {
 /// Every step type that runs, in alphabetical order.
 pub static STEPS: &[(&str, &dyn Step)] = &[
     ("Barrier", &barrier::Barrier),
+    ("CustomApproval", &custom_approval::CustomApproval),
     ("EcsRollingDeploy", &ecs::RollingDeploy),
     ("EcsRollingRollback", &ecs::RollingRollback),
     ("HarnessApproval", &approval::HarnessApproval),
     ("Http", &http::Http),
+    ("JiraApproval", &jira::JiraApproval),
+    ("JiraCreate", &jira::JiraCreate),
+    ("JiraUpdate", &jira::JiraUpdate),
     ("Pipeline", &chained::Pipeline),
     ("Queue", &queue::Queue),
+    ("ServiceNowApproval", &service_now::ServiceNowApproval),
+    ("ServiceNowCreate", &service_now::ServiceNowCreate),
+    ("ServiceNowImportSet", &service_now::ServiceNowImportSet),
+    ("ServiceNowUpdate", &service_now::ServiceNowUpdate),
     ("ShellScript", &shell::ShellScript),
     ("Wait", &wait::Wait),
 ];

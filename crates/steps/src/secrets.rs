@@ -116,6 +116,11 @@ impl<'a> Secrets<'a> {
         text
     }
 
+    /// Masks `value` from now on: what a secret was made into (the header of a login, for instance).
+    pub(crate) fn hide(&mut self, value: &str) {
+        self.remember(value);
+    }
+
     fn remember(&mut self, value: &str) {
         let base64 = aws_smithy_types::base64::encode(value);
         let forms = [value, value.trim_end(), base64.trim_end_matches('=')];

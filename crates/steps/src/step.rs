@@ -70,6 +70,8 @@ pub struct DelegateWork {
     pub payload: Value,
     /// Selectors that the delegate must carry.
     pub selectors: Vec<String>,
+    /// Which work of this attempt it is, from 0, for steps that ask more than once: the same work is given out once.
+    pub turn: u32,
 }
 
 /// How a step is undone.

@@ -244,12 +244,15 @@ pub struct WaitRecord {
     pub kind: String,
     /// The task token; never shown by the API. `None` for activities, whose worker holds it.
     pub token: Option<String>,
+    /// The delegate task that is waited for; `None` for other waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
 }
 
 /// Work for a delegate, and its result once it has one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DelegateTaskRecord {
-    /// `<run>.<node>.<attempt>`, made by the engine.
+    /// Made by the engine (`task_id` in `slipway_engine::abort`).
     pub id: String,
     /// The run.
     pub run: RunId,

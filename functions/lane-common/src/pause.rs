@@ -25,6 +25,7 @@ pub(crate) async fn note(deps: &Deps, event: &Event, token: &str) -> Result<Next
         attempt: 0,
         kind: WAIT.to_owned(),
         token: Some(token.to_owned()),
+        task: None,
     };
     let put = deps.runs.store.put_wait(&wait).await;
     put.doing(|| format!("record that lane {} waits", event.lane_id))?;

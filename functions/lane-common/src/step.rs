@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use slipway_engine::abort::{abort_run, cancel_task, task_id};
+use slipway_engine::abort::{abort_run, cancel_task, task_of};
 use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
@@ -354,13 +354,10 @@ impl Walk<'_> {
         let wait = store
             .take_wait(run, &step.id, attempt, crate::task::WAIT)
             .await;
-        if wait
-            .doing(|| format!("end the wait of {}", step.id))?
-            .is_none()
-        {
+        let Some(wait) = wait.doing(|| format!("end the wait of {}", step.id))? else {
             return Ok(false);
-        }
-        let id = task_id(run, &step.id, attempt);
+        };
+        let id = task_of(&wait);
         cancel_task(&self.deps.runs, &id).await?;
         let task = self.task(&id).await?;
         Ok(task.is_some_and(|task| task.delegate.is_none()))

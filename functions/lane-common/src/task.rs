@@ -1,7 +1,7 @@
 //! Work that a delegate does: given out once, waited for by the machine, read from the store.
 
 use serde_json::Value;
-use slipway_engine::abort::task_id;
+use slipway_engine::abort::{is_task_of, later_task_id, task_id};
 use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_model::status::{ErrorType, Failure};
@@ -31,11 +31,11 @@ impl Walk<'_> {
         step: &StepPlan,
         attempt: u32,
     ) -> Result<Result<Option<Value>, Failure>, HandlerError> {
-        let id = task_id(&self.of_run.run.id, &step.id, attempt);
-        match self.event.done() {
-            Some(Directive::AwaitDelegate { task, .. }) if *task == id => {}
+        let first = task_id(&self.of_run.run.id, &step.id, attempt);
+        let id = match self.event.done() {
+            Some(Directive::AwaitDelegate { task, .. }) if is_task_of(task, &first) => task.clone(),
             _ => return Ok(Ok(None)),
-        }
+        };
         let Some(task) = self.task(&id).await? else {
             return Ok(Ok(None));
         };
@@ -51,7 +51,7 @@ impl Walk<'_> {
         Ok(Err(failure))
     }
 
-    /// Gives work to a delegate, once per attempt.
+    /// Gives work to a delegate, once per attempt and turn.
     pub(crate) async fn delegate(
         &mut self,
         step: &StepPlan,
@@ -59,8 +59,9 @@ impl Walk<'_> {
         work: DelegateWork,
     ) -> Result<Option<Directive>, HandlerError> {
         let run = self.of_run.run.id.clone();
+        let id = later_task_id(&task_id(&run, &step.id, attempt), work.turn);
         let task = DelegateTaskRecord {
-            id: task_id(&run, &step.id, attempt),
+            id: id.clone(),
             run: run.clone(),
             node: step.id.clone(),
             attempt,
@@ -77,6 +78,7 @@ impl Walk<'_> {
             attempt,
             kind: WAIT.to_owned(),
             token: None,
+            task: Some(id),
         };
         let store = &self.deps.runs.store;
         store

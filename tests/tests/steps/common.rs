@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::world::{PASSWORD, World};
 
 /// One call of a step, as after a crash or a wait: with what was stored, and a delegate's result.
-async fn call(
+pub(crate) async fn call(
     world: &World,
     step_type: &str,
     spec: &Value,

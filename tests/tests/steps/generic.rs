@@ -32,6 +32,15 @@ fn trials(step_type: &str) -> Vec<Trial> {
         "Barrier" | "HarnessApproval" | "Http" | "Pipeline" | "Queue" | "ShellScript" | "Wait" => {
             Vec::new()
         }
+        // Their target is no account: `tickets/` kills them at each request to their servers.
+        "CustomApproval"
+        | "JiraApproval"
+        | "JiraCreate"
+        | "JiraUpdate"
+        | "ServiceNowApproval"
+        | "ServiceNowCreate"
+        | "ServiceNowImportSet"
+        | "ServiceNowUpdate" => Vec::new(),
         other => panic!("step {other} has no trials: add them here"),
     }
 }

@@ -5,4 +5,5 @@ mod ecs;
 mod generic;
 mod instances;
 mod tap;
+mod tickets;
 mod world;

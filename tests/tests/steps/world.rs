@@ -48,6 +48,8 @@ pub(crate) struct World {
     pub(crate) manifests: Vec<ManifestPlan>,
     pub(crate) service_spec: Value,
     pub(crate) connector: Value,
+    /// The connector of the step itself, for steps that have one.
+    pub(crate) step_connector: Option<ConnectorPlan>,
     pub(crate) infrastructure: Value,
     pub(crate) run: RunId,
     embedded: Embedded,
@@ -237,6 +239,7 @@ impl World {
             manifests: Vec::new(),
             service_spec: json!({}),
             connector: json!({"credential": {"type": "InheritFromDelegate"}}),
+            step_connector: None,
             infrastructure: json!({"connectorRef": "account.aws", "region": "eu-west-1", "cluster": "prod"}),
             run: RunId::new("run-0"),
             embedded,
@@ -488,7 +491,7 @@ impl World {
             when: None,
             failure_strategies: Vec::new(),
             delegate_selectors: Vec::new(),
-            connector: None,
+            connector: self.step_connector.clone(),
             timeout: Duration::from_secs(600),
             iteration: None,
         };

@@ -70,6 +70,7 @@ impl Resolver<'_> {
             when: None,
             failure_strategies: Vec::new(),
             delegate_selectors: Vec::new(),
+            connector: None,
             timeout: plan.timeout,
             iteration: None,
         };

@@ -4,7 +4,7 @@
 //! sent and never sent twice: where the note is there and the answer is not, the step fails and says so.
 
 pub mod address;
-mod request;
+pub(crate) mod request;
 
 use std::time::Duration;
 
@@ -27,7 +27,8 @@ const UNIT: &str = "Execute";
 const MAX_RETRIES: u32 = 3;
 
 /// Bounds of the wait that an answer may ask for.
-const RETRY_AFTER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+pub(crate) const RETRY_AFTER: (Duration, Duration) =
+    (Duration::from_secs(1), Duration::from_secs(300));
 
 /// The step.
 pub struct Http;
@@ -179,7 +180,7 @@ impl State {
 }
 
 /// What `Retry-After` asks for: seconds, or a date; nothing understandable is nothing asked.
-fn retry_after(asked: &str, now: Timestamp) -> Duration {
+pub(crate) fn retry_after(asked: &str, now: Timestamp) -> Duration {
     if let Ok(seconds) = asked.trim().parse() {
         return Duration::from_secs(seconds);
     }

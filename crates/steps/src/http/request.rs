@@ -11,7 +11,7 @@ use slipway_model::status::{ErrorType, Failure};
 use super::address::{self, Resolver};
 
 /// Most of an answer's body that is kept, in bytes: what the value of an expression may have.
-pub(super) const BODY_LIMIT: usize = 256 * 1024;
+pub(crate) const BODY_LIMIT: usize = 256 * 1024;
 
 /// Longest a request may take: a lane does not wait for servers inside of one call for longer.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -22,23 +22,24 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 5;
 
 /// A request, ready to be sent. Holds secrets, and so has no `Debug`.
-pub(super) struct Request {
+pub(crate) struct Request {
     method: Method,
     url: Url,
     headers: HeaderMap,
     body: Option<SecretString>,
+    keeps: usize,
 }
 
 /// What a server said.
-pub(super) struct Answer {
-    pub(super) code: u16,
-    pub(super) body: String,
-    pub(super) truncated: bool,
-    pub(super) retry_after: Option<String>,
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) body: String,
+    pub(crate) truncated: bool,
+    pub(crate) retry_after: Option<String>,
 }
 
 /// The method of this name, in any case.
-pub(super) fn method(name: &str) -> Option<Method> {
+pub(crate) fn method(name: &str) -> Option<Method> {
     let known = [
         Method::GET,
         Method::HEAD,
@@ -55,7 +56,7 @@ pub(super) fn method(name: &str) -> Option<Method> {
 
 impl Request {
     /// A request, or what is wrong with it; the message holds no secret.
-    pub(super) fn new(
+    pub(crate) fn new(
         method: Method,
         url: &SecretString,
         headers: Vec<(String, SecretString)>,
@@ -77,16 +78,25 @@ impl Request {
             url,
             headers: map,
             body,
+            keeps: BODY_LIMIT,
         })
     }
 
+    /// Keeps more, or less, of the answer's body than [`BODY_LIMIT`], in bytes.
+    pub(crate) fn keeping(self, bytes: usize) -> Self {
+        Self {
+            keeps: bytes,
+            ..self
+        }
+    }
+
     /// Whether sending it twice is sending it once (RFC 9110, 9.2.2).
-    pub(super) fn is_idempotent(&self) -> bool {
+    pub(crate) fn is_idempotent(&self) -> bool {
         !matches!(self.method, Method::POST | Method::PATCH)
     }
 
     /// Sends it. Redirects of GET and HEAD are followed; headers are not shown to another origin.
-    pub(super) async fn send(&self, time: Duration) -> Result<Answer, Failure> {
+    pub(crate) async fn send(&self, time: Duration) -> Result<Answer, Failure> {
         let client = client()?;
         let mut url = self.url.clone();
         for _ in 0..=MAX_REDIRECTS {
@@ -101,7 +111,10 @@ impl Request {
             let response = sent.map_err(|error| self.failure(error))?;
             match self.redirect(&response)? {
                 Some(next) => url = next,
-                None => return read(response).await.map_err(|error| self.failure(error)),
+                None => {
+                    let answer = read(response, self.keeps).await;
+                    return answer.map_err(|error| self.failure(error));
+                }
             }
         }
         Err(self.fault(
@@ -160,7 +173,7 @@ impl Request {
     }
 }
 
-async fn read(mut response: Response) -> Result<Answer, reqwest::Error> {
+async fn read(mut response: Response, limit: usize) -> Result<Answer, reqwest::Error> {
     let retry_after = response.headers().get(RETRY_AFTER);
     let retry_after = retry_after
         .and_then(|value| value.to_str().ok())
@@ -169,7 +182,7 @@ async fn read(mut response: Response) -> Result<Answer, reqwest::Error> {
     let mut bytes = Vec::new();
     let mut truncated = false;
     while let Some(chunk) = response.chunk().await? {
-        let room = BODY_LIMIT - bytes.len();
+        let room = limit - bytes.len();
         bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if chunk.len() > room {
             truncated = true;

@@ -24,7 +24,7 @@ pub struct ShellScript;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Spec {
+pub(crate) struct Spec {
     shell: String,
     source: Source,
     #[serde(default)]
@@ -36,7 +36,7 @@ struct Spec {
     #[serde(default)]
     output_variables: Option<Vec<Variable>>,
     #[serde(default)]
-    delegate_selectors: Value,
+    pub(crate) delegate_selectors: Value,
     #[serde(default)]
     output_alias: Option<OutputAlias>,
     #[serde(default, rename = "includeInfraSelectors")]
@@ -92,7 +92,7 @@ enum AliasScope {
 impl Spec {
     /// What is wrong with it, a message per fault. Before the run (`open`) expressions are taken to become
     /// something right.
-    fn faults(&self, open: bool) -> Vec<String> {
+    pub(crate) fn faults(&self, open: bool) -> Vec<String> {
         let mut faults = Vec::new();
         let later = |text: &str| open && is_expression(text);
         match self.shell.as_str() {
@@ -142,7 +142,7 @@ impl Spec {
         faults
     }
 
-    fn payload(&self, timeout_seconds: u64) -> Result<Payload, String> {
+    pub(crate) fn payload(&self, timeout_seconds: u64) -> Result<Payload, String> {
         let environment = self.environment_variables.iter().flatten();
         let environment: Result<Vec<_>, String> = environment
             .map(|variable| {
@@ -230,23 +230,28 @@ impl Step for ShellScript {
         let payload = spec
             .payload(cx.time_left().as_secs().max(1))
             .map_err(|message| wrong(&step, &message))?;
-        let mut chosen = selectors(&spec.delegate_selectors);
-        if chosen.is_empty() {
-            chosen.clone_from(&cx.step().delegate_selectors);
-        }
-        if chosen.is_empty() {
-            chosen.clone_from(&cx.stage().delegate_selectors);
-        }
         Ok(Progress::Delegate(DelegateWork {
             task_type: task::TASK_TYPE.to_owned(),
             payload: json!(payload),
-            selectors: chosen,
+            selectors: chosen_selectors(&spec.delegate_selectors, cx),
+            turn: 0,
         }))
     }
 }
 
+/// Selectors of the delegate: of the spec, else of the step, else of the stage.
+pub(crate) fn chosen_selectors(own: &Value, cx: &StepContext<'_>) -> Vec<String> {
+    let lists = [
+        selectors(own),
+        cx.step().delegate_selectors.clone(),
+        cx.stage().delegate_selectors.clone(),
+    ];
+    let mut lists = lists.into_iter();
+    lists.find(|list| !list.is_empty()).unwrap_or_default()
+}
+
 /// What a finished script means for the step.
-fn end(outcome: &Outcome) -> Result<Value, Failure> {
+pub(crate) fn end(outcome: &Outcome) -> Result<Value, Failure> {
     match outcome.status {
         Status::Success => Ok(json!({"output": {"outputVariables": outputs(outcome)}})),
         Status::Failure => Err(Failure {
@@ -276,7 +281,7 @@ fn end(outcome: &Outcome) -> Result<Value, Failure> {
 
 /// Outputs as expressions read them: plain ones are data, encoded so that they cannot be anything else;
 /// secret ones are holes that the service's own references fill.
-fn outputs(outcome: &Outcome) -> Map<String, Value> {
+pub(crate) fn outputs(outcome: &Outcome) -> Map<String, Value> {
     let plain = outcome
         .outputs
         .iter()

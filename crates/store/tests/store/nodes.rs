@@ -181,6 +181,7 @@ async fn of_all_who_take_a_wait_one_gets_it() {
         attempt: 0,
         kind: "delegate".to_owned(),
         token: Some("t".to_owned()),
+        task: None,
     };
     store.put_wait(&wait).await.expect("noted");
     assert_eq!(

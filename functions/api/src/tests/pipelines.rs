@@ -278,17 +278,22 @@ async fn a_new_name_leaves_comments_and_layout_as_they_were() {
 #[tokio::test(start_paused = true)]
 async fn steps_that_do_not_run_yet_are_kept_and_refused_by_name_when_planned() {
     let api = Api::new().await;
-    let yaml = PIPELINE.replace("type: Wait", "type: JiraCreate").replace(
-        "duration: 1s",
-        "connectorRef: jira\n                    projectKey: P\n                    issueType: Task\n                    fields: []",
-    );
+    let yaml = PIPELINE
+        .replace("type: Wait", "type: JenkinsBuild")
+        .replace(
+            "duration: 1s",
+            "connectorRef: jenkins\n                    jobName: deploy",
+        );
     let create = format!("/pipeline/api/pipelines/v2?{SCOPE}");
     api.call("POST", &create, "application/yaml", &yaml)
         .await
         .data();
     let plan = format!("/slipway/api/plan/wait?{SCOPE}");
     let (status, _, message) = api.call("POST", &plan, "", "").await.refusal();
-    assert!(status == 400 && message.contains("JiraCreate"), "{message}");
+    assert!(
+        status == 400 && message.contains("JenkinsBuild"),
+        "{message}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
