@@ -127,6 +127,8 @@ pub enum Command {
     Reject(ApproveArgs),
     /// Answer a failure of a run that waits for a person (ManualIntervention)
     Answer(AnswerArgs),
+    /// Give a step of a run the inputs that it asks for (`executionInput()`), or show what it asks for
+    Input(AskedArgs),
     /// Mark what runs as failed: its failure strategies decide what follows
     Fail(FailArgs),
     /// Work as a delegate: run scripts for a service elsewhere.
@@ -395,8 +397,24 @@ pub struct AnswerArgs {
     /// The step that failed: its identifier, or its id where several have that.
     pub step: String,
     /// What to do about it.
-    #[arg(value_parser = ["Retry", "Ignore", "MarkAsSuccess", "MarkAsFailure", "StageRollback", "StepGroupRollback", "Abort"])]
+    #[arg(value_parser = ["Retry", "Ignore", "MarkAsSuccess", "MarkAsFailure", "StageRollback", "StepGroupRollback", "PipelineRollback", "Abort"])]
     pub action: String,
+}
+
+/// Options of `slipway input`.
+#[derive(Debug, Args)]
+pub struct AskedArgs {
+    /// Id of the run.
+    pub run: String,
+    /// The step that asks: its identifier, or its id where several have that.
+    pub step: String,
+    /// A value for a field; may be repeated. Fields that are left out get their defaults; without any, and without
+    /// `--defaults`, what the step asks for is shown.
+    #[arg(long = "input", value_name = "FIELD=VALUE")]
+    pub inputs: Vec<String>,
+    /// Go on with the defaults of all fields.
+    #[arg(long, conflicts_with = "inputs")]
+    pub defaults: bool,
 }
 
 /// Options of `slipway fail`.

@@ -20,7 +20,7 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Command, Format};
 use crate::client::Client;
 use crate::commands::{
-    abort, apply, approval, entity, interrupt, logs, plan, run, schema, validate,
+    abort, apply, approval, entity, input, interrupt, logs, plan, run, schema, validate,
 };
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -67,6 +67,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Pause(args) => interrupt::pause(&client()?, &args).await?,
         Command::Resume(args) => interrupt::resume(&client()?, &args).await?,
         Command::Answer(args) => interrupt::answer(&client()?, &args).await?,
+        Command::Input(args) => input::input(&client()?, format, &args).await?,
         Command::Fail(args) => interrupt::fail(&client()?, &args).await?,
     })
 }

@@ -129,7 +129,6 @@ mod tests {
         odd.failureStrategies[0].onFailure.action: `retryIntervals` must be durations such as 10s or 1m 30s
         again.failureStrategies[0].onFailure.action: `onRetryFailure` cannot be Retry again
         g.failureStrategies[0].onFailure.action: ManualIntervention needs `onTimeout.action`: what to do when nobody answers
-        g.failureStrategies[1].onFailure.action: the failure strategy action `ProceedWithDefaultValues` comes with a later version; use StageRollback, Ignore, MarkAsSuccess, MarkAsFailure, Abort, Retry or ManualIntervention
         typo.failureStrategies[0].onFailure.errors: `Timeouts` is not an error type of a failure strategy
         alone.failureStrategies[0].onFailure.action: `StepGroupRollback` is an action of a step group's failure strategy
         ");

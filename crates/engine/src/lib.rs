@@ -5,6 +5,7 @@
 //! clock, no I/O. The use cases take the store.
 
 pub mod abort;
+pub mod asked;
 pub mod begin;
 pub mod check;
 pub mod context;

@@ -10,6 +10,7 @@ use slipway_plan::{Plan, StagePlan};
 use slipway_store::Store;
 use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 
+use crate::asked;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::lane::{Facts, NodeFact, contains};
@@ -159,6 +160,7 @@ impl StageOfRun {
             deadline_ms: (!self.rolls_back(lane)).then(|| self.deadline_ms()),
             answers: signal::answers(&self.run),
             stopped: signal::stopped(&self.run),
+            given: asked::given_at(&self.run),
             paused: signal::is_paused(&self.run),
             ..Facts::default()
         }

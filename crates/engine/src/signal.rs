@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value};
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_store::StoreError;
 use slipway_store::record::{NodeRecord, RunRecord, SignalRecord};
 
 use crate::abort::{cancel_task, task_of};
+use crate::asked;
 use crate::begin::complete;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -21,6 +23,9 @@ const ANSWER: &str = "answer";
 const STOP: &str = "stop";
 /// Nothing new shall begin, or may again.
 const PAUSE: &str = "pause";
+
+/// Most bytes of the inputs of one step, as JSON.
+const LARGEST_INPUTS: usize = 256 * 1024;
 
 /// What a person can say about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +55,13 @@ pub enum Word {
         kind: String,
         /// The word.
         says: String,
+    },
+    /// The inputs that a step asked for, by field ([`crate::asked`]).
+    Input {
+        /// The step.
+        node: NodeId,
+        /// The values.
+        values: Map<String, Value>,
     },
     /// This node, which runs, has failed.
     MarkNodeAsFailed {
@@ -96,6 +108,14 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             let known = node_in(runs, run, node, "waiting for an answer", asks).await?;
             vec![(node.clone(), known, ANSWER.to_owned(), action.clone())]
         }
+        Word::Input { node, values } => {
+            if record.abort.is_some() {
+                return Err(conflict(format!("run {run} is being aborted")));
+            }
+            let known = node_in(runs, run, node, "waiting for inputs", asks_for_inputs).await?;
+            let says = inputs_of(runs, run, node, values).await?;
+            vec![(node.clone(), known, asked::INPUT.to_owned(), says)]
+        }
         Word::Step {
             node,
             attempt,
@@ -135,6 +155,32 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
     wake(runs, run).await
 }
 
+/// What is said of inputs that are given: all of them, defaults filled in.
+async fn inputs_of(
+    runs: &Runs,
+    run: &RunId,
+    node: &NodeId,
+    values: &Map<String, Value>,
+) -> Result<String, RunError> {
+    let (_, plan) = runs.load(run).await?;
+    let step = plan.step(node).ok_or_else(|| {
+        let message = format!("run {run} has no step {node}");
+        RunError::refused(ErrorName::NotFound, message)
+    })?;
+    let all = asked::complete(&asked::asked(&step.spec), values).map_err(|faults| {
+        RunError::refused(
+            ErrorName::InvalidRequest,
+            format!("{node}: {}", faults.join("; ")),
+        )
+    })?;
+    let says = Value::Object(all).to_string();
+    if says.len() > LARGEST_INPUTS {
+        let message = format!("the inputs of {node} have more than {LARGEST_INPUTS} bytes");
+        return Err(RunError::refused(ErrorName::TooLarge, message));
+    }
+    Ok(says)
+}
+
 /// Node, attempt, kind, and what was said.
 type Said = (NodeId, u32, String, String);
 
@@ -161,6 +207,10 @@ fn runs_now(node: &NodeRecord) -> bool {
 
 fn asks(node: &NodeRecord) -> bool {
     node.status == Status::InterventionWaiting
+}
+
+fn asks_for_inputs(node: &NodeRecord) -> bool {
+    node.status == Status::InputWaiting
 }
 
 fn approves(node: &NodeRecord) -> bool {

@@ -85,6 +85,25 @@ impl Store {
         self.change_node(change, node, attempt).await
     }
 
+    /// Stores the spec that an attempt goes on with, which was not known when it started.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when that attempt was never started or has ended.
+    pub async fn give_spec(
+        &self,
+        run: &RunId,
+        node: &NodeId,
+        attempt: u32,
+        spec: &Value,
+    ) -> Result<(), StoreError> {
+        let what = describe(node, attempt);
+        let change = Change::new(key::node(run, node, attempt))
+            .set("status", status(Status::Running))
+            .put("spec", self.some_value(&what, spec).await?)
+            .when(open());
+        self.change_node(change, node, attempt).await
+    }
+
     /// Stores that an attempt has ended, or that it failed and a person is asked about it
     /// ([`Status::InterventionWaiting`]).
     ///

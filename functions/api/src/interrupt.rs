@@ -94,7 +94,7 @@ async fn node(
 }
 
 /// The node that a request names: by its id, or by an identifier that one node of the run has.
-async fn named(deps: &Deps, run: &RunRecord, name: &str) -> ApiResult<NodeId> {
+pub(crate) async fn named(deps: &Deps, run: &RunRecord, name: &str) -> ApiResult<NodeId> {
     let nodes = deps.runs.nodes(&run.id, None).await?;
     let id = NodeId::new(name);
     if nodes.contains_key(&id) {

@@ -9,6 +9,7 @@ mod execution;
 mod files;
 mod git;
 mod input_sets;
+mod inputs;
 mod limits;
 mod logs;
 mod pipelines;

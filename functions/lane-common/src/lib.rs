@@ -6,6 +6,7 @@
 //! before it has an effect, and ends are recorded on conditions.
 
 mod expressions;
+mod input;
 mod invocation;
 mod mention;
 mod pause;

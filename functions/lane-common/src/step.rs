@@ -19,6 +19,7 @@ use slipway_store::record::NodeRecord;
 
 use crate::HandlerError;
 use crate::expressions::NodeExpressions;
+use crate::input::Inputs;
 use crate::walk::Walk;
 
 /// Who aborts a run when a failure strategy says so.
@@ -27,10 +28,15 @@ const FAILURE_STRATEGY: &str = "failure-strategy";
 impl Walk<'_> {
     /// The spec of a step with its expressions resolved, but for those that the step resolves itself.
     pub(crate) fn resolve(&self, step: &StepPlan) -> Result<Value, Failure> {
+        self.resolve_spec(step, &step.spec)
+    }
+
+    /// As [`Walk::resolve`], for a spec whose inputs were filled in.
+    pub(crate) fn resolve_spec(&self, step: &StepPlan, spec: &Value) -> Result<Value, Failure> {
         let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id);
         let own = (self.deps.find)(&step.step_type).map_or(&[][..], Step::own_expressions);
-        let Value::Object(fields) = &step.spec else {
-            return expressions.evaluate(&step.spec);
+        let Value::Object(fields) = spec else {
+            return expressions.evaluate(spec);
         };
         let mut resolved = Map::new();
         for (name, value) in fields {
@@ -50,10 +56,14 @@ impl Walk<'_> {
         step: &StepPlan,
         attempt: u32,
     ) -> Result<Option<Directive>, HandlerError> {
-        if self.record(step)?.spec.is_null()
-            && let Err(failure) = self.resolve(step)
-        {
-            return self.fail(lane, step, failure, Status::Failed, None).await;
+        if self.record(step)?.spec.is_null() {
+            match self.take_inputs(step, attempt).await? {
+                Ok(Inputs::Taken) => {}
+                Ok(Inputs::Awaited(directive)) => return Ok(Some(directive)),
+                Err(failure) => {
+                    return self.fail(lane, step, failure, Status::Failed, None).await;
+                }
+            }
         }
         let Some(implementation) = (self.deps.find)(&step.step_type) else {
             let failure = Failure {
@@ -78,13 +88,13 @@ impl Walk<'_> {
             }
             Ok(Progress::Again(after)) => {
                 self.keep(step, trace).await?;
-                let left = time_left(self.record(step)?, step, self.now_ms());
+                let left = self.time_left(step)?;
                 Ok(self.wait(after.min(left)).await)
             }
             Ok(Progress::Hold { time, status }) => {
                 self.keep(step, trace).await?;
                 self.show(step, attempt, status).await?;
-                let left = time_left(self.record(step)?, step, self.now_ms());
+                let left = self.time_left(step)?;
                 Ok(Some(Self::hold_for(time.min(left))))
             }
             Ok(Progress::Delegate(work)) => {
@@ -137,7 +147,7 @@ impl Walk<'_> {
             attempt: record.attempt,
             spec: &record.spec,
             progress: record.progress.clone(),
-            started_ms: record.started_ms,
+            started_ms: self.began_ms(record),
             earlier: &self.history,
             delegate_result,
             expressions,
@@ -189,7 +199,7 @@ impl Walk<'_> {
     }
 
     /// Shows what an open step waits for.
-    async fn show(
+    pub(crate) async fn show(
         &mut self,
         step: &StepPlan,
         attempt: u32,
@@ -218,7 +228,7 @@ impl Walk<'_> {
         let record = self.record(step)?.clone();
         let verdict = judge(lane, &self.facts, step, &failure, failed, self.now_ms());
         let status = match verdict {
-            Verdict::Again(_) | Verdict::GroupAgain { .. } => failed,
+            Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed => failed,
             Verdict::Ask { .. } => Status::InterventionWaiting,
             Verdict::Over { status, .. } => status,
         };
@@ -270,6 +280,9 @@ impl Walk<'_> {
         attempt: u32,
         reason: StopReason,
     ) -> Result<Option<Directive>, HandlerError> {
+        if self.record(step)?.status == Status::InputWaiting {
+            return self.stop_asking(lane, step, reason).await;
+        }
         let unclaimed = self.recall(step, attempt).await?;
         let (left_behind, trace) = self.release(step).await?;
         let error = match unclaimed {
@@ -327,13 +340,13 @@ impl Walk<'_> {
     }
 
     /// Who stopped a step.
-    fn said_by(&self, step: &StepPlan, attempt: u32) -> String {
+    pub(crate) fn said_by(&self, step: &StepPlan, attempt: u32) -> String {
         let mut signals = self.of_run.run.signals.iter();
         let found = signals.find(|signal| signal.node == step.id && signal.attempt == attempt);
         found.map_or_else(String::new, |signal| format!(" by {}", signal.who))
     }
 
-    fn aborted(&self, left_behind: Option<String>) -> Failure {
+    pub(crate) fn aborted(&self, left_behind: Option<String>) -> Failure {
         let by = self
             .of_run
             .run
@@ -385,14 +398,8 @@ fn unavailable(failure: Failure) -> HandlerError {
     HandlerError::new(ErrorName::StoreUnavailable, failure.message)
 }
 
-/// Time left until a step's deadline.
-pub(crate) fn time_left(record: &NodeRecord, step: &StepPlan, now_ms: i64) -> Duration {
-    let spent = u64::try_from(now_ms - record.started_ms).unwrap_or(0);
-    step.timeout.saturating_sub(Duration::from_millis(spent))
-}
-
 /// A time limit as YAML writes it: `1h 30m`.
-fn shown(limit: Duration) -> String {
+pub(crate) fn shown(limit: Duration) -> String {
     let seconds = limit.as_secs();
     let parts = [
         (seconds / 3_600, "h"),

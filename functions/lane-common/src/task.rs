@@ -11,7 +11,6 @@ use slipway_store::StoreError;
 use slipway_store::record::{DelegateTaskRecord, WaitRecord};
 
 use crate::HandlerError;
-use crate::step::time_left;
 use crate::walk::Walk;
 
 /// Kind of the wait for a delegate.
@@ -93,7 +92,7 @@ impl Walk<'_> {
         if self.read_abort().await? {
             return Ok(None);
         }
-        let left = time_left(self.record(step)?, step, self.now_ms());
+        let left = self.time_left(step)?;
         let timeout_seconds = left.as_secs() + GRACE;
         Ok(Some(Directive::AwaitDelegate {
             task: task.id,

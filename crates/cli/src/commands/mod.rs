@@ -7,6 +7,7 @@ pub mod entity;
 pub mod files;
 pub mod follow;
 pub mod graph;
+pub mod input;
 pub mod interrupt;
 pub mod logs;
 pub mod plan;

@@ -50,6 +50,16 @@ impl NodeFact {
         }
     }
 
+    /// The attempt after this one, which counts as the first.
+    pub(crate) fn afresh(&self) -> Attempt {
+        let number = self.attempt.saturating_add(1);
+        Attempt {
+            number,
+            round: self.round,
+            base: number,
+        }
+    }
+
     /// How often it was tried again in its round.
     pub(crate) fn retried(&self) -> u32 {
         self.attempt.saturating_sub(self.base)
@@ -69,6 +79,9 @@ pub struct Facts {
     pub answers: BTreeMap<(NodeId, u32), Answer>,
     /// Steps that a person stopped, by node and attempt.
     pub stopped: BTreeMap<(NodeId, u32), StopReason>,
+    /// When a step was given the inputs that it had asked for, in epoch milliseconds, by node and attempt: its time
+    /// begins then.
+    pub given: BTreeMap<(NodeId, u32), i64>,
     /// Nothing new shall begin for now.
     pub paused: bool,
     /// The run shall stop.

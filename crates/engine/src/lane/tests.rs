@@ -213,7 +213,7 @@ impl<'p> World<'p> {
         };
         let verdict = judge(plan, &self.facts, step, &failure, failed, self.now_ms);
         let status = match verdict {
-            Verdict::Again(_) | Verdict::GroupAgain { .. } => failed,
+            Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed => failed,
             Verdict::Ask { .. } => Status::InterventionWaiting,
             Verdict::Over { status, .. } => status,
         };

@@ -233,6 +233,13 @@ impl<'a, 'p> Walker<'a, 'p> {
         let ended = fact.ended_ms.unwrap_or(fact.started_ms);
         match self.judge(step, fact, frames) {
             Verdict::Again(wait) => self.retry(Opening::Step(step), fact, later(ended, wait)),
+            Verdict::Proceed => match self.barred() {
+                Some(barred) => barred,
+                None => Visit::Move(Move::Start {
+                    node: Opening::Step(step),
+                    attempt: fact.afresh(),
+                }),
+            },
             Verdict::GroupAgain { level, wait } => Visit::Halt(Halt::Group {
                 depth: depth(frames, level),
                 then: GroupThen::Again {
@@ -261,7 +268,8 @@ impl<'a, 'p> Walker<'a, 'p> {
         match (self.stopping(), self.judge(step, fact, frames)) {
             (Some(Halt::Abort), _) => settle(Status::Aborted),
             (_, Verdict::Over { status, .. }) => settle(status),
-            (Some(_), _) | (_, Verdict::Again(_) | Verdict::GroupAgain { .. }) => {
+            (Some(_), _)
+            | (_, Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed) => {
                 settle(Status::Failed)
             }
             (None, Verdict::Ask { until_ms }) => {
@@ -276,7 +284,9 @@ impl<'a, 'p> Walker<'a, 'p> {
     fn open_step(&self, step: &'p StepPlan, fact: &NodeFact) -> Move<'p> {
         let attempt = fact.attempt;
         let limit = i64::try_from(step.timeout.as_millis()).unwrap_or(i64::MAX);
-        let late = self.now_ms >= fact.started_ms.saturating_add(limit);
+        let given = self.facts.given.get(&(step.id.clone(), attempt));
+        let from_ms = given.copied().unwrap_or(fact.started_ms);
+        let late = self.now_ms >= from_ms.saturating_add(limit);
         let stopped = self.facts.stopped.get(&(step.id.clone(), attempt));
         let reason = match self.stopping() {
             Some(Halt::Abort) => Some(StopReason::Abort),

@@ -34,6 +34,8 @@ pub enum Action {
     Retry(Retry),
     /// Run the step group again from its start, likewise.
     RetryStepGroup(Retry),
+    /// Go on with the defaults of the inputs that nobody gave in time. Any other failure is left as it is.
+    ProceedWithDefaultValues,
     /// Ask a person, and fall back on another action when nobody answers.
     ManualIntervention(Intervention),
 }
@@ -113,6 +115,8 @@ pub enum Verdict {
         /// The time.
         wait: Duration,
     },
+    /// The step runs with the defaults of its inputs.
+    Proceed,
     /// A person is asked until this time, in epoch milliseconds.
     Ask {
         /// The time.
@@ -163,6 +167,10 @@ fn settle(action: Action, level: usize, levels: &[Level<'_>], failed: &Failed<'_
             let undo = group.map_or(Undo::Stage, Undo::Group);
             over(failed.status, Some(undo))
         }
+        Action::ProceedWithDefaultValues if failed.error == ErrorType::InputTimeoutError => {
+            Verdict::Proceed
+        }
+        Action::ProceedWithDefaultValues => over(failed.status, None),
         Action::PipelineRollback => over(failed.status, Some(Undo::Run)),
         Action::Abort => over(Status::Aborted, Some(Undo::Nothing)),
         Action::Retry(retry) => match again(&retry, 0) {

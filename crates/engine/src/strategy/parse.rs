@@ -23,10 +23,7 @@ pub fn parse(action: &str, spec: &Value) -> Result<Action, String> {
         "Retry" => parse_retry(spec).map(Action::Retry),
         "RetryStepGroup" => parse_retry(spec).map(Action::RetryStepGroup),
         "ManualIntervention" => parse_intervention(spec).map(Action::ManualIntervention),
-        "ProceedWithDefaultValues" => Err(format!(
-            "the failure strategy action `{action}` comes with a later version; use StageRollback, Ignore, \
-             MarkAsSuccess, MarkAsFailure, Abort, Retry or ManualIntervention"
-        )),
+        "ProceedWithDefaultValues" => Ok(Action::ProceedWithDefaultValues),
         other => Err(format!("`{other}` is not an action of a failure strategy")),
     }
 }
@@ -39,7 +36,7 @@ pub fn answer(action: &str) -> Option<Action> {
             intervals: Vec::new(),
             then: Box::new(Action::MarkAsFailure),
         })),
-        "RetryStepGroup" | "ManualIntervention" => None,
+        "RetryStepGroup" | "ManualIntervention" | "ProceedWithDefaultValues" => None,
         other => parse(other, &Value::Null).ok(),
     }
 }

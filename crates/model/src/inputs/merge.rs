@@ -124,6 +124,19 @@ pub fn fill_noting(
     faults.finish(tree)
 }
 
+/// Whether a value says that it is asked for while the run goes on.
+fn asks_later(value: Ref<'_>) -> bool {
+    RuntimeInput::of(value).is_some_and(|request| request.execution)
+}
+
+/// Whether the input at a path may be asked for while the run goes on: it is part of the spec of a step, or given to
+/// a template, which decides. Everywhere else a default counts when the run starts.
+fn may_wait(path: &str) -> bool {
+    [".step.spec.", ".templateInputs.", "template.spec.spec."]
+        .iter()
+        .any(|part| path.contains(part))
+}
+
 /// A value of an inputs document.
 #[derive(Clone, Copy)]
 struct Given<'a> {
@@ -224,6 +237,14 @@ impl Merger<'_> {
         }
         if let Some(default) = &request.default {
             self.allowed_text(request, default, base, path);
+        }
+        // What is given to a template may say that it is asked for later.
+        let later = given.iter().rev().find(|given| asks_later(given.value));
+        if later.is_some() || request.execution && may_wait(path) {
+            return match later {
+                Some(given) => self.tree.copy(given.value, given.offset),
+                None => self.tree.copy(base, 0),
+            };
         }
         match (&request.default, missing) {
             (Some(default), _) => self.tree.push_text(base.place(), default, Style::Plain),

@@ -231,17 +231,17 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// Inputs that nothing was given for are left only where they are asked for while the run goes on.
+    /// Inputs that nothing was given for are left only where they are asked for while the run goes on: steps ask.
     fn refuse_execution_inputs(&mut self, body: Ref<'_>) {
-        for value in body
-            .scalars()
-            .filter(|value| inputs::RuntimeInput::of(*value).is_some())
-        {
-            self.unsupported(
-                value,
-                "`executionInput()`",
-                "; give the input when the run starts",
-            );
+        for value in body.scalars() {
+            let asks = inputs::RuntimeInput::of(value).is_some();
+            if asks && !value.path().contains(".step.spec.") {
+                self.unsupported(
+                    value,
+                    "`executionInput()` outside of the `spec` of a step",
+                    "; give the input when the run starts",
+                );
+            }
         }
     }
 

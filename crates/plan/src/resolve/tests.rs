@@ -377,7 +377,7 @@ fn faults_name_what_and_where() {
         (
             ".default(v1)",
             ".executionInput()",
-            "`executionInput()` is not supported by this version yet",
+            "`executionInput()` outside of the `spec` of a step is not supported by this version yet",
         ),
     ];
     for (from, to, expected) in cases {

@@ -2,6 +2,7 @@
 
 mod apply;
 mod delegate;
+mod input;
 mod instances;
 mod plan;
 
@@ -18,6 +19,10 @@ pub(crate) fn routes() -> Router<Deps> {
         .route("/slipway/api/version", get(version))
         .route("/slipway/api/apply", post(apply::apply))
         .route("/slipway/api/plan/{pipeline}", post(plan::plan))
+        .route(
+            "/slipway/api/runs/{run}/inputs/{step}",
+            get(input::show).post(input::give),
+        )
         .route("/slipway/api/instances", get(instances::list))
         .merge(delegate::routes())
 }

@@ -1,0 +1,168 @@
+//! Steps that ask for inputs when they begin.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use slipway_engine::asked;
+use slipway_engine::directive::Directive;
+use slipway_engine::error::Doing;
+use slipway_engine::lane::{LanePlan, StopReason};
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::StepPlan;
+use slipway_store::record::NodeRecord;
+
+use crate::HandlerError;
+use crate::step::shown;
+use crate::walk::Walk;
+
+/// What became of the inputs of a step.
+pub(crate) enum Inputs {
+    /// The step has its spec.
+    Taken,
+    /// Nobody has given them yet.
+    Awaited(Directive),
+}
+
+impl Walk<'_> {
+    /// Gives a step its spec, which was not known when it started: its inputs had to be asked for, or an expression
+    /// could not be resolved, which is tried again to find the reason.
+    pub(crate) async fn take_inputs(
+        &mut self,
+        step: &StepPlan,
+        attempt: u32,
+    ) -> Result<Result<Inputs, Failure>, HandlerError> {
+        if !asked::asks(&step.spec) {
+            return Ok(self.resolve(step).map(|_| Inputs::Taken));
+        }
+        let given = match self.given(step)? {
+            Ok(Some(given)) => given,
+            Ok(None) => {
+                self.show(step, attempt, Status::InputWaiting).await?;
+                let left = self.time_left(step)?;
+                return Ok(Ok(Inputs::Awaited(Self::hold_for(left))));
+            }
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let spec = match self.resolve_spec(step, &asked::filled(&step.spec, &given)) {
+            Ok(spec) => spec,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let (run, store) = (&self.of_run.run.id, &self.deps.runs.store);
+        let stored = store.give_spec(run, &step.id, attempt, &spec).await;
+        stored.doing(|| format!("give {} its inputs", step.id))?;
+        let record = self.record(step)?.clone();
+        self.know(NodeRecord {
+            status: Status::Running,
+            spec,
+            ..record
+        });
+        Ok(Ok(Inputs::Taken))
+    }
+
+    /// The inputs of a step; `None` while nobody has given them. Their defaults, where the time to give them was up in
+    /// the attempt before and a failure strategy goes on with them.
+    fn given(
+        &self,
+        step: &StepPlan,
+    ) -> Result<Result<Option<Map<String, Value>>, Failure>, HandlerError> {
+        let record = self.record(step)?;
+        if let Some(given) = asked::given(&self.of_run.run, &step.id, record.attempt) {
+            return Ok(Ok(Some(given)));
+        }
+        if !self.goes_on_with_defaults(record) {
+            return Ok(Ok(None));
+        }
+        let all = asked::complete(&asked::asked(&step.spec), &Map::new());
+        Ok(all.map(Some).map_err(|faults| Failure {
+            error: ErrorType::Unknown,
+            message: format!(
+                "It cannot go on with default values: {}.",
+                faults.join("; ")
+            ),
+            left_behind: None,
+        }))
+    }
+
+    fn goes_on_with_defaults(&self, record: &NodeRecord) -> bool {
+        let before = self.history.iter().find(|before| {
+            before.id == record.id
+                && before.attempt + 1 == record.attempt
+                && before.round == record.round
+        });
+        let late = |before: &NodeRecord| {
+            let failure = before.failure.as_ref();
+            failure.is_some_and(|failure| failure.error == ErrorType::InputTimeoutError)
+        };
+        // An attempt that is a retry has an earlier base, and asks again.
+        record.base == record.attempt && before.is_some_and(late)
+    }
+
+    /// When the time of an attempt of a step began, in epoch milliseconds: where it asked for inputs, when it had them.
+    pub(crate) fn began_ms(&self, record: &NodeRecord) -> i64 {
+        let key = (record.id.clone(), record.attempt);
+        let given = self.facts.given.get(&key);
+        given.copied().unwrap_or(record.started_ms)
+    }
+
+    /// Time left until a step's deadline.
+    pub(crate) fn time_left(&self, step: &StepPlan) -> Result<Duration, HandlerError> {
+        let from_ms = self.began_ms(self.record(step)?);
+        let spent = u64::try_from(self.now_ms() - from_ms).unwrap_or(0);
+        Ok(step.timeout.saturating_sub(Duration::from_millis(spent)))
+    }
+
+    /// Ends a step that nobody gave its inputs.
+    pub(crate) async fn stop_asking(
+        &mut self,
+        lane: &LanePlan<'_>,
+        step: &StepPlan,
+        reason: StopReason,
+    ) -> Result<Option<Directive>, HandlerError> {
+        let attempt = self.record(step)?.attempt;
+        let (error, status, message) = match reason {
+            StopReason::Abort => {
+                let record = NodeRecord {
+                    status: Status::Aborted,
+                    ended_ms: Some(self.now_ms()),
+                    failure: Some(self.aborted(None)),
+                    ..self.record(step)?.clone()
+                };
+                self.end(record).await?;
+                return Ok(None);
+            }
+            StopReason::MarkedAsFailed => (
+                ErrorType::UserMarkedFailure,
+                Status::Failed,
+                format!("It was marked as failed{}.", self.said_by(step, attempt)),
+            ),
+            StopReason::MadeToExpire => (
+                ErrorType::InputTimeoutError,
+                Status::Expired,
+                format!("It was made to expire{}.", self.said_by(step, attempt)),
+            ),
+            StopReason::StepTimeout => {
+                let fields = asked::asked(&step.spec)
+                    .into_iter()
+                    .map(|input| input.field);
+                let fields = fields.collect::<Vec<_>>().join(", ");
+                let limit = shown(step.timeout);
+                (
+                    ErrorType::InputTimeoutError,
+                    Status::Expired,
+                    format!("Nobody gave its inputs ({fields}) within {limit}."),
+                )
+            }
+            StopReason::StageTimeout => (
+                ErrorType::Timeout,
+                Status::Expired,
+                "The time of its stage or of the run was up.".to_owned(),
+            ),
+        };
+        let failure = Failure {
+            error,
+            message,
+            left_behind: None,
+        };
+        self.fail(lane, step, failure, status, None).await
+    }
+}
