@@ -27,7 +27,8 @@ impl Deeds {
 }
 
 /// Plays scripts: `fail` fails, `fail until N` fails before attempt N, `vanish` never answers,
-/// `NAME=value` sets an output variable, anything else succeeds.
+/// `NAME=value` sets an output variable, and `NAME=#` sets it to how many tasks were done so far; anything else
+/// succeeds.
 pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: String, deeds: Deeds) {
     loop {
         let task = sfn.get_activity_task().activity_arn(&activity).send().await;
@@ -43,7 +44,7 @@ pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: Strin
         };
         deeds.add(id);
         let script = claimed.payload["script"].as_str().unwrap_or_default();
-        let Some(result) = play(script, claimed.attempt) else {
+        let Some(result) = play(script, claimed.attempt, deeds.list().len()) else {
             continue;
         };
         store
@@ -59,7 +60,7 @@ pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: Strin
     }
 }
 
-fn play(script: &str, attempt: u32) -> Option<Value> {
+fn play(script: &str, attempt: u32, done: usize) -> Option<Value> {
     let script = script.trim();
     let fails = match script.strip_prefix("fail until ") {
         Some(number) => attempt < number.parse().expect("a number"),
@@ -73,7 +74,12 @@ fn play(script: &str, attempt: u32) -> Option<Value> {
     }
     let outputs: serde_json::Map<String, Value> = script
         .split_once('=')
-        .map(|(name, value)| (name.to_owned(), value.into()))
+        .map(|(name, value)| {
+            (
+                name.to_owned(),
+                value.replace('#', &done.to_string()).into(),
+            )
+        })
         .into_iter()
         .collect();
     Some(json!({"status": "SUCCESS", "exitCode": 0, "outputs": outputs}))

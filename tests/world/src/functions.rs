@@ -16,6 +16,24 @@ use crate::tap::{Invocation, LIFE, Tap};
 pub(crate) struct Functions {
     wired: OnceLock<Wired>,
     tap: Arc<dyn Tap>,
+    /// Whether time stands still meanwhile.
+    still: bool,
+}
+
+/// While it lives Tokio does not move its paused time: it waits for a thread that may do something.
+struct Stillness {
+    _end: std::sync::mpsc::Sender<()>,
+}
+
+impl Stillness {
+    fn begin() -> Self {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        tokio::task::spawn_blocking(move || {
+            // It ends with an error, when the other end is dropped.
+            let _ = ended.recv();
+        });
+        Self { _end: end }
+    }
 }
 
 struct Wired {
@@ -25,10 +43,11 @@ struct Wired {
 }
 
 impl Functions {
-    pub(crate) fn new(tap: Arc<dyn Tap>) -> Self {
+    pub(crate) fn new(tap: Arc<dyn Tap>, still: bool) -> Self {
         Self {
             wired: OnceLock::new(),
             tap,
+            still,
         }
     }
 
@@ -96,6 +115,7 @@ fn lambda_error(error: &str) -> LambdaError {
 #[async_trait]
 impl Lambda for Functions {
     async fn invoke(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
+        let _still = self.still.then(Stillness::begin);
         match self.tap.invocation(function) {
             Invocation::Once => self.live(function, payload).await,
             Invocation::Twice => {

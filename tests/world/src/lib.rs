@@ -70,6 +70,11 @@ pub struct Options {
     pub in_memory: bool,
     /// File of the journal of Step Functions; without one it cannot be restarted.
     pub journal: Option<PathBuf>,
+    /// Values of secrets; without them no test may ask for one.
+    pub secrets: Arc<dyn SecretSource>,
+    /// Steps call servers on real ports: time stands still while a function runs, so that no wait for an answer
+    /// is cut short.
+    pub real_servers: bool,
 }
 
 impl Default for Options {
@@ -79,6 +84,8 @@ impl Default for Options {
             tap: None,
             in_memory: false,
             journal: None,
+            secrets: Arc::new(NoSecrets),
+            real_servers: false,
         }
     }
 }
@@ -139,7 +146,8 @@ impl World {
         let embedded = embedded.expect("a store");
         let crash = Arc::<Crash>::default();
         let tap: Arc<dyn Tap> = options.tap.unwrap_or_else(|| crash.clone());
-        let functions = Arc::new(Functions::new(Arc::clone(&tap)));
+        let functions = Functions::new(Arc::clone(&tap), options.real_servers);
+        let functions = Arc::new(functions);
         let config = EngineConfig {
             clock: clock.clone(),
             region: REGION.to_owned(),
@@ -168,7 +176,10 @@ impl World {
             workflows: workflows(tapped(Arc::clone(&tap), Place::Workflows, engine.router())),
             ..runs.clone()
         };
-        let services = services(&tapped, &sandbox, &tap);
+        let services = StepServices {
+            secrets: options.secrets,
+            ..services(&tapped, &sandbox, &tap)
+        };
         functions.wire(&tapped, &services, options.turns);
         let deeds = Deeds::default();
         let work = delegate::work(sfn.clone(), runs.store.clone(), activity(), deeds.clone());

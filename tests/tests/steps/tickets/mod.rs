@@ -3,6 +3,7 @@
 mod custom;
 mod jira;
 mod jira_system;
+mod runs;
 mod server;
 mod service_now;
 mod service_now_system;
