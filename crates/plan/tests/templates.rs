@@ -112,7 +112,8 @@ fn every_pipeline_is_planned() {
             "custom-stage/pipeline.yaml",
             "deployment/pipeline.yaml",
             "ecs-rolling/pipeline.yaml",
-            "stage/pipeline.yaml"
+            "stage/pipeline.yaml",
+            "ticket/pipeline.yaml"
         ]
     );
     let types: Vec<_> = of(Kind::Template)
@@ -298,5 +299,61 @@ fn deployment_template() {
               VERSION = "7"
               BUCKET = "shop-site"
               REGION = "us-east-1"
+    "#);
+}
+
+#[test]
+fn ticket() {
+    let inputs = "pipeline: {variables: [{name: change, value: CHG0030001}]}";
+    insta::assert_snapshot!(planned("ticket/pipeline.yaml", inputs), @r#"
+    pipeline release_by_ticket "release by ticket" (at most 30d)
+      variable change = "CHG0030001"
+      stage approve "approve": Approval (at most 30d)
+        steps
+          step open "open an issue": JiraCreate (at most 5m)
+            connector jira (Jira)
+            connectorRef = "jira"
+            projectKey = "SHOP"
+            issueType = "Task"
+            fields
+              Summary = "Release <+pipeline.sequenceId> of the shop"
+              Description = "Started by <+pipeline.triggeredBy.name>"
+          step wait_for_issue "wait for the issue": JiraApproval (at most 1d)
+            connector jira (Jira)
+            connectorRef = "jira"
+            issueKey = "<+execution.steps.open.issue.key>"
+            retryInterval = "1m"
+            approvalCriteria = {"type":"KeyValues","spec":{"matchAnyCondition":false,"conditions":[{"key":"Status","operator":"equa…
+            rejectionCriteria = {"type":"KeyValues","spec":{"matchAnyCondition":true,"conditions":[{"key":"Status","operator":"in","…
+          step wait_for_change "wait for the change": ServiceNowApproval (at most 1d)
+            connector service_now (ServiceNow)
+            connectorRef = "service_now"
+            ticketType = "change_request"
+            ticketNumber = "CHG0030001"
+            retryInterval = "5m"
+            changeWindow = {"startField":"start_date","endField":"end_date"}
+            approvalCriteria = {"type":"Jexl","spec":{"expression":"<+ticket.state.displayValue> == \"Implement\""}}
+      stage release "release": Custom (at most 30d)
+        steps
+          step release "release": ShellScript (at most 10m)
+            shell = "Bash"
+            onDelegate = true
+            source = {"type":"Inline","spec":{"script":"echo \"released for $ISSUE\""}}
+            environmentVariables
+              ISSUE = "<+pipeline.stages.approve.spec.execution.steps.open.issue.key>"
+          step write_it_down "write it down": JiraUpdate (at most 5m)
+            connector jira (Jira)
+            connectorRef = "jira"
+            issueKey = "<+pipeline.stages.approve.spec.execution.steps.open.issue.key>"
+            fields
+              Comment = "Released by run <+pipeline.sequenceId>"
+          step note "note it in the change": ServiceNowUpdate (at most 5m)
+            connector service_now (ServiceNow)
+            connectorRef = "service_now"
+            ticketType = "change_request"
+            ticketNumber = "CHG0030001"
+            useServiceNowTemplate = false
+            fields
+              work_notes = "Released for <+pipeline.stages.approve.spec.execution.steps.open.issue.key>"
     "#);
 }

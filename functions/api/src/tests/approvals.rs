@@ -111,3 +111,62 @@ async fn who_started_the_run_may_be_barred_and_what_ended_is_answered_no_more() 
         "{message}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_by_a_ticket_is_listed_and_not_answered_by_hand() {
+    let api = Api::new().await;
+    let run = api.run_golden().await;
+    let criteria = json!({"type": "Jexl", "spec": {"expression": "<+issue.Status> == \"Done\""}});
+    let specs = [
+        (
+            "JiraApproval",
+            json!({"connectorRef": "jira", "issueKey": "SHOP-7", "approvalCriteria": criteria}),
+            json!({"key": "SHOP-7", "url": null}),
+            "issue SHOP-7 of Jira decides it",
+        ),
+        (
+            "ServiceNowApproval",
+            json!({"connectorRef": "now", "ticketNumber": "CHG1", "ticketType": "change_request", "approvalCriteria": criteria}),
+            json!({"key": "CHG1", "ticketType": "change_request", "url": null}),
+            "ticket CHG1 of ServiceNow decides it",
+        ),
+        (
+            "CustomApproval",
+            json!({"scriptTimeout": "1m", "retryInterval": "30s", "approvalCriteria": criteria}),
+            json!(null),
+            "its script decides it",
+        ),
+    ];
+    let list = format!("/v1/orgs/default/projects/default/approvals/execution/{run}?{SCOPE}");
+    for (kind, spec, subject, decided) in specs {
+        let id = format!("stages.deploy.spec.execution.steps.{kind}");
+        let mut record = node(&run, &id, kind, Status::ApprovalWaiting);
+        record.spec = spec;
+        api.store.start_node(&record).await.expect("a node");
+        let listed = api
+            .get(&format!("{list}&approval_type={kind}"))
+            .await
+            .json();
+        let approval = &listed[0];
+        assert_eq!(
+            (&approval["type"], &approval["status"]),
+            (&json!(kind), &json!("WAITING"))
+        );
+        let details = &approval["details"];
+        assert_eq!(details["approvalCriteria"], criteria, "{details}");
+        let shown = details.get("issue").or(details.get("ticket"));
+        assert_eq!(shown.unwrap_or(&json!(null)), &subject);
+
+        let yes = json!({"action": "APPROVE", "comments": "yes"});
+        let answered = api.post(&activity(&format!("{run}.{id}.0")), &yes).await;
+        let (status, _, message) = answered.refusal();
+        assert!(status == 400 && message.contains(decided), "{message}");
+    }
+    let all = api.get(&list).await.json();
+    assert_eq!(all.as_array().map(Vec::len), Some(3));
+    let none = api
+        .get(&format!("{list}&approval_type=HarnessApproval"))
+        .await
+        .json();
+    assert_eq!(none, json!([]));
+}

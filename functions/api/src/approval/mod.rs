@@ -1,8 +1,11 @@
 //! Approvals: `/v1/orgs/{org}/projects/{project}/approvals/execution/{run}` and
 //! `/pipeline/api/approvals/{id}/harness/activity`.
 //!
-//! An approval is an attempt of a `HarnessApproval` step; its id is `<run>.<node>.<attempt>`. Until there are user
-//! groups, whoever may use the API is a member of each.
+//! An approval is an attempt of a step of one of [`TYPES`]; its id is `<run>.<node>.<attempt>`. People answer those of
+//! type `HarnessApproval`; a ticket or a script decides the others. Until there are user groups, whoever may use the
+//! API is a member of each.
+
+mod shown;
 
 use axum::Json;
 use axum::Router;
@@ -12,13 +15,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use indexmap::IndexMap;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use slipway_engine::abort::task_id;
+use serde_json::Value;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::signal::{Word, say};
 use slipway_model::id::PrincipalId;
-use slipway_model::status::{ErrorType, Status};
-use slipway_steps::approval::{Activity, Approval, KIND, Refusal, Verdict, activities, admit};
+use slipway_model::status::Status;
+use slipway_steps::approval::{Activity, Approval, KIND, Refusal, Verdict, admit};
 use slipway_store::Page;
 use slipway_store::record::{NodeRecord, RunRecord};
 
@@ -27,12 +29,21 @@ use crate::auth::Caller;
 use crate::body::Body;
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
-use crate::execution::{find, plan};
+use crate::execution::find;
 use crate::pipeline::v1;
 use crate::query::Query;
+use shown::{id_of, show, status};
 
-/// The step type, and the type of the approval.
-const TYPE: &str = "HarnessApproval";
+/// Step types that are approvals, and types of approvals.
+const TYPES: [&str; 4] = [
+    "CustomApproval",
+    BY_PEOPLE,
+    "JiraApproval",
+    "ServiceNowApproval",
+];
+
+/// The type that people answer.
+const BY_PEOPLE: &str = "HarnessApproval";
 
 /// Earlier runs that are looked at for approvals which a newer one rejects.
 const EARLIER: usize = 100;
@@ -77,13 +88,14 @@ async fn list(
     let run = of_project(&deps, &caller, &query, (&org, &project), &id).await?;
     let status = query.one("approval_status")?;
     let node = query.one("node_execution_id")?;
-    let other = query.one("approval_type")?.is_some_and(|kind| kind != TYPE);
+    let kind = query.one("approval_type")?;
     let mut shown = Vec::new();
     for record in approvals(&deps, &run).await? {
         let approval = show(&deps, &run, &record).await?;
         let fits = node.is_none_or(|node| node == record.id.as_str())
+            && kind.is_none_or(|kind| kind == record.node_type)
             && status.is_none_or(|status| approval["status"] == status);
-        shown.extend((fits && !other).then_some(approval));
+        shown.extend(fits.then_some(approval));
     }
     Ok(Json(Value::Array(shown)).into_response())
 }
@@ -99,7 +111,8 @@ async fn by_callback(
     let callback = query.required("callback_id")?;
     let run = of_project(&deps, &caller, &query, (&org, &project), &id).await?;
     let named = |record: &NodeRecord| {
-        read(record).is_ok_and(|approval| approval.callback_id.as_deref() == Some(callback))
+        record.node_type == BY_PEOPLE
+            && read(record).is_ok_and(|approval| approval.callback_id.as_deref() == Some(callback))
     };
     let mut records = approvals(&deps, &run).await?.into_iter();
     let Some(record) = records.find(named) else {
@@ -140,6 +153,9 @@ async fn note(
 ) -> ApiResult<Value> {
     let said: Said = serde_json::from_value(body.object()?)
         .map_err(|error| invalid(format!("The activity cannot be read: {error}")))?;
+    if record.node_type != BY_PEOPLE {
+        return Err(invalid(shown::not_by_hand(&record)));
+    }
     if record.status != Status::ApprovalWaiting {
         let message = format!("The approval waits no more; it is {}", status(&record));
         return Err(ApiError::new(ErrorName::Conflict, message));
@@ -212,7 +228,9 @@ async fn reject_earlier(
     let open = |other: &&RunRecord| !other.status.is_final() && other.sequence < run.sequence;
     for earlier in runs.items.iter().filter(open) {
         let waits = |record: &&NodeRecord| {
-            record.id == approved.id && record.status == Status::ApprovalWaiting
+            record.id == approved.id
+                && record.node_type == BY_PEOPLE
+                && record.status == Status::ApprovalWaiting
         };
         let records = approvals(deps, earlier).await?;
         let Some(record) = records.iter().find(waits) else {
@@ -255,7 +273,7 @@ async fn approvals(deps: &Deps, run: &RunRecord) -> ApiResult<Vec<NodeRecord>> {
     let nodes = deps.store.list_nodes(&run.id, None).await?;
     Ok(nodes
         .into_iter()
-        .filter(|node| node.node_type == TYPE)
+        .filter(|node| TYPES.contains(&node.node_type.as_str()))
         .collect())
 }
 
@@ -266,59 +284,6 @@ fn read(record: &NodeRecord) -> ApiResult<Approval> {
             record.name
         ))
     })
-}
-
-fn id_of(record: &NodeRecord) -> String {
-    task_id(&record.run, &record.id, record.attempt)
-}
-
-fn status(record: &NodeRecord) -> &'static str {
-    let rejected = record
-        .failure
-        .as_ref()
-        .is_some_and(|failure| failure.error == ErrorType::ApprovalRejection);
-    match record.status {
-        _ if rejected => "REJECTED",
-        Status::Success => "APPROVED",
-        Status::Aborted => "ABORTED",
-        Status::Expired => "EXPIRED",
-        status if status.is_final() => "FAILED",
-        _ => "WAITING",
-    }
-}
-
-/// An approval as clients read it.
-async fn show(deps: &Deps, run: &RunRecord, record: &NodeRecord) -> ApiResult<Value> {
-    let run = deps.store.get_run(&run.id).await?;
-    let said = activities(&run.signals, &record.id, record.attempt);
-    let timeout = match plan(deps, &run).await? {
-        Some(plan) => plan.step(&record.id).map(|step| step.timeout),
-        None => None,
-    };
-    let deadline = timeout.map(|timeout| {
-        record
-            .started_ms
-            .saturating_add(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX))
-    });
-    let changed = said.last().map_or(record.started_ms, |last| last.at_ms);
-    let spec = |name: &str| record.spec.get(name).cloned().unwrap_or(Value::Null);
-    Ok(json!({
-        "id": id_of(record),
-        "type": TYPE,
-        "status": status(record),
-        "deadline": deadline,
-        "created": record.started_ms,
-        "updated": record.ended_ms.unwrap_or(changed),
-        "error_message": record.failure.as_ref().map(|failure| &failure.message),
-        "details": {
-            "approvalMessage": spec("approvalMessage"),
-            "includePipelineExecutionHistory": spec("includePipelineExecutionHistory"),
-            "approvers": spec("approvers"),
-            "approvalActivities": said.iter().map(Activity::shown).collect::<Vec<_>>(),
-            "approverInputs": spec("approverInputs"),
-            "autoRejectEnabled": spec("isAutoRejectEnabled") == Value::Bool(true),
-        },
-    }))
 }
 
 fn text(value: Value) -> String {
