@@ -42,6 +42,7 @@ pub(crate) fn group(id: &str, nodes: Vec<Node>) -> Node {
 
 pub(crate) fn parallel(id: &str, branches: Vec<Node>) -> Node {
     Node::Parallel(ParallelPlan {
+        each: None,
         id: NodeId::new(id),
         branches,
         concurrency: 0,

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use slipway_clock::Clock;
 use slipway_model::id::{LaneId, NodeId, RunId, StageId};
 use slipway_model::status::Status;
+use slipway_plan::unroll::RunTurn;
 use slipway_plan::{Plan, StagePlan};
 use slipway_store::Store;
 use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
@@ -50,7 +52,24 @@ impl Runs {
         })?;
         let plan = self.store.get_plan(digest).await;
         let plan = plan.doing(|| format!("read the plan of run {run}"))?;
+        let plan = self.unrolled(run, plan).await?;
         Ok((record, plan))
+    }
+
+    /// A plan with those of its loops taken apart that go over what the run brings forth and have begun.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn unrolled(&self, run: &RunId, plan: Arc<Plan>) -> Result<Arc<Plan>, RunError> {
+        if !plan.has_run_loops() {
+            return Ok(plan);
+        }
+        let nodes = self.nodes(run, None).await?;
+        let turns_of = |id: &NodeId| {
+            let turns = nodes.get(id)?.spec.get(TURNS)?;
+            Vec::<RunTurn>::deserialize(turns).ok()
+        };
+        Ok(Arc::new(plan.unrolled(&turns_of)))
     }
 
     /// Loads a stage of a run that has been planned.
@@ -96,6 +115,14 @@ impl Runs {
         let put = self.store.put_stage(run, summary).await;
         put.doing(|| format!("record stage {} of run {run}", summary.id))
     }
+}
+
+/// Field of a block's recorded spec that holds the turns of its loop.
+const TURNS: &str = "turns";
+
+/// What is recorded as the spec of a block whose loop is taken apart.
+pub fn spec_of_turns(turns: &[RunTurn]) -> serde_json::Value {
+    serde_json::json!({ TURNS: turns })
 }
 
 /// The newest attempt of each node.

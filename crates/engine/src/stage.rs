@@ -277,7 +277,12 @@ fn failure_of(stage: &StagePlan, facts: &Facts, status: Status) -> Option<Failur
         return None;
     }
     let first = failed_steps(&stage.steps, facts).into_iter().next();
-    Some(first.unwrap_or_else(|| Failure {
+    // A loop that could not be taken apart has no step that failed.
+    let block = || {
+        let mut all = facts.nodes.values();
+        all.find_map(|fact| fact.failure.clone().filter(|_| !fact.status.is_good()))
+    };
+    Some(first.or_else(block).unwrap_or_else(|| Failure {
         error: match status {
             Status::Expired => ErrorType::Timeout,
             _ => ErrorType::Unknown,

@@ -42,6 +42,7 @@ pub mod remote;
 mod resolve;
 pub mod template;
 mod text;
+pub mod unroll;
 mod view;
 
 pub use diff::diff;
@@ -50,7 +51,7 @@ pub use iteration::{Iteration, in_turns};
 pub use plan::{
     ArtifactPlan, BarrierPlan, ConfigFilePlan, ConnectorPlan, EnvironmentPlan, EventPlan,
     FailureStrategy, GroupPlan, InfrastructurePlan, ManifestPlan, Node, NotificationPlan,
-    ParallelPlan, Plan, ServicePlan, StagePlan, StepPlan, Variable, When, WhenStatus,
+    ParallelPlan, Plan, RunLoop, ServicePlan, StagePlan, StepPlan, Variable, When, WhenStatus,
 };
 pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, VARIABLE, Wanted};
 pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};

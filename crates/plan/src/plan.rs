@@ -371,6 +371,21 @@ pub struct ParallelPlan {
     /// How many of them run at once; 0 is no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub concurrency: u32,
+    /// Where the branches are the turns of a loop over what the run brings forth: the loop. Until it begins there is
+    /// one branch, the element that loops; then [`Plan::unrolled`] has as many as there are turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<RunLoop>,
+}
+
+/// A loop over what the run brings forth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunLoop {
+    /// `identifier` of the element that loops.
+    pub of: EntityId,
+    /// `name` of the element that loops.
+    pub name: String,
+    /// `strategy` as written.
+    pub strategy: Value,
 }
 
 fn is_zero(number: &u32) -> bool {

@@ -244,7 +244,13 @@ impl<'p> Page<'p> {
                 }
             }
             Node::Parallel(parallel) => {
-                self.line(depth, &side_by_side(parallel.concurrency));
+                let how = match &parallel.each {
+                    Some(each) => {
+                        format!("for each turn, known when it begins, of {}", each.strategy)
+                    }
+                    None => side_by_side(parallel.concurrency),
+                };
+                self.line(depth, &how);
                 parallel
                     .branches
                     .iter()

@@ -13,6 +13,7 @@ mod pause;
 mod record;
 mod step;
 mod task;
+mod unroll;
 mod walk;
 mod wiring;
 

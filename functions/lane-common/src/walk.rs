@@ -15,7 +15,7 @@ use slipway_engine::name::{self, Lane, Walk as Nodes};
 use slipway_engine::runs::{self, StageOfRun, fact};
 use slipway_model::id::NodeId;
 use slipway_model::status::{Failure, Status};
-use slipway_plan::{Node, ParallelPlan, StagePlan, StepPlan};
+use slipway_plan::{Node, ParallelPlan, Plan, StagePlan, StepPlan};
 use slipway_store::StoreError;
 use slipway_store::record::NodeRecord;
 
@@ -82,7 +82,7 @@ impl<'d> Walk<'d> {
     }
 
     /// Reads what has happened so far.
-    async fn read_nodes(&mut self) -> Result<(), HandlerError> {
+    pub(crate) async fn read_nodes(&mut self) -> Result<(), HandlerError> {
         let stage = self.of_run.stage();
         let only = (!mentions_other_stages(&self.of_run.plan, stage)).then_some(&self.lane.stage);
         let run = &self.of_run.run.id;
@@ -107,15 +107,10 @@ impl<'d> Walk<'d> {
 
     /// Walks until the lane must wait, fork or end; with how much had been said about the run by then.
     pub(crate) async fn go(mut self) -> Result<(Directive, usize), HandlerError> {
-        let plan = Arc::clone(&self.of_run.plan);
-        let mut stages = plan.groups.iter().flatten();
-        let stage = stages.find(|stage| stage.id == self.lane.stage);
-        let lane = stage.and_then(|stage: &StagePlan| LanePlan::of(stage, &self.lane));
-        let lane = lane.ok_or_else(|| {
-            let message = format!("the plan has no lane {}", self.event.lane_id);
-            HandlerError::new(ErrorName::NotFound, message)
-        })?;
         loop {
+            // Asked for again: a loop that is taken apart changes the plan.
+            let plan = Arc::clone(&self.of_run.plan);
+            let lane = self.lane_of(&plan)?;
             if let Some(directive) = self.turn(&lane).await? {
                 self.write().await?;
                 tracing::info!(
@@ -128,6 +123,16 @@ impl<'d> Walk<'d> {
                 return Ok((directive, self.of_run.run.signals.len()));
             }
         }
+    }
+
+    fn lane_of<'p>(&self, plan: &'p Plan) -> Result<LanePlan<'p>, HandlerError> {
+        let mut stages = plan.groups.iter().flatten();
+        let stage = stages.find(|stage| stage.id == self.lane.stage);
+        let lane = stage.and_then(|stage: &StagePlan| LanePlan::of(stage, &self.lane));
+        lane.ok_or_else(|| {
+            let message = format!("the plan has no lane {}", self.event.lane_id);
+            HandlerError::new(ErrorName::NotFound, message)
+        })
     }
 
     /// One move; a directive ends the invocation.
@@ -155,6 +160,7 @@ impl<'d> Walk<'d> {
                 self.begin(skipped).await
             }
             Move::Start { node, attempt } => self.start(node, attempt).await,
+            Move::Unroll { parallel, attempt } => self.unroll(parallel, attempt).await,
             Move::Continue { step, attempt } => self.advance(lane, step, attempt).await,
             Move::Stop {
                 step,
@@ -215,7 +221,10 @@ impl<'d> Walk<'d> {
 
     /// Notes that a node has begun. A step's start is written at once, with all that happened before;
     /// groups, blocks and skipped nodes have no effect and can wait.
-    async fn begin(&mut self, record: NodeRecord) -> Result<Option<Directive>, HandlerError> {
+    pub(crate) async fn begin(
+        &mut self,
+        record: NodeRecord,
+    ) -> Result<Option<Directive>, HandlerError> {
         let step = record.status == Status::Running && !is_container(&record.node_type);
         self.unwritten.starts(record.clone());
         self.history.push(record.clone());
@@ -393,7 +402,7 @@ impl<'d> Walk<'d> {
         Duration::try_from(spent).unwrap_or_default()
     }
 
-    fn writer(&self) -> Writer<'_> {
+    pub(crate) fn writer(&self) -> Writer<'_> {
         Writer {
             run: &self.of_run.run.id,
             stage: &self.lane.stage,

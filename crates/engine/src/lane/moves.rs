@@ -34,6 +34,14 @@ pub enum Move<'p> {
         /// Which attempt of it.
         attempt: Attempt,
     },
+    /// Take a loop apart that goes over what the run brings forth: record its turns with the start of its block, read
+    /// the plan again, and ask again.
+    Unroll {
+        /// The block.
+        parallel: &'p ParallelPlan,
+        /// Its attempt that begins.
+        attempt: Attempt,
+    },
     /// Let a step that has begun go on.
     Continue {
         /// The step.

@@ -128,6 +128,9 @@ impl<'p> World<'p> {
                 assert!(until_ms > self.now_ms, "a wait for the past");
                 self.now_ms = until_ms;
             }
+            Move::Unroll { .. } => {
+                unreachable!("whole runs show it: functions/lane-common/tests/loops.rs")
+            }
             Move::Done { .. } => unreachable!("handled by the caller"),
         }
     }

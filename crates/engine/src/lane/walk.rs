@@ -154,6 +154,9 @@ impl<'a, 'p> Walker<'a, 'p> {
             attempt,
         };
         Visit::Move(match node {
+            Node::Parallel(parallel) if parallel.each.is_some() => {
+                Move::Unroll { parallel, attempt }
+            }
             // A block has no condition; its branches have.
             Node::Parallel(_) => start,
             Node::Step(_) | Node::Group(_) => self.gate(node, when, attempt).unwrap_or(start),

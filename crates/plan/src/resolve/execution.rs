@@ -8,10 +8,10 @@ use slipway_model::names::MOST_STEPS;
 use slipway_model::{Code, Diagnostic, Ref, schema};
 
 use super::known::Known;
-use super::looping::{Loop, Turn};
+use super::looping::{Loop, Looping, Turn};
 use super::{Resolver, texts, unplanned};
 use crate::{
-    FailureStrategy, GroupPlan, Iteration, Node, ParallelPlan, StagePlan, StepPlan, When,
+    FailureStrategy, GroupPlan, Iteration, Node, ParallelPlan, RunLoop, StagePlan, StepPlan, When,
     WhenStatus, fit,
 };
 
@@ -88,9 +88,10 @@ impl Resolver<'_> {
         if let Some((element, key, what)) = element {
             let identifier = element.get_text("identifier").unwrap_or_default();
             let what = format!("{what} `{identifier}`");
-            match self.looping(element, &what, known) {
-                None => out.extend(self.element(element, key, place, known, None)),
-                Some(found) => self.turns(element, key, found, place, known, out),
+            match self.looping_or_later(element, &what, known) {
+                Looping::None => out.extend(self.element(element, key, place, known, None)),
+                Looping::Known(found) => self.turns(element, key, found, place, known, out),
+                Looping::Later => out.extend(self.later(element, key, place, known)),
             }
             return;
         }
@@ -113,6 +114,7 @@ impl Resolver<'_> {
             id,
             branches: planned,
             concurrency: 0,
+            each: None,
         }));
     }
 
@@ -149,6 +151,7 @@ impl Resolver<'_> {
                     id: NodeId::new(id),
                     branches: nodes,
                     concurrency,
+                    each: None,
                 }));
             }
             return;
@@ -164,9 +167,32 @@ impl Resolver<'_> {
                 id: NodeId::new(format!("{id}[{number}]")),
                 branches: nodes.by_ref().take(batch).collect(),
                 concurrency: 0,
+                each: None,
             }));
             number += 1;
         }
+    }
+
+    /// An element that loops over what the run brings forth: a block that has it as its one branch.
+    fn later(
+        &mut self,
+        element: Ref<'_>,
+        key: &str,
+        place: &Place<'_>,
+        known: &mut Known<'_>,
+    ) -> Option<Node> {
+        let identifier = element.get_text("identifier")?;
+        let each = RunLoop {
+            of: EntityId::new(identifier),
+            name: element.get_text("name").unwrap_or(identifier).to_owned(),
+            strategy: element.get("strategy")?.to_json(),
+        };
+        Some(Node::Parallel(ParallelPlan {
+            id: NodeId::new(format!("{}.{identifier}", place.list)),
+            branches: vec![self.element(element, key, place, known, None)?],
+            concurrency: 0,
+            each: Some(each),
+        }))
     }
 
     fn element(

@@ -72,11 +72,6 @@ impl<'a> Known<'a> {
         flat.find(|stage| stage.get_text("identifier") == Some(name))
     }
 
-    /// [`Known::evaluate`] as seen inside of one more turn of a loop.
-    pub(super) fn evaluate_inside(&self, turn: &Iteration, text: &str) -> Result<String, String> {
-        text_of(evaluate(text, &Inside { known: self, turn })?)
-    }
-
     /// The text with its expressions replaced, or why they cannot be yet.
     pub(super) fn evaluate(&self, text: &str) -> Result<String, String> {
         text_of(self.value(text)?)
@@ -85,12 +80,6 @@ impl<'a> Known<'a> {
     /// What a text stands for, or why that cannot be told yet.
     pub(super) fn value(&self, text: &str) -> Result<Value, String> {
         evaluate(text, self)
-    }
-
-    /// Whether a condition holds, or why that cannot be told yet.
-    pub(super) fn holds(&self, condition: &str) -> Result<bool, String> {
-        slipway_expr::condition(condition, self, &Limits::default())
-            .map_err(|error| error.full_text())
     }
 }
 
@@ -175,14 +164,14 @@ impl Context for Known<'_> {
     }
 }
 
-fn evaluate(text: &str, context: &dyn Context) -> Result<Value, String> {
+pub(super) fn evaluate(text: &str, context: &dyn Context) -> Result<Value, String> {
     let template = slipway_expr::parse(text).map_err(|error| error.to_string())?;
     template
         .evaluate(context, &Limits::default())
         .map_err(|error| error.full_text())
 }
 
-fn text_of(value: Value) -> Result<String, String> {
+pub(super) fn text_of(value: Value) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text),
         value @ (Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
@@ -193,12 +182,12 @@ fn text_of(value: Value) -> Result<String, String> {
 }
 
 /// What is known inside of one more turn of a loop.
-struct Inside<'k, 'a> {
-    known: &'k Known<'a>,
-    turn: &'k Iteration,
+pub(super) struct Inside<'k> {
+    pub(super) known: &'k dyn Context,
+    pub(super) turn: &'k Iteration,
 }
 
-impl Context for Inside<'_, '_> {
+impl Context for Inside<'_> {
     fn lookup(&self, path: &[Segment]) -> Option<Value> {
         let own = names(path).and_then(|path| in_turns([self.turn].into_iter(), &path));
         own.map(|value| Value::from_json(&value))
@@ -207,5 +196,13 @@ impl Context for Inside<'_, '_> {
 
     fn definition(&self, path: &[Segment]) -> Option<String> {
         self.known.definition(path)
+    }
+
+    fn call(&self, functor: &str, arguments: &[Value]) -> Option<Result<Value, String>> {
+        self.known.call(functor, arguments)
+    }
+
+    fn now_ms(&self) -> Option<i64> {
+        self.known.now_ms()
     }
 }

@@ -1,33 +1,34 @@
 //! Looping strategies, taken apart into turns before the run.
 //!
-//! What a loop goes over must be known when the run starts; a loop over what the run brings forth
-//! (`<+stage.output.hosts>`, outputs of steps) is refused and named.
+//! What a loop of stages goes over must be known when the run starts. One of steps and step groups may go over what
+//! the run brings forth (outputs of steps): it is taken apart when it begins ([`crate::unroll`]).
 
 mod matrix;
 
 use indexmap::IndexMap;
 use serde_json::Value;
+use slipway_expr::{Context, Limits};
 use slipway_model::id::EntityId;
 use slipway_model::names::MOST_BRANCHES;
-use slipway_model::{Code, Ref};
+use slipway_model::{Code, Ref, Tree};
 
 use super::Resolver;
-use super::known::Known;
+use super::known::{Inside, Known, evaluate, text_of};
 use crate::Iteration;
 
 /// Most turns of one loop: as many as may run side by side.
 pub(super) const MOST_TURNS: usize = MOST_BRANCHES;
 
 /// A looping strategy, taken apart.
-pub(super) struct Loop {
-    pub(super) turns: Vec<Turn>,
+pub(crate) struct Loop {
+    pub(crate) turns: Vec<Turn>,
     /// Whether turns that wait for their time are given up when one fails (`onFailure: SkipQueued`).
-    pub(super) skips_queued: bool,
+    pub(crate) skips_queued: bool,
 }
 
 /// One turn of a loop.
-pub(super) struct Turn {
-    pub(super) iteration: Iteration,
+pub(crate) struct Turn {
+    pub(crate) iteration: Iteration,
     /// What stands behind the name of the element; `None` when `label` is the whole name.
     pub(super) postfix: String,
     /// `nodeName`, evaluated.
@@ -36,7 +37,7 @@ pub(super) struct Turn {
 
 impl Turn {
     /// The name of the element in this turn.
-    pub(super) fn name(&self, name: &str) -> String {
+    pub(crate) fn name(&self, name: &str) -> String {
         match &self.label {
             Some(label) => label.clone(),
             None => format!("{name}{}", self.postfix),
@@ -49,13 +50,29 @@ struct Refused<'r> {
     at: Ref<'r>,
     code: Code,
     message: String,
+    /// Whether it may be known while the run goes on.
+    later: bool,
 }
 
 type Outcome<'r, T> = Result<T, Refused<'r>>;
 
 fn refuse<'r, T>(code: Code, at: Ref<'r>, message: impl Into<String>) -> Outcome<'r, T> {
-    let message = message.into();
-    Err(Refused { at, code, message })
+    Err(Refused {
+        at,
+        code,
+        message: message.into(),
+        later: false,
+    })
+}
+
+/// What is known of a loop before the run.
+pub(super) enum Looping {
+    /// The element does not loop.
+    None,
+    /// All of it.
+    Known(Loop),
+    /// What it goes over is brought forth by the run.
+    Later,
 }
 
 impl Resolver<'_> {
@@ -67,30 +84,84 @@ impl Resolver<'_> {
         what: &str,
         known: &Known<'_>,
     ) -> Option<Loop> {
-        let strategy = element
-            .get("strategy")
-            .filter(|strategy| strategy.is_map())?;
+        match self.read_loop(element, what, known, false) {
+            Looping::Known(found) => Some(found),
+            Looping::None | Looping::Later => None,
+        }
+    }
+
+    /// As [`Resolver::looping`], for an element whose loop may go over what the run brings forth.
+    pub(super) fn looping_or_later(
+        &mut self,
+        element: Ref<'_>,
+        what: &str,
+        known: &Known<'_>,
+    ) -> Looping {
+        self.read_loop(element, what, known, true)
+    }
+
+    fn read_loop(
+        &mut self,
+        element: Ref<'_>,
+        what: &str,
+        known: &Known<'_>,
+        may_wait: bool,
+    ) -> Looping {
+        let strategy = element.get("strategy");
+        let Some(strategy) = strategy.filter(|strategy| strategy.is_map()) else {
+            return Looping::None;
+        };
         let of = EntityId::new(element.get_text("identifier").unwrap_or_default());
-        let found = Reader { known, of }.strategy(strategy);
-        Some(found.unwrap_or_else(|refused| {
-            let message = format!("the looping `strategy` of {what}: {}", refused.message);
-            self.fault(refused.code, refused.at, message);
-            Loop {
-                turns: Vec::new(),
-                skips_queued: false,
+        match (Reader { known, of }.strategy(strategy)) {
+            Ok(found) => Looping::Known(found),
+            Err(refused) if refused.later && may_wait && !skips_queued(strategy) => Looping::Later,
+            Err(refused) => {
+                let message = format!("the looping `strategy` of {what}: {}", refused.message);
+                self.fault(refused.code, refused.at, message);
+                Looping::Known(Loop {
+                    turns: Vec::new(),
+                    skips_queued: false,
+                })
             }
-        }))
+        }
     }
 }
 
-struct Reader<'k, 'a> {
-    known: &'k Known<'a>,
+/// The loop that a `strategy`, as JSON, is where `context` knows what the run has brought forth. `of` is the element.
+///
+/// # Errors
+/// Why it cannot be taken apart.
+pub(crate) fn taken_apart(
+    strategy: &Value,
+    of: &EntityId,
+    context: &dyn Context,
+) -> Result<Loop, String> {
+    let tree = Tree::from_json("strategy", strategy);
+    let reader = Reader {
+        known: context,
+        of: of.clone(),
+    };
+    let found = reader.strategy(tree.root());
+    found.map_err(|refused| match refused.later {
+        true => refused
+            .message
+            .replace(NOT_KNOWN, "what it goes over is not known"),
+        false => refused.message,
+    })
+}
+
+fn skips_queued(strategy: Ref<'_>) -> bool {
+    strategy.get_text("onFailure") == Some("SkipQueued")
+}
+
+struct Reader<'k> {
+    known: &'k dyn Context,
     of: EntityId,
 }
 
-impl Reader<'_, '_> {
+impl Reader<'_> {
     fn strategy<'r>(&self, strategy: Ref<'r>) -> Outcome<'r, Loop> {
-        let skips_queued = strategy.get_text("onFailure") == Some("SkipQueued");
+        let skips_queued = skips_queued(strategy);
         let mut turns = Vec::new();
         if self.begins(strategy)? {
             turns = if let Some(matrix) = strategy.get("matrix") {
@@ -131,9 +202,8 @@ impl Reader<'_, '_> {
         let Some((when, text)) = when.and_then(|when| Some((when, when.text()?))) else {
             return Ok(true);
         };
-        self.known
-            .holds(text)
-            .or_else(|reason| later(when, &reason))
+        slipway_expr::condition(text, self.known, &Limits::default())
+            .or_else(|error| later(when, &error.full_text()))
     }
 
     fn times<'r>(&self, count: Ref<'r>) -> Outcome<'r, Vec<Turn>> {
@@ -233,7 +303,11 @@ impl Reader<'_, '_> {
             return Ok(());
         };
         for turn in turns {
-            let label = self.known.evaluate_inside(&turn.iteration, text);
+            let inside = Inside {
+                known: self.known,
+                turn: &turn.iteration,
+            };
+            let label = evaluate(text, &inside).and_then(text_of);
             turn.label = Some(label.or_else(|reason| later(at, &reason))?);
         }
         Ok(())
@@ -245,9 +319,8 @@ impl Reader<'_, '_> {
             return refuse(Code::BadValue, value, message);
         };
         let text = match text.contains("<+") {
-            true => self
-                .known
-                .evaluate(text)
+            true => evaluate(text, self.known)
+                .and_then(text_of)
                 .or_else(|reason| later(value, &reason))?,
             false => text.to_owned(),
         };
@@ -284,16 +357,13 @@ impl Reader<'_, '_> {
                 true => text,
                 false => &call,
             };
-            let found = self
-                .known
-                .value(text)
-                .or_else(|reason| later(value, &reason))?;
+            let found = evaluate(text, self.known).or_else(|reason| later(value, &reason))?;
             return Ok(found.to_shown_json());
         }
         // Items of a document are texts, as they are everywhere in it.
         let mut found = value.to_json();
         let mut fault = None;
-        texts(&mut found, &mut |text| match self.known.value(text) {
+        texts(&mut found, &mut |text| match evaluate(text, self.known) {
             Ok(value) => value.to_shown_json(),
             Err(reason) => {
                 fault.get_or_insert(reason);
@@ -317,13 +387,31 @@ fn texts(value: &mut Value, replace: &mut dyn FnMut(&str) -> Value) {
     }
 }
 
+/// How a message begins about what is not known before the run.
+const NOT_KNOWN: &str = "what it goes over must be known before the run begins, only steps and step groups loop over what the run brings forth";
+
+/// What is not known before the run, and may be while it goes on where it names what runs bring forth.
 fn later<'r, T>(at: Ref<'r>, reason: &str) -> Outcome<'r, T> {
-    let message = format!(
-        "what it goes over must be known before the run begins, a loop over what the run brings forth is not \
-         supported by this version yet: {reason}"
-    );
-    refuse(Code::NotSupported, at, message)
+    let of_run = |text: &str| BROUGHT_FORTH.iter().any(|name| text.contains(name));
+    let mut texts = at.scalars().filter_map(Ref::scalar);
+    Err(Refused {
+        at,
+        code: Code::NotSupported,
+        message: format!("{NOT_KNOWN}: {reason}"),
+        later: texts.any(of_run),
+    })
 }
+
+/// Names of what runs bring forth, in expressions.
+const BROUGHT_FORTH: &[&str] = &[
+    "output",
+    "steps.",
+    "tatus",
+    "execution.",
+    "pipeline.stages.",
+    "pipeline.sequenceId",
+    "approvalActivities",
+];
 
 fn no_list(found: &str) -> String {
     format!("{found} stands where a list is expected; `.split(\",\")` makes one of a text")

@@ -35,6 +35,7 @@ use crate::{BarrierPlan, Entities, FORMAT, Plan, Reference, Wanted, template};
 use known::Known;
 use lookup::Referred;
 
+pub(crate) use looping::taken_apart;
 pub use unplanned::WITHOUT_EFFECT;
 
 /// Time limit of a pipeline that names none: Harness's for paid accounts (docs: platform/pipelines/
@@ -331,3 +332,5 @@ mod tests_remote;
 mod tests_targets;
 #[cfg(test)]
 mod tests_unplanned;
+#[cfg(test)]
+mod tests_unroll;

@@ -342,11 +342,11 @@ fn faults_name_what_and_where() {
         (
             "type: Custom",
             "type: FeatureFlag",
-            "the type `FeatureFlag` of stage `check` is not supported by this version yet; it runs Approval, Custom, Deployment",
+            "the type `FeatureFlag` of stage `check` is not supported by this version yet; it runs Approval, Custom, Deployment, Pipeline",
         ),
         (
             "timeout: 1m}",
-            "timeout: 1m, strategy: {repeat: {items: <+stage.output.hosts>}}}",
+            "timeout: 1m, strategy: {repeat: {items: <+pipeline.variables.hosts>}}}",
             "the looping `strategy` of step `wait`: what it goes over must be known before the run begins",
         ),
         (

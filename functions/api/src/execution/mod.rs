@@ -44,7 +44,10 @@ pub(crate) async fn find(
 /// The plan of a run, once it has one.
 pub(crate) async fn plan(deps: &Deps, run: &RunRecord) -> ApiResult<Option<Arc<Plan>>> {
     match &run.plan {
-        Some(digest) => Ok(Some(deps.store.get_plan(digest).await?)),
+        Some(digest) => {
+            let plan = deps.store.get_plan(digest).await?;
+            Ok(Some(deps.runs.unrolled(&run.id, plan).await?))
+        }
         None => Ok(None),
     }
 }

@@ -9,7 +9,7 @@ use super::{MOST_TURNS, Outcome, Reader, Refused, Turn, refuse, too_many, within
 /// Most combinations of a matrix before those that `exclude` leaves out.
 const MOST_COMBINATIONS: u64 = 16 * MOST_TURNS as u64;
 
-impl Reader<'_, '_> {
+impl Reader<'_> {
     pub(super) fn matrix<'r>(&self, matrix: Ref<'r>) -> Outcome<'r, Vec<Turn>> {
         let mut axes: Vec<(&str, Vec<Value>)> = Vec::new();
         let mut product = 1u64;

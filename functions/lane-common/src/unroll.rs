@@ -1,0 +1,64 @@
+//! Loops over what the run brings forth: taken apart when they begin.
+
+use slipway_engine::directive::Directive;
+use slipway_engine::lane::{Attempt, Opening};
+use slipway_engine::runs::spec_of_turns;
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::unroll::{RunTurn, turns};
+use slipway_plan::{Node, ParallelPlan};
+use slipway_steps::Expressions;
+use slipway_store::record::NodeRecord;
+
+use crate::HandlerError;
+use crate::expressions::NodeExpressions;
+use crate::walk::Walk;
+
+impl Walk<'_> {
+    /// Records the turns of a loop with the start of its block, and reads the plan as it is with them.
+    pub(crate) async fn unroll(
+        &mut self,
+        parallel: &ParallelPlan,
+        attempt: Attempt,
+    ) -> Result<Option<Directive>, HandlerError> {
+        match self.turns_of(parallel) {
+            Ok(turns) => {
+                let spec = spec_of_turns(&turns);
+                let record = self
+                    .writer()
+                    .begins(Opening::Parallel(parallel), attempt, spec);
+                self.begin_container(record).await?;
+            }
+            Err(message) => {
+                let failure = Failure {
+                    error: ErrorType::Unknown,
+                    message: format!("The loop of {}: {message}.", parallel.id),
+                    left_behind: None,
+                };
+                let node = Node::Parallel(parallel.clone());
+                let writer = self.writer();
+                let failed = writer.ends_unrun(&node, attempt, Status::Errored, Some(failure));
+                self.begin_container(failed).await?;
+            }
+        }
+        let (run, stage) = (&self.event.run_id, &self.lane.stage);
+        self.of_run = self.deps.runs.load_stage(run, stage).await?;
+        self.read_nodes().await?;
+        Ok(None)
+    }
+
+    fn turns_of(&self, parallel: &ParallelPlan) -> Result<Vec<RunTurn>, String> {
+        let Some(each) = &parallel.each else {
+            return Err("it is none over what the run brings forth".to_owned());
+        };
+        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &parallel.id);
+        let turns = turns(each, expressions.context())?;
+        self.of_run.plan.check_turns(parallel, turns.len())?;
+        Ok(turns)
+    }
+
+    /// Writes the record of a block that begins, with all that happened before: what follows depends on it.
+    async fn begin_container(&mut self, record: NodeRecord) -> Result<(), HandlerError> {
+        self.begin(record).await?;
+        self.write().await
+    }
+}
