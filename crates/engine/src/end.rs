@@ -14,7 +14,7 @@ use crate::name::Lane;
 use crate::queue::{self, release_run, release_stage};
 use crate::rollback;
 use crate::runs::{Runs, StageOfRun, summary};
-use crate::signal::wake;
+use crate::signal::{tell_end, wake};
 use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending};
 
 /// Records how a stage ended and gives its infrastructure to the next in line. Fails with `RollBackStage`
@@ -50,6 +50,7 @@ pub async fn end_stage(
         }
         release_infrastructure(runs, of_run, attempt).await?;
         release_stage(runs, account, own()).await?;
+        tell_barriers(runs, of_run).await?;
         return Ok(summary.status);
     }
     let (ending, undoes_run) = match summary.status {
@@ -69,11 +70,17 @@ pub async fn end_stage(
     runs.put_stage(&of_run.run.id, &ended).await?;
     release_infrastructure(runs, of_run, attempt).await?;
     release_stage(runs, account, own()).await?;
-    if !of_run.plan.barriers.is_empty() {
-        // Who waits at a barrier for this stage waits in vain.
-        wake(runs, &of_run.run.id).await?;
-    }
+    tell_barriers(runs, of_run).await?;
     Ok(ended.status)
+}
+
+/// Who waits at a barrier for this stage waits in vain.
+async fn tell_barriers(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
+    if of_run.plan.barriers.is_empty() {
+        return Ok(());
+    }
+    let stage = NodeId::new(format!("stages.{}", of_run.stage().id));
+    tell_end(runs, &of_run.run.id, &stage, 0).await
 }
 
 /// How a stage ended, and whether its run is to be rolled back.

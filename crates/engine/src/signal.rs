@@ -27,6 +27,9 @@ const PAUSE: &str = "pause";
 /// Most bytes of the inputs of one step, as JSON.
 const LARGEST_INPUTS: usize = 256 * 1024;
 
+/// A node or stage has ended: not said by a person.
+const ENDED: &str = "ended";
+
 /// What a person can say about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
@@ -258,6 +261,33 @@ pub async fn wake(runs: &Runs, run: &RunId) -> Result<(), RunError> {
         }
     }
     Ok(())
+}
+
+/// Lets the other lanes of a run know that an attempt of a node, or a stage, has ended. It is recorded, so that a lane
+/// that is just about to wait hears it.
+///
+/// # Errors
+/// When the store or Step Functions cannot be reached.
+pub async fn tell_end(
+    runs: &Runs,
+    run: &RunId,
+    node: &NodeId,
+    attempt: u32,
+) -> Result<(), RunError> {
+    let signal = SignalRecord {
+        run: run.clone(),
+        node: node.clone(),
+        attempt,
+        kind: ENDED.to_owned(),
+        says: String::new(),
+        who: PrincipalId::new("slipway"),
+        at_ms: runs.clock.now_ms(),
+    };
+    match runs.store.put_signal(&signal).await {
+        Ok(()) | Err(StoreError::AlreadyExists { .. }) => {}
+        Err(error) => Err(error).doing(|| format!("tell that {node} has ended"))?,
+    }
+    wake(runs, run).await
 }
 
 fn conflict(message: String) -> RunError {

@@ -104,11 +104,15 @@ impl Walk<'_> {
         given.copied().unwrap_or(record.started_ms)
     }
 
-    /// Time left until a step's deadline.
+    /// Time left until a step's deadline, or that of its stage or run where that is sooner.
     pub(crate) fn time_left(&self, step: &StepPlan) -> Result<Duration, HandlerError> {
-        let from_ms = self.began_ms(self.record(step)?);
-        let spent = u64::try_from(self.now_ms() - from_ms).unwrap_or(0);
-        Ok(step.timeout.saturating_sub(Duration::from_millis(spent)))
+        let (from_ms, now_ms) = (self.began_ms(self.record(step)?), self.now_ms());
+        let spent = u64::try_from(now_ms - from_ms).unwrap_or(0);
+        let left = step.timeout.saturating_sub(Duration::from_millis(spent));
+        let of_stage = self.facts.deadline_ms.map_or(Duration::MAX, |deadline_ms| {
+            Duration::from_millis(u64::try_from(deadline_ms - now_ms).unwrap_or(0))
+        });
+        Ok(left.min(of_stage))
     }
 
     /// Ends a step that nobody gave its inputs.

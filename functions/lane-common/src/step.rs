@@ -8,7 +8,7 @@ use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::lane::{LanePlan, StopReason, judge};
-use slipway_engine::signal::wake;
+use slipway_engine::signal::{tell_end, wake};
 use slipway_engine::strategy::Verdict;
 use slipway_model::id::PrincipalId;
 use slipway_model::status::{ErrorType, Failure, Status};
@@ -254,7 +254,8 @@ impl Walk<'_> {
         if !self.of_run.plan.barriers.is_empty() {
             // Who waits at a barrier for this step waits in vain.
             self.write().await?;
-            self.wake_others().await?;
+            let attempt = self.record(step)?.attempt;
+            tell_end(&self.deps.runs, &self.of_run.run.id, &step.id, attempt).await?;
         }
         Ok(None)
     }

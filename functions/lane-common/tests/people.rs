@@ -520,3 +520,18 @@ async fn a_crash_while_people_and_others_are_waited_for_changes_nothing() {
     }
     assert!(crashes > 20, "only {crashes} crashes");
 }
+
+/// Found by the simulation (seed 0 of 2026-11-22).
+#[tokio::test(start_paused = true)]
+async fn a_question_about_a_step_that_ran_out_of_time_leaves_it_expired() {
+    let world = World::new().await;
+    let lines = asks("MarkAsFailure") + "timeout: 6h\n";
+    let silent = approval("ask", "").replace("timeout: 1d", "timeout: 10m");
+    world
+        .apply(&pipeline(&[stage("deploy", &silent, "", &lines)]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Expired, "{:?}", run.failure);
+    world.assert_clean(&run.id).await;
+}

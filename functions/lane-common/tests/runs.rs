@@ -434,3 +434,25 @@ async fn y18_a_rollback_that_fails_ends_with_what_to_do_and_is_not_rolled_back()
     );
     world.assert_clean(&run.id).await;
 }
+
+/// Found by the simulation (seed 12 of 2026-11-22).
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_stage_ends_a_step_that_waits_longer() {
+    let world = World::new().await;
+    let lines = format!("timeout: 10m\n{ROLL_BACK}");
+    let undo = script("undo", "ok", "");
+    world
+        .apply(&pipeline(&[stage(
+            "deploy",
+            &wait("long", "5h"),
+            &undo,
+            &lines,
+        )]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Expired);
+    let minutes = (run.ended_ms.expect("ended") - run.started_ms) / 60_000;
+    assert_eq!(minutes, 10);
+    world.assert_clean(&run.id).await;
+}

@@ -102,13 +102,23 @@ pub(super) fn recorded(
             .failure
             .as_ref()
             .map_or(ErrorType::Unknown, |failure| failure.error),
-        status: match fact.status {
-            Status::InterventionWaiting => Status::Failed,
-            status => status,
-        },
+        status: failed_as(fact),
         at_ms: fact.asked_ms.unwrap_or(ended),
         answer: facts.answers.get(&(step.id.clone(), fact.attempt)),
         now_ms,
     };
     strategy::judge(levels, &failed)
+}
+
+/// The status that a failed step has, or had before a person was asked about it.
+pub(super) fn failed_as(fact: &NodeFact) -> Status {
+    let error = fact.failure.as_ref().map(|failure| failure.error);
+    match (fact.status, error) {
+        (Status::InterventionWaiting, Some(ErrorType::Timeout)) => Status::Expired,
+        (Status::InterventionWaiting, Some(ErrorType::ApprovalRejection)) => {
+            Status::ApprovalRejected
+        }
+        (Status::InterventionWaiting, _) => Status::Failed,
+        (status, _) => status,
+    }
 }

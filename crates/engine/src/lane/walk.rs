@@ -273,7 +273,7 @@ impl<'a, 'p> Walker<'a, 'p> {
             (_, Verdict::Over { status, .. }) => settle(status),
             (Some(_), _)
             | (_, Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed) => {
-                settle(Status::Failed)
+                settle(level::failed_as(fact))
             }
             (None, Verdict::Ask { until_ms }) => {
                 let deadline = self.facts.deadline_ms.unwrap_or(i64::MAX);
