@@ -1,4 +1,4 @@
-//! `cargo xtask …`: set-up, tests, conformance, benchmarks and packages. Nothing needs to be installed before.
+//! `cargo xtask …`: set-up, tests, conformance, simulation, benchmarks and packages. Nothing needs to be installed before.
 
 mod package;
 mod tools;
@@ -31,6 +31,18 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
+    /// Play random pipelines with faults in virtual time against a model; fails with what does not hold.
+    Simulate {
+        /// How many seeds.
+        #[arg(long, default_value_t = 1_000)]
+        seeds: u64,
+        /// The first seed.
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many at a time; as many as there are processors unless given.
+        #[arg(long)]
+        jobs: Option<usize>,
+    },
     /// Measure, print and judge nothing.
     Bench {
         /// Passed on to the benchmark.
@@ -49,6 +61,7 @@ fn main() -> Result<()> {
     match Cli::parse().task {
         Task::Test { rest } => test(&rest),
         Task::Conformance { rest } => conformance(&rest),
+        Task::Simulate { seeds, from, jobs } => simulate(seeds, from, jobs),
         Task::Bench { rest } => bench(&rest),
         Task::Package { arch } => package::package(arch),
     }
@@ -86,6 +99,17 @@ fn conformance(rest: &[String]) -> Result<()> {
         .args(["--test", "conformance"])
         .args(rest)
         .env("SLIPWAY_SHARED", shared))
+}
+
+fn simulate(seeds: u64, from: u64, jobs: Option<usize>) -> Result<()> {
+    let mut command = cargo();
+    command.args(["run", "--profile", "simulation", "--package"]);
+    command.args(["slipway-simulation", "--bin", "simulate", "--"]);
+    command.args(["--seeds", &seeds.to_string(), "--from", &from.to_string()]);
+    if let Some(jobs) = jobs {
+        command.args(["--jobs", &jobs.to_string()]);
+    }
+    run(&mut command)
 }
 
 fn bench(rest: &[String]) -> Result<()> {

@@ -39,7 +39,13 @@ pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: Strin
         let input: Value =
             serde_json::from_str(task.input.as_deref().unwrap_or("null")).expect("an input");
         let id = input["task"].as_str().expect("a task id");
+        let complete = || {
+            let done = sfn.send_task_success().task_token(&token);
+            done.output("{}").send()
+        };
         let Ok(claimed) = store.claim_delegate_task(id, "d1").await else {
+            // It was cancelled, or has a result: nothing is to be done any more.
+            let _ = complete().await;
             continue;
         };
         deeds.add(id);
@@ -47,16 +53,9 @@ pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: Strin
         let Some(result) = play(script, claimed.attempt, deeds.list().len()) else {
             continue;
         };
-        store
-            .finish_delegate_task(id, &result)
-            .await
-            .expect("the first result");
-        let _ = sfn
-            .send_task_success()
-            .task_token(token)
-            .output("{}")
-            .send()
-            .await;
+        // Refused where the task was cancelled meanwhile, which is as good.
+        let _ = store.finish_delegate_task(id, &result).await;
+        let _ = complete().await;
     }
 }
 

@@ -57,7 +57,7 @@ pub struct World {
     pub sandbox: Sandbox,
     /// What the delegate did.
     pub deeds: Deeds,
-    _embedded: Embedded,
+    embedded: Embedded,
 }
 
 /// What a world is like.
@@ -192,7 +192,7 @@ impl World {
             crash,
             sandbox,
             deeds,
-            _embedded: embedded,
+            embedded,
         }
     }
 
@@ -255,17 +255,9 @@ impl World {
     /// # Panics
     /// When it does not end within two weeks.
     pub async fn finish(&self, run: &RunId) -> RunRecord {
-        let arn = format!("arn:aws:states:{REGION}:{ACCOUNT}:execution:pipeline:{run}");
         let mut pause = Duration::from_secs(5);
         for _ in 0..2_000 {
-            let seen = self
-                .sfn
-                .describe_execution()
-                .execution_arn(&arn)
-                .send()
-                .await;
-            let status = seen.expect("the execution of the run").status;
-            if status != aws_sdk_sfn::types::ExecutionStatus::Running {
+            if self.has_ended(run).await {
                 return self.store.get_run(run).await.expect("the run");
             }
             self.runs.clock.sleep(pause).await;
@@ -273,6 +265,22 @@ impl World {
             pause = (pause * 5 / 4).min(Duration::from_secs(600));
         }
         panic!("run {run} does not end");
+    }
+
+    /// Whether the execution of a run has ended.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub async fn has_ended(&self, run: &RunId) -> bool {
+        let arn = format!("arn:aws:states:{REGION}:{ACCOUNT}:execution:pipeline:{run}");
+        let seen = self
+            .sfn
+            .describe_execution()
+            .execution_arn(arn)
+            .send()
+            .await;
+        seen.expect("the execution of the run").status
+            != aws_sdk_sfn::types::ExecutionStatus::Running
     }
 
     /// Status of the run, then of its stages, then of its nodes, in the order of the plan.
@@ -334,6 +342,34 @@ impl World {
             .map(|details| details.name())
             .collect::<Vec<_>>()
             .join(" ")
+    }
+
+    /// Holds of infrastructures and queues that somebody has or waits for, whatever run they are of.
+    ///
+    /// # Panics
+    /// When the tables cannot be read.
+    pub async fn holds(&self) -> Vec<String> {
+        let layout = slipway_store::Layout::local();
+        let dynamodb = self.embedded.dynamodb();
+        let scan = dynamodb.scan().table_name(&layout.runs);
+        let items = scan
+            .into_paginator()
+            .items()
+            .send()
+            .collect::<Result<Vec<_>, _>>();
+        let items = items.await.expect("the table of runs");
+        let text = |item: &std::collections::HashMap<String, _>, name: &str| {
+            let value: Option<&aws_sdk_dynamodb::types::AttributeValue> = item.get(name);
+            value
+                .and_then(|value| value.as_s().ok())
+                .cloned()
+                .unwrap_or_default()
+        };
+        let held = items.iter().filter_map(|item| {
+            let (key, queue) = (text(item, "pk"), text(item, "queue"));
+            (key.starts_with("hold#") && queue != "[]").then(|| format!("{key} {queue}"))
+        });
+        held.collect()
     }
 
     /// Nothing that a run needed is left: no open wait, no execution that still runs.

@@ -65,7 +65,17 @@ impl Service {
             std::mem::replace(&mut now.engine, idle.expect("an engine"))
         };
         old.shutdown().await;
-        *lock(&self.now) = Now::open(&self.config, &self.lambda, Some(journal));
+        // Requests under way hold the engine until they have heard that it stops.
+        let mut left = 100;
+        let engine = loop {
+            match Engine::open(journal, self.config.clone(), Arc::clone(&self.lambda)) {
+                Ok(engine) => break engine,
+                Err(slipway_asl::OpenError::InUse { .. }) if left > 0 => left -= 1,
+                Err(error) => panic!("the journal cannot be opened again: {error}"),
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        };
+        *lock(&self.now) = Now::of(engine);
     }
 }
 
@@ -79,7 +89,10 @@ impl Now {
             Some(path) => Engine::open(path, config.clone(), Arc::clone(lambda)),
             None => Engine::in_memory(config.clone(), Arc::clone(lambda)),
         };
-        let engine = engine.expect("an engine");
+        Self::of(engine.expect("an engine"))
+    }
+
+    fn of(engine: Engine) -> Self {
         engine.resume();
         Self {
             router: engine.router(),

@@ -1,0 +1,113 @@
+//! The simulation: random pipelines, random words of people and random faults, on the real machines, functions, store
+//! and sandbox in virtual time, checked against a model. A seed decides everything and replays exactly.
+//!
+//! ```text
+//! seed ──▶ grammar ──▶ Case ──▶ play (the real thing) ──▶ Seen ──▶ check ◀── model (an interpreter of its own)
+//!                        ▲                                           │
+//!                        └────────────── shrink ◀────────────────────┘
+//! ```
+//!
+//! Checked after each case: every run has one final status, and it, those of its stages and of all nodes are what the
+//! model says; the run ends when the model says; no delegate did anything twice; no wait, hold, place in a line or
+//! execution is left; a stage that was rolled back says how that went; nothing moves after the end.
+
+pub mod ast;
+pub mod check;
+pub mod faults;
+pub mod grammar;
+pub mod model;
+pub mod play;
+pub mod seed;
+pub mod shrink;
+pub mod yaml;
+
+use ast::Case;
+use check::Judged;
+
+/// What was found.
+pub struct Finding {
+    /// The smallest case that shows it.
+    pub case: Case,
+    /// What does not hold.
+    pub wrong: String,
+}
+
+/// How often the model is asked about a seed where its first answer is not what was seen.
+const ANSWERS: u64 = 3_000;
+/// The same while a case is shrunk.
+const FEW_ANSWERS: u64 = 200;
+
+/// Plays the case of a seed and checks it.
+///
+/// # Errors
+/// What does not hold, with the smallest case that shows it.
+pub fn simulate(seed: u64) -> Result<Judged, Box<Finding>> {
+    let case = seed::case(seed);
+    let wrong = match examine(&case, ANSWERS) {
+        Ok(judged) => return Ok(judged),
+        Err(wrong) => wrong,
+    };
+    let smaller = shrink::shrink(&case, |case| examine(case, FEW_ANSWERS).is_err());
+    Err(Box::new(match examine(&smaller, ANSWERS) {
+        Err(wrong) => Finding {
+            case: smaller,
+            wrong,
+        },
+        // What it was shrunk to is one of the rarer right answers.
+        Ok(_) => Finding { case, wrong },
+    }))
+}
+
+/// Plays a case and checks it; the model is asked so many times.
+///
+/// # Errors
+/// What does not hold.
+pub fn examine(case: &Case, answers: u64) -> Result<Judged, String> {
+    let play = || check::check(case, &play::play(case, false), answers);
+    std::panic::catch_unwind(play).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(format!("a panic: {}", text.unwrap_or_default()))
+    })
+}
+
+impl Finding {
+    /// For people: what is wrong, the pipeline, what was said and went wrong, and what functions did.
+    pub fn told(&self) -> String {
+        let mut lines = vec![
+            format!("seed {}: {}", self.case.seed, self.wrong),
+            String::new(),
+            yaml::pipeline(&self.case.pipeline),
+            format!("runs start after (s): {:?}", self.case.starts),
+        ];
+        let words = self.case.words.iter();
+        lines.extend(
+            words.map(|said| format!("after {} s, run {}: {:?}", said.at, said.run, said.word)),
+        );
+        lines.extend(
+            self.case
+                .faults
+                .iter()
+                .map(|fault| format!("fault: {fault:?}")),
+        );
+        let seen = play::play(&self.case, true);
+        lines.push("trace:".to_owned());
+        lines.extend(seen.trace);
+        for (number, run) in seen.runs.iter().enumerate() {
+            lines.push(format!("run {number} after {} s:", run.ended_ms / 1_000));
+            lines.push(run.story.told());
+        }
+        lines.push("the model says:".to_owned());
+        for (number, outcome) in model::play(&self.case, model::Delays::none())
+            .iter()
+            .enumerate()
+        {
+            lines.push(format!(
+                "run {number} after {} s:",
+                outcome.ended_ms / 1_000
+            ));
+            lines.push(outcome.story.told());
+        }
+        lines.join("\n")
+    }
+}

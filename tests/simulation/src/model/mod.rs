@@ -1,0 +1,193 @@
+//! What a case must come to, told by an interpreter of its own: no store, no machines, no tokens, no crashes. It
+//! follows the documents (FEATURES 6 to 9, `docs/ARCHITECTURE.md`) and shares no code with `crates/engine`.
+//!
+//! Where things happen at almost the same time more than one result is right: the interpreter is asked again with other
+//! [`Delays`], and answers one story for each.
+
+mod barrier;
+mod run;
+mod section;
+mod state;
+mod step;
+mod verdict;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::ast::{Case, Story};
+use run::Run;
+
+/// How one run came out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Its statuses.
+    pub story: Story,
+    /// When it ended, in milliseconds after the first start.
+    pub ended_ms: u64,
+    /// When people were asked, and about what.
+    pub asked: Vec<Asked>,
+}
+
+/// People are asked about a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// The step.
+    pub node: String,
+    /// Whether for approvals, or else about its failure.
+    pub votes: bool,
+    /// When, in milliseconds after the first start.
+    pub at_ms: u64,
+    /// How many answers would do, in all.
+    pub often: usize,
+}
+
+/// What the world adds to the times of a case: instants between things that happen at once, in any order, and a few
+/// longer delays.
+#[derive(Clone, Debug)]
+pub struct Delays {
+    random: fastrand::Rng,
+    /// What is left of the longer delays, in all.
+    left: Duration,
+    /// One in so many beginnings and ends takes some of it.
+    rare: u32,
+    /// How long a delegate takes at most, in milliseconds.
+    work: u64,
+    none: bool,
+}
+
+impl Delays {
+    /// Nothing is ever late.
+    pub fn none() -> Self {
+        Self {
+            random: fastrand::Rng::with_seed(0),
+            left: Duration::ZERO,
+            rare: 1,
+            work: 1,
+            none: true,
+        }
+    }
+
+    /// Beginnings and ends are late by so much in all, each seed in its own way.
+    pub fn some(seed: u64, left: Duration) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let rare = 1 << random.u32(0..8);
+        let work = 1 << random.u32(0..8);
+        Self {
+            random,
+            left,
+            rare,
+            work,
+            none: false,
+        }
+    }
+
+    fn instant(&mut self) -> Duration {
+        match self.none || self.random.bool() {
+            true => Duration::ZERO,
+            false => Duration::from_millis(self.random.u64(0..5)),
+        }
+    }
+
+    fn next(&mut self) -> Duration {
+        if self.none || self.random.u32(0..self.rare) != 0 {
+            return self.instant();
+        }
+        let some = self.left.mul_f64(self.random.f64());
+        self.left -= some;
+        some
+    }
+}
+
+/// What all runs of a case share.
+struct Model {
+    case: Case,
+    from: Instant,
+    delays: RefCell<Delays>,
+    lines: state::Lines,
+}
+
+impl Model {
+    /// Something begins or ends, perhaps late.
+    async fn passes(&self) {
+        let delay = self.delays.borrow_mut().next();
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    /// A delegate works for an instant. Answers whether what is said meanwhile comes before its result.
+    async fn works(&self) -> bool {
+        let (instant, first) = {
+            let mut delays = self.delays.borrow_mut();
+            let most = delays.work;
+            match delays.none {
+                true => (Duration::ZERO, false),
+                false => (
+                    Duration::from_millis(delays.random.u64(0..most)),
+                    delays.random.u32(0..4) > 0,
+                ),
+            }
+        };
+        if !instant.is_zero() {
+            tokio::time::sleep(instant).await;
+        }
+        first
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.from.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    async fn sleep_until(&self, at_ms: u64) {
+        tokio::time::sleep_until(self.from + Duration::from_millis(at_ms)).await;
+    }
+}
+
+/// Plays a case; one outcome for each of its runs.
+///
+/// # Panics
+/// When the interpreter is stuck: that is a fault of the model.
+pub fn play(case: &Case, delays: Delays) -> Vec<Outcome> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let model = Rc::new(Model {
+            case: case.clone(),
+            from: Instant::now(),
+            delays: RefCell::new(delays),
+            lines: state::Lines::default(),
+        });
+        let runs: Vec<Rc<Run>> = (0..case.starts.len())
+            .map(|number| Rc::new(Run::new(Rc::clone(&model), number)))
+            .collect();
+        let plays = futures::future::join_all(runs.iter().map(|run| run.play()));
+        let people = people(&model, &runs);
+        let ((), ends) = tokio::join!(people, plays);
+        let outcomes = runs.iter().zip(ends);
+        outcomes
+            .map(|(run, ended_ms)| Outcome {
+                story: run.story(),
+                ended_ms,
+                asked: run.asked(),
+            })
+            .collect()
+    })
+}
+
+/// Everybody says what they have to say, when they have to.
+async fn people(model: &Model, runs: &[Rc<Run>]) {
+    let mut words = model.case.words.clone();
+    words.sort_by_key(|said| said.at);
+    for said in &words {
+        model.sleep_until(said.at * 1_000).await;
+        if let Some(run) = runs.get(said.run) {
+            run.hears(&said.word);
+        }
+    }
+}

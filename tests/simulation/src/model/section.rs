@@ -1,0 +1,413 @@
+//! Lists of steps, groups and parallel blocks.
+
+use std::cell::RefCell;
+
+use slipway_model::status::Status;
+
+use super::run::{Run, worst};
+use super::state::NodeState;
+use super::verdict::Level;
+use crate::ast::{Group, Node, Stage, Step, Strategy, Turns, Wanted, When};
+
+/// How a list came out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Flow {
+    /// What follows may run.
+    Through,
+    /// What follows does not run.
+    Halt(Halt),
+}
+
+/// Why what follows does not run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Halt {
+    /// The stage or run is out of time.
+    Deadline,
+    /// A failure; whether the stage is rolled back.
+    Failure { stage: bool },
+    /// A failure that a group answers: the one with so many groups around it.
+    Group { depth: usize, then: GroupThen },
+    /// The run is aborted.
+    Abort,
+}
+
+/// What becomes of the group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum GroupThen {
+    /// It begins again then.
+    Again { at_ms: u64 },
+    /// Its rollback steps run.
+    RollBack,
+}
+
+impl Halt {
+    /// Of two branches side by side, the one that counts.
+    fn or(self, other: Self) -> Self {
+        let rank = |halt: Self| match halt {
+            Self::Deadline => (0, 0),
+            Self::Failure { stage: false } => (1, 0),
+            Self::Group { depth, .. } => (2, usize::MAX - depth),
+            Self::Failure { stage: true } => (3, 0),
+            Self::Abort => (4, 0),
+        };
+        if rank(other) > rank(self) {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+/// What `stageStatus` looks at: the steps of a stage, or the rollback steps of a stage or group.
+pub(super) struct Section<'c> {
+    pub(super) stage: &'c Stage,
+    pub(super) deadline: Option<u64>,
+    /// The groups around each failure for good.
+    failures: RefCell<Vec<Vec<String>>>,
+}
+
+impl<'c> Section<'c> {
+    pub(super) fn new(stage: &'c Stage, deadline: Option<u64>) -> Self {
+        Self {
+            stage,
+            deadline,
+            failures: RefCell::default(),
+        }
+    }
+
+    pub(super) fn fails(&self, place: &Place<'_>) {
+        let groups = place.groups.iter().map(|group| group.id.clone());
+        self.failures.borrow_mut().push(groups.collect());
+    }
+
+    fn forgets(&self, group: &str) {
+        let within = |groups: &Vec<String>| groups.iter().any(|one| one == group);
+        self.failures.borrow_mut().retain(|groups| !within(groups));
+    }
+
+    fn has_failed(&self) -> bool {
+        !self.failures.borrow().is_empty()
+    }
+}
+
+/// A group on the way to a node.
+#[derive(Clone)]
+pub(super) struct Around<'c> {
+    id: String,
+    strategies: &'c [Strategy],
+    retried: u32,
+}
+
+/// Where a list is.
+#[derive(Clone)]
+pub(super) struct Place<'c> {
+    list: String,
+    /// From the outside in.
+    groups: Vec<Around<'c>>,
+}
+
+impl<'c> Place<'c> {
+    pub(super) fn top(list: &str) -> Self {
+        Self {
+            list: list.to_owned(),
+            groups: Vec::new(),
+        }
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The levels around a step, nearest first.
+    pub(super) fn levels(&self, step: Level<'c>, stage: &'c Stage) -> Vec<Level<'c>> {
+        let groups = self.groups.iter().rev();
+        let groups = groups.map(|group| (group.strategies, group.retried));
+        let stage = (&stage.strategies[..], 0);
+        std::iter::once(step).chain(groups).chain([stage]).collect()
+    }
+
+    fn inside(&self, id: &str, part: &str, group: Around<'c>) -> Self {
+        let mut groups = self.groups.clone();
+        groups.push(group);
+        Self {
+            list: format!("{id}.{part}"),
+            groups,
+        }
+    }
+}
+
+impl Run {
+    /// Walks a list.
+    pub(super) async fn walk<'c>(
+        &self,
+        section: &Section<'c>,
+        place: &Place<'c>,
+        nodes: &'c [Node],
+    ) -> Flow {
+        for (index, node) in nodes.iter().enumerate() {
+            let flow = match node {
+                Node::Parallel(branches) => {
+                    let id = format!("{}[{index}]", place.list);
+                    let branches: Vec<Branch<'c>> = branches.iter().map(Branch::Node).collect();
+                    Box::pin(self.side_by_side(section, place, &id, &branches, 0)).await
+                }
+                other => Box::pin(self.node(section, place, other)).await,
+            };
+            if flow != Flow::Through {
+                return flow;
+            }
+        }
+        Flow::Through
+    }
+
+    async fn node<'c>(&self, section: &Section<'c>, place: &Place<'c>, node: &'c Node) -> Flow {
+        match node {
+            Node::Step(step) => match step.turns {
+                None => {
+                    let id = format!("{}.{}", place.list, step.id);
+                    self.step(section, place, step, &id).await
+                }
+                Some(turns) => self.turns(section, place, step, turns).await,
+            },
+            Node::Group(group) => self.group(section, place, group).await,
+            Node::Parallel(_) => panic!("a block in a block"),
+        }
+    }
+
+    async fn turns<'c>(
+        &self,
+        section: &Section<'c>,
+        place: &Place<'c>,
+        step: &'c Step,
+        turns: Turns,
+    ) -> Flow {
+        let id = format!("{}.{}", place.list, step.id);
+        let each = (0..turns.count).map(|turn| Branch::Turn(step, format!("{id}_{turn}")));
+        let branches: Vec<Branch<'c>> = each.collect();
+        Box::pin(self.side_by_side(section, place, &id, &branches, turns.at_once)).await
+    }
+
+    async fn side_by_side<'c>(
+        &self,
+        section: &Section<'c>,
+        place: &Place<'c>,
+        id: &str,
+        branches: &[Branch<'c>],
+        at_once: usize,
+    ) -> Flow {
+        if let Some(halt) = self.may_begin(section).await {
+            return Flow::Halt(halt);
+        }
+        self.begins(id, false);
+        let places = tokio::sync::Semaphore::new(match at_once {
+            0 => branches.len(),
+            most => most,
+        });
+        let plays = branches.iter().map(|branch| async {
+            let _turn = places.acquire().await.expect("it is open");
+            match branch {
+                Branch::Node(node) => Box::pin(self.node(section, place, node)).await,
+                Branch::Turn(step, id) => Box::pin(self.step(section, place, step, id)).await,
+            }
+        });
+        let flows = futures::future::join_all(plays).await;
+        let halts = flows.into_iter().filter_map(|flow| match flow {
+            Flow::Halt(halt) => Some(halt),
+            Flow::Through => None,
+        });
+        let flow = halts.reduce(Halt::or).map_or(Flow::Through, Flow::Halt);
+        let statuses = branches
+            .iter()
+            .filter_map(|branch| self.branch_status(place, branch));
+        let status = worst(statuses.chain(cut(flow)));
+        self.closes(id, status);
+        flow
+    }
+
+    fn branch_status(&self, place: &Place<'_>, branch: &Branch<'_>) -> Option<Status> {
+        let id = match branch {
+            Branch::Turn(_, id) => id.clone(),
+            Branch::Node(Node::Step(step)) => format!("{}.{}", place.list, step.id),
+            Branch::Node(Node::Group(group)) => format!("{}.{}", place.list, group.id),
+            Branch::Node(Node::Parallel(_)) => return None,
+        };
+        self.state().nodes.get(&id).map(|node| node.status)
+    }
+
+    async fn group<'c>(&self, section: &Section<'c>, place: &Place<'c>, group: &'c Group) -> Flow {
+        let id = format!("{}.{}", place.list, group.id);
+        match self.gate(section, &id, &group.when).await {
+            Gate::Open => {}
+            Gate::Skipped => return Flow::Through,
+            Gate::Halted(halt) => return Flow::Halt(halt),
+        }
+        let mut retried = 0;
+        loop {
+            self.begins(&id, false);
+            let around = Around {
+                id: id.clone(),
+                strategies: &group.strategies,
+                retried,
+            };
+            let inside = place.inside(&id, "steps", around.clone());
+            let mut flow = Box::pin(self.walk(section, &inside, &group.nodes)).await;
+            if let Flow::Halt(Halt::Group {
+                depth,
+                then: GroupThen::RollBack,
+            }) = flow
+                && depth == place.depth()
+            {
+                let undo = Section::new(section.stage, section.deadline);
+                let inside = place.inside(&id, "rollbackSteps", around);
+                let undone = Box::pin(self.walk(&undo, &inside, &group.rollback)).await;
+                flow = match undone {
+                    Flow::Halt(Halt::Abort | Halt::Deadline) => undone,
+                    _ => Flow::Halt(Halt::Failure { stage: false }),
+                };
+            }
+            let status = self.section_status(&format!("{id}.steps"), &group.nodes);
+            self.closes(&id, worst([status].into_iter().chain(cut(flow))));
+            match flow {
+                Flow::Halt(Halt::Group {
+                    depth,
+                    then: GroupThen::Again { at_ms },
+                }) if depth == place.depth() => {
+                    if let Some(halt) = self.again_at(section, at_ms).await {
+                        return Flow::Halt(halt);
+                    }
+                    section.forgets(&id);
+                    self.forgets(&format!("{id}."));
+                    retried += 1;
+                }
+                flow => return flow,
+            }
+        }
+    }
+
+    /// What the nodes of a list that have begun come to together.
+    pub(super) fn section_status(&self, list: &str, nodes: &[Node]) -> Status {
+        let state = self.state();
+        let ids = nodes.iter().enumerate().map(|(index, node)| match node {
+            Node::Step(step) => format!("{list}.{}", step.id),
+            Node::Group(group) => format!("{list}.{}", group.id),
+            Node::Parallel(_) => format!("{list}[{index}]"),
+        });
+        let known = ids.filter_map(|id| state.nodes.get(&id).filter(|node| !node.forgotten));
+        worst(known.map(|node| node.status))
+    }
+
+    /// Whether something may begin now; waits while the run is paused.
+    async fn may_begin(&self, section: &Section<'_>) -> Option<Halt> {
+        self.model.passes().await;
+        let deadline = section.deadline.unwrap_or(u64::MAX / 4);
+        loop {
+            if let Some(halt) = self.stops(section) {
+                return Some(halt);
+            }
+            if !self.state().paused {
+                return None;
+            }
+            self.hold_until(deadline).await;
+        }
+    }
+
+    /// What stops everything.
+    pub(super) fn stops(&self, section: &Section<'_>) -> Option<Halt> {
+        if self.state().aborted {
+            return Some(Halt::Abort);
+        }
+        let late = section
+            .deadline
+            .is_some_and(|deadline| self.model.now() >= deadline);
+        late.then_some(Halt::Deadline)
+    }
+
+    /// Waits for the time of another attempt.
+    pub(super) async fn again_at(&self, section: &Section<'_>, at_ms: u64) -> Option<Halt> {
+        loop {
+            if let Some(halt) = self.may_begin(section).await {
+                return Some(halt);
+            }
+            if self.model.now() >= at_ms {
+                return None;
+            }
+            self.nap_until(at_ms.min(section.deadline.unwrap_or(u64::MAX)))
+                .await;
+        }
+    }
+
+    pub(super) async fn gate(&self, section: &Section<'_>, id: &str, when: &When) -> Gate {
+        if let Some(halt) = self.may_begin(section).await {
+            return Gate::Halted(halt);
+        }
+        let fits = match when.status {
+            Wanted::Success => !section.has_failed(),
+            Wanted::Failure => section.has_failed(),
+            Wanted::All => true,
+        };
+        if fits && when.condition != Some(false) {
+            return Gate::Open;
+        }
+        self.begins(id, false);
+        self.closes(id, Status::Skipped);
+        Gate::Skipped
+    }
+
+    /// Another attempt of a node.
+    pub(super) fn begins(&self, id: &str, open: bool) {
+        let mut state = self.state_mut();
+        let before = state.nodes.get(id);
+        let node = NodeState {
+            attempt: before.map_or(0, |node| node.attempt + 1),
+            status: Status::Running,
+            open,
+            votes_wanted: false,
+            asks: false,
+            stopped: None,
+            votes: Vec::new(),
+            answer: None,
+            arrived: before.is_some_and(|node| node.arrived),
+            forgotten: false,
+        };
+        state.nodes.insert(id.to_owned(), node);
+    }
+
+    pub(super) fn closes(&self, id: &str, status: Status) {
+        if let Some(node) = self.state_mut().nodes.get_mut(id) {
+            node.status = status;
+            node.open = false;
+            node.asks = false;
+            node.votes_wanted = false;
+        }
+    }
+
+    /// A group begins again: what its nodes came to does not count any more.
+    fn forgets(&self, within: &str) {
+        let mut state = self.state_mut();
+        let nodes = state.nodes.iter_mut();
+        for (_, node) in nodes.filter(|(id, _)| id.starts_with(within)) {
+            node.forgotten = true;
+        }
+    }
+}
+
+/// Something that runs beside others.
+enum Branch<'c> {
+    Node(&'c Node),
+    Turn(&'c Step, String),
+}
+
+/// Whether a node runs.
+pub(super) enum Gate {
+    Open,
+    Skipped,
+    Halted(Halt),
+}
+
+fn cut(flow: Flow) -> Option<Status> {
+    match flow {
+        Flow::Halt(Halt::Abort) => Some(Status::Aborted),
+        Flow::Halt(Halt::Deadline) => Some(Status::Expired),
+        _ => None,
+    }
+}

@@ -1,0 +1,78 @@
+//! What the interpreter remembers of a run, and of what runs share.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::Asked;
+use slipway_model::status::Status;
+use tokio::sync::Notify;
+
+/// A node in its newest attempt.
+#[derive(Clone, Debug)]
+pub(super) struct NodeState {
+    pub(super) attempt: u32,
+    pub(super) status: Status,
+    /// A step that runs, and can be stopped.
+    pub(super) open: bool,
+    /// People are asked to approve.
+    pub(super) votes_wanted: bool,
+    /// Its failure asks for an answer.
+    pub(super) asks: bool,
+    /// It was stopped: whether by being made to expire.
+    pub(super) stopped: Option<bool>,
+    /// Who approved, and who did not.
+    pub(super) votes: Vec<(String, bool)>,
+    /// What was answered to its failure, and when.
+    pub(super) answer: Option<(&'static str, u64)>,
+    /// It has arrived at its barrier, in this or an earlier attempt.
+    pub(super) arrived: bool,
+    /// The group around it was begun again since.
+    pub(super) forgotten: bool,
+}
+
+/// A stage.
+#[derive(Clone, Debug)]
+pub(super) struct StageState {
+    pub(super) status: Status,
+    pub(super) rolled_back: bool,
+}
+
+/// A run.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) aborted: bool,
+    pub(super) paused: bool,
+    pub(super) ended: Option<Status>,
+    pub(super) stages: BTreeMap<String, StageState>,
+    pub(super) nodes: BTreeMap<String, NodeState>,
+    /// How often everything that waits was woken.
+    pub(super) wakes: u64,
+    pub(super) asked: Vec<Asked>,
+}
+
+/// Who holds what, and who waits for it, first come first served.
+#[derive(Default)]
+pub(super) struct Lines {
+    lines: RefCell<BTreeMap<String, Vec<String>>>,
+    pub(super) moved: Notify,
+}
+
+impl Lines {
+    /// Takes a place; whether it is the first.
+    pub(super) fn take(&self, key: &str, who: &str) -> bool {
+        let mut lines = self.lines.borrow_mut();
+        let line = lines.entry(key.to_owned()).or_default();
+        if !line.iter().any(|one| one == who) {
+            line.push(who.to_owned());
+        }
+        line.first().is_some_and(|first| first == who)
+    }
+
+    /// Gives a place back; the others move up.
+    pub(super) fn leave(&self, who: &str) {
+        for line in self.lines.borrow_mut().values_mut() {
+            line.retain(|one| one != who);
+        }
+        self.moved.notify_waiters();
+    }
+}

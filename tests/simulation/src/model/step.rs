@@ -1,0 +1,298 @@
+//! Steps: their attempts, and what becomes of their failures.
+
+use slipway_model::status::{ErrorType, Status};
+
+use super::run::Run;
+use super::section::{Flow, Gate, GroupThen, Halt, Place, Section};
+use super::verdict::{Failed, Verdict, judge};
+use crate::ast::{Kind, Script, Step};
+
+/// Longest wait that nothing cuts short, in milliseconds.
+const SLEEP: u64 = 60_000;
+/// Longest silence of a delegate, in milliseconds.
+const HEARTBEAT: u64 = 60_000;
+/// What the machine waits for a delegate beyond the step's limit, less the second that a heartbeat is shorter.
+const GRACE: u64 = 9_000;
+/// How long a deployment takes; about.
+pub(super) const DEPLOY: u64 = 60_000;
+
+/// How an attempt ended.
+enum End {
+    Good,
+    Failed(ErrorType, Status),
+    Aborted,
+}
+
+/// What follows a failure.
+enum After {
+    Again(u64),
+    Flow(Flow),
+}
+
+impl Run {
+    pub(super) async fn step<'c>(
+        &self,
+        section: &Section<'c>,
+        place: &Place<'c>,
+        step: &'c Step,
+        id: &str,
+    ) -> Flow {
+        match self.gate(section, id, &step.when).await {
+            Gate::Open => {}
+            Gate::Skipped => return Flow::Through,
+            Gate::Halted(halt) => return Flow::Halt(halt),
+        }
+        let mut retried = 0;
+        loop {
+            self.begins(id, true);
+            let end = self.attempt(section, step, id).await;
+            self.model.passes().await;
+            let (error, status) = match end {
+                End::Good => {
+                    self.closes(id, Status::Success);
+                    return Flow::Through;
+                }
+                End::Aborted => {
+                    self.closes(id, Status::Aborted);
+                    return Flow::Halt(Halt::Abort);
+                }
+                End::Failed(error, status) => (error, status),
+            };
+            match self
+                .failed(section, place, (step, id, retried), error, status)
+                .await
+            {
+                After::Flow(flow) => return flow,
+                After::Again(at_ms) => {
+                    if let Some(halt) = self.again_at(section, at_ms).await {
+                        return Flow::Halt(halt);
+                    }
+                    retried += 1;
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, section: &Section<'_>, step: &Step, id: &str) -> End {
+        let model = &self.model;
+        let started = model.now();
+        let expires = started + step.timeout * 1_000;
+        let limit = section
+            .deadline
+            .map_or(expires, |deadline| deadline.min(expires));
+        let mut vanished = false;
+        loop {
+            match self.stops(section) {
+                Some(Halt::Abort) => return End::Aborted,
+                Some(_) => return End::Failed(ErrorType::Timeout, Status::Expired),
+                None if model.now() >= expires => {
+                    return End::Failed(ErrorType::Timeout, Status::Expired);
+                }
+                None => {}
+            }
+            let node = self.state().nodes.get(id).cloned();
+            let Some(node) = node else {
+                return End::Aborted;
+            };
+            match node.stopped {
+                Some(true) => return End::Failed(ErrorType::Timeout, Status::Expired),
+                Some(false) => return End::Failed(ErrorType::UserMarkedFailure, Status::Failed),
+                None => {}
+            }
+            match &step.kind {
+                Kind::Wait(time) => {
+                    let over = started + time * 1_000;
+                    if model.now() >= over {
+                        return End::Good;
+                    }
+                    self.nap_until(over.min(limit)).await;
+                }
+                Kind::Script(Script::Vanishes) if vanished => {
+                    return End::Failed(ErrorType::DelegateRestart, Status::Failed);
+                }
+                Kind::Script(script) => {
+                    let first = model.works().await;
+                    if first && self.is_stopped(id) {
+                        continue;
+                    }
+                    if *script != Script::Vanishes {
+                        return played(*script, node.attempt);
+                    }
+                    // Nobody answers for the task; the machine notices its silence.
+                    vanished = true;
+                    let silence = HEARTBEAT.min(limit - started + GRACE);
+                    model.sleep_until(started + silence).await;
+                }
+                Kind::Approval(count) => {
+                    if node.votes.iter().any(|(_, approves)| !approves) {
+                        let rejected = ErrorType::ApprovalRejection;
+                        return End::Failed(rejected, Status::ApprovalRejected);
+                    }
+                    if node.votes.len() >= *count {
+                        return End::Good;
+                    }
+                    self.set(id, |node| node.votes_wanted = true);
+                    self.asks(id, true, *count);
+                    self.hold_until(limit).await;
+                }
+                Kind::Barrier(name) => match self.at_barrier(name, id) {
+                    Some(true) => return End::Good,
+                    Some(false) => return End::Failed(ErrorType::Unknown, Status::Failed),
+                    None => self.hold_until(limit).await,
+                },
+                Kind::Queue { key, run } => {
+                    let holder = self.holder((!run).then_some(&*section.stage.id));
+                    if model.lines.take(&format!("queue/{key}"), &holder) {
+                        return End::Good;
+                    }
+                    self.hold_until(limit).await;
+                }
+                Kind::Deploy | Kind::Undo => {
+                    let over = started + DEPLOY;
+                    if model.now() >= over {
+                        return End::Good;
+                    }
+                    self.nap_until(over.min(limit)).await;
+                }
+            }
+        }
+    }
+
+    /// Whether somebody has stopped a step that runs.
+    fn is_stopped(&self, id: &str) -> bool {
+        let state = self.state();
+        let stopped = |node: &super::state::NodeState| node.stopped.is_some();
+        state.aborted || state.nodes.get(id).is_some_and(stopped)
+    }
+
+    /// Short waits pass; longer ones are cut short by whatever is said.
+    pub(super) async fn nap_until(&self, at_ms: u64) {
+        match at_ms.saturating_sub(self.model.now()) {
+            ..=SLEEP => self.model.sleep_until(at_ms).await,
+            _ => self.hold_until(at_ms).await,
+        }
+    }
+
+    pub(super) fn set(&self, id: &str, change: impl FnOnce(&mut super::state::NodeState)) {
+        if let Some(node) = self.state_mut().nodes.get_mut(id) {
+            change(node);
+        }
+    }
+
+    async fn failed<'c>(
+        &self,
+        section: &Section<'c>,
+        place: &Place<'c>,
+        (step, id, retried): (&'c Step, &str, u32),
+        error: ErrorType,
+        status: Status,
+    ) -> After {
+        let levels = place.levels((&step.strategies, retried), section.stage);
+        let mut failed = Failed {
+            error,
+            status,
+            at_ms: self.model.now(),
+            answer: None,
+            now_ms: self.model.now(),
+        };
+        let mut asked = false;
+        loop {
+            failed.now_ms = self.model.now();
+            failed.answer = self.state().nodes.get(id).and_then(|node| node.answer);
+            let verdict = judge(&levels, &failed);
+            if asked && self.state().aborted {
+                self.closes(id, Status::Aborted);
+                return After::Flow(Flow::Halt(Halt::Abort));
+            }
+            match verdict {
+                Verdict::Again(after) => {
+                    self.fails(id, status);
+                    return After::Again(failed_at(&failed, asked) + after);
+                }
+                Verdict::GroupAgain { level, after } => {
+                    self.fails(id, status);
+                    let then = GroupThen::Again {
+                        at_ms: failed_at(&failed, asked) + after,
+                    };
+                    let depth = place.depth() - level;
+                    return After::Flow(Flow::Halt(Halt::Group { depth, then }));
+                }
+                Verdict::Over { status, halt } => {
+                    return After::Flow(self.over(section, place, id, status, halt));
+                }
+                Verdict::Ask { until } => {
+                    if self.stops(section) == Some(Halt::Deadline) {
+                        self.fails(id, status);
+                        return After::Flow(Flow::Halt(Halt::Deadline));
+                    }
+                    asked = true;
+                    self.asks(id, false, 1);
+                    self.set(id, |node| {
+                        node.status = Status::InterventionWaiting;
+                        node.open = false;
+                        node.votes_wanted = false;
+                        node.asks = true;
+                    });
+                    let limit = section.deadline.unwrap_or(u64::MAX / 4);
+                    self.hold_until(until.min(limit)).await;
+                }
+            }
+        }
+    }
+
+    /// A failure that nothing is tried about any more.
+    fn over(
+        &self,
+        section: &Section<'_>,
+        place: &Place<'_>,
+        id: &str,
+        status: Status,
+        halt: Option<Halt>,
+    ) -> Flow {
+        if status == Status::Aborted {
+            self.closes(id, status);
+            self.abort();
+            return Flow::Halt(Halt::Abort);
+        }
+        match status.is_good() {
+            true => self.closes(id, status),
+            false => {
+                section.fails(place);
+                self.fails(id, status);
+            }
+        }
+        match halt {
+            None => Flow::Through,
+            Some(Halt::Group { depth: level, then }) => Flow::Halt(Halt::Group {
+                depth: place.depth() - level,
+                then,
+            }),
+            Some(halt) => Flow::Halt(halt),
+        }
+    }
+
+    fn fails(&self, id: &str, status: Status) {
+        self.closes(id, status);
+        if !self.model.case.pipeline.barriers().is_empty() {
+            self.wake();
+        }
+    }
+}
+
+/// When a failure was over: a question takes its time.
+fn failed_at(failed: &Failed, asked: bool) -> u64 {
+    if asked { failed.now_ms } else { failed.at_ms }
+}
+
+/// How a script ends that is not stopped.
+fn played(script: Script, attempt: u32) -> End {
+    let good = match script {
+        Script::Good => true,
+        Script::Bad | Script::Vanishes => false,
+        Script::BadUntil(first) => attempt >= first,
+    };
+    match good {
+        true => End::Good,
+        false => End::Failed(ErrorType::Unknown, Status::Failed),
+    }
+}
