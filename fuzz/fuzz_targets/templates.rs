@@ -83,6 +83,7 @@ fn plan(pipeline: &Parsed, entities: &dyn Entities, source: &str) {
         scope: &scope,
         entities,
         runnable: &|_| true,
+        chosen: None,
     };
     let _ = wanted(&request);
     match resolve(&request) {

@@ -85,6 +85,7 @@ fn plan(parsed: &Parsed) {
         scope: &scope,
         entities: &Snapshot::default(),
         runnable: &|_| true,
+        chosen: None,
     });
     if let Err(faults) = plan {
         panic!("{}", faults[0]);

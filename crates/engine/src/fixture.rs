@@ -229,6 +229,9 @@ pub(crate) fn run(plan: &Plan) -> slipway_store::record::RunRecord {
         parent: None,
         tags: Vec::new(),
         stages: Vec::new(),
+        chosen: None,
+        origin: None,
+        notes: String::new(),
     }
 }
 

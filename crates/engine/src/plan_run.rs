@@ -4,6 +4,7 @@ use serde::Serialize;
 use slipway_model::id::{RunId, StageId};
 use slipway_model::status::Status;
 use slipway_plan::{Plan, StagePlan};
+use slipway_store::record::RunRecord;
 
 use crate::begin::LaneStart;
 use crate::error::{Doing, RunError};
@@ -64,19 +65,23 @@ pub async fn plan_run(runs: &Runs, run: &RunId) -> Result<Planned, RunError> {
         set.doing(|| format!("record that run {run} is running"))?;
     }
     Ok(Planned {
-        groups: groups(run, &plan),
+        groups: groups(&record, &plan),
     })
 }
 
-/// The groups of a plan, with neighbours of one stage each drawn together.
-pub fn groups(run: &RunId, plan: &Plan) -> Vec<Group> {
+/// The groups of a plan, with neighbours of one stage each drawn together, without stages whose results were
+/// taken over from another run.
+pub fn groups(run: &RunRecord, plan: &Plan) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for stages in &plan.groups {
-        let starts = stages.iter().map(|stage| start(run, stage));
+        let own = |stage: &&StagePlan| *run.doer(&stage.id) == run.id;
+        let stages: Vec<&StagePlan> = stages.iter().filter(own).collect();
+        let starts = stages.iter().map(|stage| start(&run.id, stage));
         match groups.last_mut() {
+            _ if stages.is_empty() => {}
             Some(last) if last.concurrency == 1 && stages.len() == 1 => last.stages.extend(starts),
             _ => groups.push(Group {
-                concurrency: concurrency(stages),
+                concurrency: concurrency(&stages),
                 stages: starts.collect(),
             }),
         }
@@ -85,7 +90,7 @@ pub fn groups(run: &RunId, plan: &Plan) -> Vec<Group> {
 }
 
 /// How many stages of a group run at once: all of them, unless a loop among them says less.
-fn concurrency(stages: &[StagePlan]) -> u32 {
+fn concurrency(stages: &[&StagePlan]) -> u32 {
     let loops = stages.iter().filter_map(|stage| stage.iteration.as_ref());
     let limits = loops
         .map(|turn| turn.concurrency)
@@ -107,6 +112,8 @@ fn start(run: &RunId, stage: &StagePlan) -> StageStart {
 
 #[cfg(test)]
 mod tests {
+    use slipway_store::record::{Again, Origin};
+
     use super::*;
     use crate::fixture::{plan, stage};
 
@@ -118,19 +125,43 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let plan = plan(vec![of(&["a"]), of(&["b"]), of(&["c", "d"]), of(&["e"])]);
-        let told: Vec<String> = groups(&RunId::new("r"), &plan)
-            .iter()
-            .map(|group| {
+        let run = RunRecord {
+            id: RunId::new("r"),
+            ..crate::fixture::run(&plan)
+        };
+        let told = |run: &RunRecord| -> Vec<String> {
+            let group = |group: &Group| {
                 let names: Vec<&str> = group.stages.iter().map(|s| s.execution.as_str()).collect();
                 format!("{}: {}", group.concurrency, names.join(" "))
-            })
-            .collect();
-        assert_eq!(told, ["1: r-a-0 r-b-0", "0: r-c-0 r-d-0", "1: r-e-0"]);
+            };
+            groups(run, &plan).iter().map(group).collect()
+        };
+        assert_eq!(told(&run), ["1: r-a-0 r-b-0", "0: r-c-0 r-d-0", "1: r-e-0"]);
+        // What an earlier run did is not done again.
+        let kept = |ids: &[&str]| RunRecord {
+            origin: Some(Origin {
+                run: RunId::new("q"),
+                how: Again::Retry,
+                root: RunId::new("q"),
+                root_started_ms: 0,
+                stages: Vec::new(),
+                kept: ids
+                    .iter()
+                    .map(|id| (StageId::new(*id), RunId::new("q")))
+                    .collect(),
+            }),
+            ..run.clone()
+        };
+        assert_eq!(told(&kept(&["a", "b", "c"])), ["1: r-d-0 r-e-0"]);
+        assert_eq!(
+            told(&kept(&["a"])),
+            ["1: r-b-0", "0: r-c-0 r-d-0", "1: r-e-0"]
+        );
         let mut turns = of(&["t_0", "t_1", "t_2"]);
         for (turn, stage) in turns.iter_mut().enumerate() {
             stage.iteration = Some(crate::fixture::turn("t", turn, 3, 2));
         }
         let limited = crate::fixture::plan(vec![turns]);
-        assert_eq!(groups(&RunId::new("r"), &limited)[0].concurrency, 2);
+        assert_eq!(groups(&run, &limited)[0].concurrency, 2);
     }
 }

@@ -3,16 +3,18 @@
 use serde_json::Value;
 use slipway_model::entity;
 use slipway_model::id::{EntityId, PrincipalId, RunId, Scope};
+use slipway_model::inputs::Unfilled;
 use slipway_model::status::Status;
 use slipway_model::{Diagnostic, Kind, Parsed, Tree, emit, inputs, yaml};
-use slipway_plan::{Plan, Request, Snapshot, resolve, wanted};
-use slipway_store::record::{ParentRecord, RunRecord};
+use slipway_plan::{Chosen, Plan, Request, Snapshot, resolve, wanted};
+use slipway_store::record::{Origin, ParentRecord, RunRecord};
 use slipway_store::{Page, StoreError};
 
 use crate::check;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::gather::{FileSource, gathered};
+use crate::notes;
 use crate::runs::{Runs, not_started};
 use crate::stage::each_step;
 
@@ -35,6 +37,12 @@ pub struct StartRun {
     pub principal: PrincipalId,
     /// `MANUAL`, ….
     pub trigger: String,
+    /// The stages that run; all of them for `None`.
+    pub chosen: Option<Chosen>,
+    /// The run that it repeats, where it does.
+    pub origin: Option<Origin>,
+    /// What people are told about it; see [`crate::notes`].
+    pub notes: String,
     /// The step of another run that it is a part of.
     pub parent: Option<Parent>,
 }
@@ -68,24 +76,37 @@ pub async fn start_run(
     files: &dyn FileSource,
 ) -> Result<RunRecord, RunError> {
     let (plan, yaml) = prepare(runs, &request, steps, files).await?;
+    let run = record(runs, request, &plan, &yaml).await?;
+    launch(runs, run).await
+}
+
+/// The record of a run that is about to be accepted, with its documents stored.
+pub(crate) async fn record(
+    runs: &Runs,
+    request: StartRun,
+    plan: &Plan,
+    yaml: &str,
+) -> Result<RunRecord, RunError> {
+    notes::check(&request.notes)?;
     let store = &runs.store;
     let what = || format!("store the plan of pipeline {}", request.pipeline);
-    let digest = store.put_plan(&plan).await.doing(what)?;
+    let digest = store.put_plan(plan).await.doing(what)?;
     let yaml = store.put_blob(yaml.as_bytes()).await.doing(what)?;
     let inputs = match &request.inputs_yaml {
         Some(text) => Some(store.put_blob(text.as_bytes()).await.doing(what)?),
         None => None,
     };
     let sequence = store.next_sequence(&request.scope, &request.pipeline).await;
-    let run = RunRecord {
+    let sequence = sequence.doing(|| format!("number a run of pipeline {}", request.pipeline))?;
+    Ok(RunRecord {
         id: match &request.parent {
             Some(parent) => parent.run.clone(),
             None => RunId::new(uuid::Uuid::now_v7().to_string()),
         },
-        scope: request.scope.clone(),
-        pipeline: request.pipeline.clone(),
+        scope: request.scope,
+        pipeline: request.pipeline,
         name: plan.name.clone(),
-        sequence: sequence.doing(|| format!("number a run of pipeline {}", request.pipeline))?,
+        sequence,
         status: Status::NotStarted,
         trigger_type: request.trigger,
         triggered_by: request.principal,
@@ -104,8 +125,15 @@ pub async fn start_run(
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect(),
         stages: plan.groups.iter().flatten().map(not_started).collect(),
-    };
-    match store.create_run(&run).await {
+        chosen: request.chosen,
+        origin: request.origin,
+        notes: request.notes,
+    })
+}
+
+/// Writes the record of a run and starts its execution.
+pub(crate) async fn launch(runs: &Runs, run: RunRecord) -> Result<RunRecord, RunError> {
+    match runs.store.create_run(&run).await {
         // The step that it is a part of has asked before, and was interrupted.
         Err(StoreError::AlreadyExists { .. }) if run.parent.is_some() => {
             return runs.run(&run.id).await;
@@ -153,8 +181,13 @@ pub async fn prepare(
         None => None,
     };
     let given: Vec<&Tree> = given.iter().collect();
-    let merged = inputs::merge(&pipeline, &given).map_err(RunError::faulty)?;
-    let plan = plan(runs, scope, &pipeline, &given, steps, files).await?;
+    // Stages that do not run need no inputs; the plan looks at those of the others.
+    let unfilled = match request.chosen {
+        Some(_) => Unfilled::Keep,
+        None => Unfilled::Fault,
+    };
+    let merged = inputs::merge_with(&pipeline, &given, unfilled).map_err(RunError::faulty)?;
+    let plan = plan(runs, request, (&pipeline, &given), steps, files).await?;
     let mut faults = faults(&plan, steps);
     if request.parent.is_some() && chains(&plan) {
         let message = "it runs other pipelines itself, and only one level of chaining is possible";
@@ -176,16 +209,29 @@ pub async fn prepare(
 /// Fetches what the pipeline refers to, until nothing new appears, and resolves it.
 async fn plan(
     runs: &Runs,
-    scope: &Scope,
-    pipeline: &Parsed,
-    inputs: &[&Tree],
+    start: &StartRun,
+    (pipeline, inputs): (&Parsed, &[&Tree]),
     steps: &StepTypes,
     files: &dyn FileSource,
 ) -> Result<Plan, RunError> {
-    let ask = |known: &Snapshot| wanted(&request(scope, pipeline, inputs, steps, known));
+    let ask = |known: &Snapshot| wanted(&chosen(start, pipeline, inputs, steps, known));
     let snapshot = gathered(runs, Some(files), ask).await?;
-    let request = request(scope, pipeline, inputs, steps, &snapshot);
+    let request = chosen(start, pipeline, inputs, steps, &snapshot);
     resolve(&request).map_err(RunError::faulty)
+}
+
+/// What is to be planned, of the stages that were chosen.
+fn chosen<'a>(
+    start: &'a StartRun,
+    pipeline: &'a Parsed,
+    inputs: &'a [&'a Tree],
+    steps: &'a StepTypes,
+    entities: &'a Snapshot,
+) -> Request<'a> {
+    Request {
+        chosen: start.chosen.as_ref(),
+        ..request(&start.scope, pipeline, inputs, steps, entities)
+    }
 }
 
 pub(crate) fn request<'a>(
@@ -201,6 +247,7 @@ pub(crate) fn request<'a>(
         scope,
         entities,
         runnable: &steps.runnable,
+        chosen: None,
     }
 }
 

@@ -33,6 +33,7 @@ fn shown(pipeline: &str) -> (String, Vec<String>) {
         scope: &scope,
         entities: &snapshot,
         runnable: &|_| true,
+        chosen: None,
     });
     let asked = found
         .references

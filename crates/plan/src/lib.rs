@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+mod chosen;
 mod diff;
 mod digest;
 mod facts;
@@ -45,6 +46,7 @@ mod text;
 pub mod unroll;
 mod view;
 
+pub use chosen::{Choice, Chosen, allows_choice, choices};
 pub use diff::diff;
 pub use form::{Form, form};
 pub use iteration::{Iteration, in_turns};

@@ -34,6 +34,7 @@ fn plan(tag: &str) -> Plan {
         scope: &Scope::project(account, org, ProjectId::new("p")),
         entities: &Snapshot::default(),
         runnable: &|_| true,
+        chosen: None,
     };
     resolve(&request).unwrap()
 }

@@ -800,6 +800,7 @@ fn planned(documents: &Value) -> Result<Value, String> {
         scope: &scope(),
         entities: &snapshot(documents)?,
         runnable: &|_| true,
+        chosen: None,
     });
     let plan = plan.map_err(|faults| {
         let lines = faults.iter().map(|fault| format!("{fault}\n"));

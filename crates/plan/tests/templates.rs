@@ -85,6 +85,7 @@ fn planned(name: &str, inputs: &str) -> String {
         scope: &scope(),
         entities: &snapshot,
         runnable: &|step| RUNNABLE.contains(&step),
+        chosen: None,
     };
     match resolve(&request) {
         Ok(plan) => text(&plan),

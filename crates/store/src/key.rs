@@ -126,6 +126,16 @@ pub(crate) fn run(run: &RunId) -> Key {
     Key::new(Table::Runs, of_run(run), "run")
 }
 
+/// Partition of the retries of a run and of theirs.
+pub(crate) fn retries(root: &RunId) -> String {
+    format!("retries#{}", part(root.as_str()))
+}
+
+/// The one retry of a run.
+pub(crate) fn retry(root: &RunId, of: &RunId) -> Key {
+    Key::new(Table::Runs, retries(root), part(of.as_str()))
+}
+
 /// Partition of the list of runs of a scope, or of one pipeline.
 pub(crate) fn runs(place: &Scope, pipeline: Option<&EntityId>) -> String {
     match pipeline {

@@ -26,6 +26,7 @@
 //! | open waits of a run | runs | `run#<run>`, `wait#<node>#<attempt>#<kind>` | strong; one taker |
 //! | runs of a scope, newest first | runs | `runs#<scope>`, `<start>#<run>` | list strong (written with the run), each run read by itself |
 //! | runs of a pipeline, newest first | runs | `runs#<scope>#<pipeline>`, `<start>#<run>` | the same |
+//! | retries of a run | runs | `retries#<first run>`, `<run>`: the run that it was retried by | strong; written with that run, one for each |
 //! | delegate task by id | runs | `task#<id>`, `task` | strong; created once, first claim and first result win |
 //! | hold of an infrastructure | runs | `hold#<key>`, `hold` | strong; a queue, first come first served |
 //! | lease | runs | `lease#<name>`, `lease` | strong; one holder until it ends |

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_model::id::{AccountId, EntityId, LaneId, NodeId, PrincipalId, RunId, Scope, StageId};
 use slipway_model::status::{Failure, Status};
+use slipway_plan::Chosen;
 
 /// A stored entity: the user's YAML verbatim, and what lists and look-ups need of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,6 +83,60 @@ pub struct RunRecord {
     /// What people said about it while it ran, oldest first. Each is an item of its own.
     #[serde(skip)]
     pub signals: Vec<SignalRecord>,
+    /// The stages that were chosen, where not all of them run.
+    #[serde(default)]
+    pub chosen: Option<Chosen>,
+    /// The earlier run that it repeats, where it does.
+    #[serde(default)]
+    pub origin: Option<Origin>,
+    /// What people wrote about it, changed while it runs and after it.
+    #[serde(skip)]
+    pub notes: String,
+}
+
+impl RunRecord {
+    /// The run that did the work of a stage: an earlier one where its result was taken over.
+    pub fn doer(&self, stage: &StageId) -> &RunId {
+        let mut kept = self.origin.iter().flat_map(|origin| &origin.kept);
+        let found = kept.find(|(known, _)| known == stage);
+        found.map_or(&self.id, |(_, run)| run)
+    }
+
+    /// The first run of its chain of retries; itself where it is none.
+    pub fn root(&self) -> &RunId {
+        match &self.origin {
+            Some(origin) if origin.how == Again::Retry => &origin.root,
+            _ => &self.id,
+        }
+    }
+}
+
+/// The earlier run that a run repeats.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// That run.
+    pub run: RunId,
+    /// In which way.
+    pub how: Again,
+    /// The first run of the chain of retries.
+    pub root: RunId,
+    /// When that one began, in epoch milliseconds.
+    pub root_started_ms: i64,
+    /// Stages that it was taken up again at.
+    #[serde(default)]
+    pub stages: Vec<StageId>,
+    /// Stages whose results were taken over, each with the run that did its work.
+    #[serde(default)]
+    pub kept: Vec<(StageId, RunId)>,
+}
+
+/// In which way a run repeats another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Again {
+    /// From the beginning.
+    Rerun,
+    /// From a stage on; what came before is taken over.
+    Retry,
 }
 
 /// The step of another run that a run is a part of (pipeline chaining).

@@ -16,7 +16,7 @@ use crate::item::{
 };
 use crate::key::{self, Key, Table};
 use crate::layout::SK;
-use crate::record::{RunRecord, SignalRecord, StageSummary};
+use crate::record::{Again, RunRecord, SignalRecord, StageSummary};
 use crate::{Listing, Page, Store};
 
 /// Runs of a list that are read at once.
@@ -39,10 +39,11 @@ impl Store {
         read_number(&item, "last").ok_or_else(|| StoreError::unreadable(what, "it has no number"))
     }
 
-    /// Stores a new run and puts it into the lists of its scope and its pipeline.
+    /// Stores a new run and puts it into the lists of its scope and its pipeline, and of the retries of another
+    /// run where it is one.
     ///
     /// # Errors
-    /// [`StoreError::AlreadyExists`] when a run with this id is there.
+    /// [`StoreError::AlreadyExists`] when a run with this id is there, or another retry of the same run.
     pub async fn create_run(&self, run: &RunRecord) -> Result<(), StoreError> {
         let key = key::run(&run.id);
         let what = describe(&run.id);
@@ -61,6 +62,7 @@ impl Store {
             .with("status", status(run.status))
             .with_some("ended", run.ended_ms.map(number))
             .with_some("plan", run.plan.clone().map(text))
+            .with_some("notes", some_text(&run.notes))
             .with_some("failure", failure(&what, run.failure.as_ref())?)
             .with("stages", self.store_value(&what, &run.stages).await?)
             .with_some(
@@ -76,14 +78,54 @@ impl Store {
             let item = row(&key).with("run", text(run.id.as_str()));
             Write::Create(key, item)
         };
-        let writes = vec![
+        let mut writes = vec![
             Write::Create(key, item),
             listed(key::runs(&run.scope, None)),
             listed(key::runs(&run.scope, Some(&run.pipeline))),
         ];
+        if let Some(origin) = &run.origin
+            && origin.how == Again::Retry
+        {
+            let key = key::retry(&origin.root, &origin.run);
+            let item = row(&key)
+                .with("of", text(origin.run.as_str()))
+                .with("run", text(run.id.as_str()));
+            writes.push(Write::Create(key, item));
+        }
         self.transact(&what, writes)
             .await
             .map_err(StoreError::or_exists)
+    }
+
+    /// A run and its retries, in the order in which each came from the one before. A run is retried once.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list_retries(&self, root: &RunId) -> Result<Vec<RunId>, StoreError> {
+        let range = Range::new(Table::Runs, key::retries(root), Keys::All);
+        let mut next = HashMap::new();
+        for item in self.query(range).await? {
+            if let (Some(of), Some(run)) = (read_text(&item, "of"), read_text(&item, "run")) {
+                next.insert(RunId::new(of), RunId::new(run));
+            }
+        }
+        let mut chain = vec![root.clone()];
+        // Each is taken out, so that no damage to the items makes a circle.
+        while let Some(run) = chain.last().and_then(|last| next.remove(last)) {
+            chain.push(run);
+        }
+        Ok(chain)
+    }
+
+    /// Notes what people write about a run, in the place of what was there.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no run.
+    pub async fn set_notes(&self, run: &RunId, notes: &str) -> Result<(), StoreError> {
+        let change = Change::new(key::run(run))
+            .set("notes", text(notes))
+            .when(Expression::present());
+        self.change_run(run, change).await
     }
 
     /// A run with its stages.
@@ -283,6 +325,7 @@ impl Store {
             .ok_or_else(|| damaged("its status"))?;
         run.ended_ms = read_number(head, "ended");
         run.plan = read_text(head, "plan").map(str::to_owned);
+        run.notes = read_text(head, "notes").unwrap_or_default().to_owned();
         run.failure = read_json(&what, head, "failure")?;
         run.abort = read_json(&what, head, "abort")?;
         run.stages = self.load_value(head, "stages").await?.unwrap_or_default();
@@ -316,6 +359,11 @@ impl Store {
 
 fn describe(run: &RunId) -> String {
     format!("run {run}")
+}
+
+/// A text as an attribute; an empty one takes none.
+fn some_text(value: &str) -> Option<aws_sdk_dynamodb::types::AttributeValue> {
+    (!value.is_empty()).then(|| text(value))
 }
 
 /// A status as an attribute: its name.

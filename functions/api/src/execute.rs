@@ -1,12 +1,13 @@
-//! Starting runs: by id, with a list of input sets, and in v1 form.
+//! Starting runs: by id, with a list of input sets, of chosen stages, and in v1 form.
 
 use axum::extract::Path;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use slipway_engine::context::status_name;
 use slipway_model::id::{EntityId, Scope};
+use slipway_plan::Chosen;
 use slipway_store::record::RunRecord;
 
 use crate::Deps;
@@ -16,7 +17,7 @@ use crate::call::Call;
 use crate::entity;
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
-use crate::execution::{find, summary};
+use crate::execution::summary;
 use crate::identifier;
 use crate::pipeline::{place, v1};
 use crate::query::Query;
@@ -31,15 +32,19 @@ pub(crate) fn routes() -> Router<Deps> {
             post(with_input_sets),
         )
         .route(
-            "/pipeline/api/pipeline/execute/retryHistory/{id}",
-            get(retry_history),
+            "/pipeline/api/pipeline/execute/{id}/stages",
+            post(some_stages),
+        )
+        .route(
+            "/pipeline/api/pipeline/execute/stagesExecutionList",
+            get(stages_to_choose),
         )
         .route(v1, post(in_v1))
         .route(&format!("{v1}/dynamic"), post(dynamic))
 }
 
 /// What every NG execute answers.
-fn started(run: &RunRecord) -> Value {
+pub(crate) fn started(run: &RunRecord) -> Value {
     json!({
         "planExecution": {
             "uuid": run.id.as_str(),
@@ -71,10 +76,27 @@ async fn by_id(Call(deps, caller, query): Call, Path(id): Path<String>, body: Bo
 /// The runtime inputs of a request: input sets by `inputSetIdentifiers`, and the body.
 pub(crate) fn inputs(query: &Query, text: &str) -> ApiResult<Inputs> {
     let named = query.all("inputSetIdentifiers");
+    let stages = query.all("stageIdentifiers").map(EntityId::new).collect();
     Ok(Inputs {
         sets: named.map(input_set).collect::<ApiResult<_>>()?,
         own: own(text),
+        chosen: chosen(stages, Vec::new()),
+        notes: notes(query)?,
     })
+}
+
+/// No stages are all of them.
+fn chosen(stages: Vec<EntityId>, values: Vec<(String, String)>) -> Option<Chosen> {
+    (!stages.is_empty()).then(|| Chosen::new(stages, values))
+}
+
+/// Notes for a run, under either of their names.
+pub(crate) fn notes(query: &Query) -> ApiResult<String> {
+    let given = match query.one("notesForPipelineExecution")? {
+        Some(notes) => Some(notes),
+        None => query.one("notes")?,
+    };
+    Ok(given.unwrap_or_default().to_owned())
 }
 
 fn input_set(name: &str) -> ApiResult<EntityId> {
@@ -90,24 +112,102 @@ pub(crate) fn own(text: &str) -> Option<String> {
 
 /// What a body gives that names input sets: `inputSetReferences`, and `lastYamlToMerge` over them.
 pub(crate) fn listed(body: &Value) -> ApiResult<Inputs> {
-    let listed = |field: &str| body.get(field).and_then(Value::as_array);
-    if listed("stageIdentifiers").is_some_and(|items| !items.is_empty()) {
-        return Err(ApiError::unsupported(
-            "Running selected stages is not supported by this version: run the whole pipeline",
-        ));
-    }
-    let names = listed("inputSetReferences").into_iter().flatten();
-    let wrong = || ApiError::field("inputSetReferences", "must be a list of identifiers");
+    let names = texts(body, "inputSetReferences")?;
     let last = body
         .get("lastYamlToMerge")
         .and_then(Value::as_str)
         .unwrap_or_default();
     Ok(Inputs {
-        sets: names
-            .map(|name| name.as_str().ok_or_else(wrong).and_then(input_set))
-            .collect::<ApiResult<_>>()?,
+        sets: names.into_iter().map(input_set).collect::<ApiResult<_>>()?,
         own: own(last),
+        chosen: chosen_in(body)?,
+        notes: String::new(),
     })
+}
+
+/// A list of texts in a body; none where it is left out.
+fn texts<'b>(body: &'b Value, field: &str) -> ApiResult<Vec<&'b str>> {
+    let wrong = || ApiError::field(field, "must be a list of identifiers");
+    match body.get(field) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(items)) => items
+            .iter()
+            .map(|item| item.as_str().ok_or_else(wrong))
+            .collect(),
+        Some(_) => Err(wrong()),
+    }
+}
+
+/// `stageIdentifiers` of a body, with `expressionValues` for what they read of others.
+fn chosen_in(body: &Value) -> ApiResult<Option<Chosen>> {
+    let wrong = || ApiError::field("expressionValues", "must be texts by their expressions");
+    let stages = texts(body, "stageIdentifiers")?;
+    let values = match body.get("expressionValues") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Object(fields)) => fields
+            .iter()
+            .map(|(expression, value)| match value {
+                Value::String(text) => Ok((expression.clone(), text.clone())),
+                Value::Bool(_) | Value::Number(_) => Ok((expression.clone(), value.to_string())),
+                _ => Err(wrong()),
+            })
+            .collect::<ApiResult<_>>()?,
+        Some(_) => return Err(wrong()),
+    };
+    Ok(chosen(
+        stages.into_iter().map(EntityId::new).collect(),
+        values,
+    ))
+}
+
+/// `{runtimeInputYaml, stageIdentifiers, expressionValues}`, with input sets in the query.
+pub(crate) fn of_stages(query: &Query, body: &Value) -> ApiResult<Inputs> {
+    let text = body.get("runtimeInputYaml").and_then(Value::as_str);
+    let chosen = chosen_in(body)?;
+    if chosen.is_none() {
+        return Err(ApiError::field(
+            "stageIdentifiers",
+            "must name the stages to run",
+        ));
+    }
+    Ok(Inputs {
+        chosen,
+        ..inputs(query, text.unwrap_or_default())?
+    })
+}
+
+async fn some_stages(
+    Call(deps, caller, query): Call,
+    Path(id): Path<String>,
+    body: Body,
+) -> ApiResult {
+    let inputs = of_stages(&query, &body.object()?)?;
+    let run = start(&deps, &caller, query.project_scope(&caller)?, &id, inputs).await?;
+    Ok(success(started(&run)))
+}
+
+/// The stages that a request may choose, each with those that it reads.
+async fn stages_to_choose(Call(deps, caller, query): Call) -> ApiResult {
+    let id = query.required("pipelineIdentifier")?;
+    let pipeline = entity::get(&deps, &place(query.project_scope(&caller)?, id)?).await?;
+    let stages = runs::stages(&deps, &pipeline).await?.unwrap_or_default();
+    let shown = stages.iter().map(|stage| {
+        let needs = stage.needs.join(", ");
+        let message = match needs.as_str() {
+            "" => "Running an independent stage".to_owned(),
+            needs => {
+                format!("It reads {needs}: choose these too, or give values for its expressions")
+            }
+        };
+        json!({
+            "stageIdentifier": stage.identifier,
+            "stageName": stage.name,
+            "message": message,
+            "stagesRequired": stage.needs,
+            "toBeBlocked": false,
+        })
+    });
+    Ok(success(shown.collect()))
 }
 
 async fn with_input_sets(
@@ -115,26 +215,40 @@ async fn with_input_sets(
     Path(id): Path<String>,
     body: Body,
 ) -> ApiResult {
-    let inputs = listed(&body.object()?)?;
+    let inputs = Inputs {
+        notes: notes(&query)?,
+        ..listed(&body.object()?)?
+    };
     let run = start(&deps, &caller, query.project_scope(&caller)?, &id, inputs).await?;
     Ok(success(started(&run)))
 }
 
 async fn in_v1(
-    Call(deps, caller, _): Call,
+    Call(deps, caller, query): Call,
     Path((org, project, id)): Path<(String, String, String)>,
     body: Body,
 ) -> ApiResult {
-    let body = body.object()?;
-    let given = body
-        .get("inputs_yaml")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let inputs = in_v1_body(&query, &body)?;
     let scope = v1::scope(&caller, &org, &project)?;
-    let run = start(&deps, &caller, scope, &id, own(given).into()).await?;
+    let run = start(&deps, &caller, scope, &id, inputs).await?;
+    Ok(started_in_v1(&run))
+}
+
+/// `{inputs_yaml}`, and notes in the query.
+pub(crate) fn in_v1_body(query: &Query, body: &Body) -> ApiResult<Inputs> {
+    let body = body.object()?;
+    let given = body.get("inputs_yaml").and_then(Value::as_str);
+    Ok(Inputs {
+        notes: notes(query)?,
+        ..own(given.unwrap_or_default()).into()
+    })
+}
+
+/// What every v1 execute answers.
+pub(crate) fn started_in_v1(run: &RunRecord) -> Response {
     let status = status_name(run.status);
     let details = json!({"execution_id": run.id.as_str(), "status": status});
-    Ok(Json(json!({"execution_details": details})).into_response())
+    Json(json!({"execution_details": details})).into_response()
 }
 
 async fn dynamic() -> ApiResult {
@@ -153,30 +267,20 @@ async fn start(
     let place = place(scope, id)?;
     let pipeline = entity::get(deps, &place).await?;
     let run = runs::start(deps, caller, &pipeline, inputs).await?;
+    tell(caller, &run, "executed");
+    Ok(run)
+}
+
+/// Leaves a trace of who started a run.
+pub(crate) fn tell(caller: &Caller, run: &RunRecord, action: &str) {
+    let pipeline = &run.pipeline;
     tracing::info!(
         target: "slipway::audit",
         principal = %caller.principal,
         token.id = %caller.token.id,
-        pipeline = %place.id,
+        pipeline = %pipeline,
         run.id = %run.id,
-        action = "executed",
-        "{} executed `{}`", caller.principal, place.id
+        action,
+        "{} {action} `{pipeline}`", caller.principal
     );
-    Ok(run)
-}
-
-/// A run of this version is never a retry of another.
-async fn retry_history(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
-    let run = find(&deps, &caller, &query, &id).await?;
-    Ok(success(json!({
-        "latestExecutionId": run.id.as_str(),
-        "errorMessage": null,
-        "executionInfos": [{
-            "uuid": run.id.as_str(),
-            "startTs": run.started_ms,
-            "endTs": run.ended_ms,
-            "status": run.status,
-        }],
-        "retryStagesMetadata": {"retryStagesIdentifier": [], "skipStagesIdentifier": []},
-    })))
 }

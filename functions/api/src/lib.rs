@@ -4,6 +4,7 @@
 //! paths also below `/pipeline/api`. In front of everything stands [`auth`]; controllers are one file per
 //! resource; what all entities share is in [`entity`]; errors get their status in [`error`] alone.
 
+mod again;
 mod approval;
 mod auth;
 mod body;
@@ -132,6 +133,7 @@ pub fn router(deps: Deps) -> Router {
         .merge(pipeline::v1::routes())
         .merge(input_set::routes())
         .merge(execute::routes())
+        .merge(again::routes())
         .merge(execution::routes::routes())
         .merge(approval::routes())
         .merge(interrupt::routes())

@@ -7,11 +7,13 @@ use slipway_engine::error::RunError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::form;
 use slipway_engine::given::{Given, given};
+use slipway_engine::rerun::{self, Rerun};
+use slipway_engine::retry::{RetryRun, retry_run};
 use slipway_engine::start::{StartRun, prepare, start_run};
 use slipway_model::emit;
 use slipway_model::entity::{self as language, Kind, Parsed};
 use slipway_model::id::{EntityId, RunId};
-use slipway_plan::Plan;
+use slipway_plan::{Choice, Chosen, Plan, allows_choice, choices};
 use slipway_steps::registry::STEP_TYPES;
 use slipway_store::Page;
 use slipway_store::record::{EntityRecord, RunRecord};
@@ -30,13 +32,17 @@ pub(crate) struct Inputs {
     pub(crate) sets: Vec<EntityId>,
     /// `pipeline:` YAML, which wins over the sets.
     pub(crate) own: Option<String>,
+    /// The stages that run; all of them for `None`.
+    pub(crate) chosen: Option<Chosen>,
+    /// What people are told about the run.
+    pub(crate) notes: String,
 }
 
 impl From<Option<String>> for Inputs {
     fn from(own: Option<String>) -> Self {
         Self {
-            sets: Vec::new(),
             own,
+            ..Self::default()
         }
     }
 }
@@ -64,6 +70,13 @@ pub(crate) async fn expanded(deps: &Deps, pipeline: &EntityRecord) -> ApiResult<
     Ok(emit::to_yaml(&whole.tree))
 }
 
+/// The stages of a pipeline that may be chosen; `None` when it does not allow that.
+pub(crate) async fn stages(deps: &Deps, pipeline: &EntityRecord) -> ApiResult<Option<Vec<Choice>>> {
+    let parsed = read(pipeline)?;
+    let whole = form::expanded(&deps.runs, &pipeline.scope, &parsed, &STEP_TYPES).await?;
+    Ok(allows_choice(&whole).then(|| choices(&whole)))
+}
+
 /// Input sets and own inputs put together, and the pipeline with them filled in.
 pub(crate) async fn put_together(
     deps: &Deps,
@@ -87,12 +100,12 @@ pub(crate) async fn put_together(
 async fn document(
     deps: &Deps,
     pipeline: &EntityRecord,
-    inputs: Inputs,
+    inputs: &Inputs,
 ) -> ApiResult<Option<String>> {
     if inputs.sets.is_empty() {
-        return Ok(inputs.own);
+        return Ok(inputs.own.clone());
     }
-    let given = put_together(deps, pipeline, &inputs).await?;
+    let given = put_together(deps, pipeline, inputs).await?;
     Ok(given.inputs.map(|tree| emit::to_yaml(&tree)))
 }
 
@@ -103,9 +116,32 @@ pub(crate) async fn start(
     pipeline: &EntityRecord,
     inputs: Inputs,
 ) -> ApiResult<RunRecord> {
-    let inputs = document(deps, pipeline, inputs).await?;
-    let request = request(caller, pipeline, inputs);
+    let request = request(deps, caller, pipeline, inputs).await?;
     Ok(start_run(&deps.runs, request, &STEP_TYPES, &*deps.files).await?)
+}
+
+/// Starts a run that repeats another one of this pipeline.
+pub(crate) async fn rerun(
+    deps: &Deps,
+    caller: &Caller,
+    pipeline: &EntityRecord,
+    of: &RunId,
+    inputs: Inputs,
+) -> ApiResult<RunRecord> {
+    let request = Rerun {
+        run: of.clone(),
+        pipeline: pipeline.id.clone(),
+        inputs_yaml: document(deps, pipeline, &inputs).await?,
+        chosen: inputs.chosen,
+        principal: caller.principal.clone(),
+        notes: inputs.notes,
+    };
+    Ok(rerun::rerun(&deps.runs, request, &STEP_TYPES, &*deps.files).await?)
+}
+
+/// Starts a run that goes on where another one failed.
+pub(crate) async fn retry(deps: &Deps, request: RetryRun) -> ApiResult<RunRecord> {
+    Ok(retry_run(&deps.runs, request, &STEP_TYPES, &*deps.files).await?)
 }
 
 /// The plan that a run would have if it were started now.
@@ -115,8 +151,7 @@ pub(crate) async fn plan(
     pipeline: &EntityRecord,
     inputs: Inputs,
 ) -> ApiResult<Plan> {
-    let inputs = document(deps, pipeline, inputs).await?;
-    let request = request(caller, pipeline, inputs);
+    let request = request(deps, caller, pipeline, inputs).await?;
     let (plan, _) = prepare(&deps.runs, &request, &STEP_TYPES, &*deps.files).await?;
     Ok(plan)
 }
@@ -139,15 +174,23 @@ pub(crate) async fn last_plan(
     Ok(None)
 }
 
-fn request(caller: &Caller, pipeline: &EntityRecord, inputs_yaml: Option<String>) -> StartRun {
-    StartRun {
+async fn request(
+    deps: &Deps,
+    caller: &Caller,
+    pipeline: &EntityRecord,
+    inputs: Inputs,
+) -> ApiResult<StartRun> {
+    Ok(StartRun {
         scope: pipeline.scope.clone(),
         pipeline: pipeline.id.clone(),
-        inputs_yaml,
+        inputs_yaml: document(deps, pipeline, &inputs).await?,
         principal: caller.principal.clone(),
         trigger: "MANUAL".to_owned(),
         parent: None,
-    }
+        chosen: inputs.chosen,
+        origin: None,
+        notes: inputs.notes,
+    })
 }
 
 /// Notes that a run shall stop. One that ended in the meantime needs nothing more.

@@ -191,6 +191,7 @@ fn pipelines_of_runnable_steps_plan_or_say_what_is_missing() {
             scope: &scope,
             entities: &Snapshot::default(),
             runnable: &runnable,
+            chosen: None,
         });
         match plan {
             Ok(plan) => {

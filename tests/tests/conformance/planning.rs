@@ -76,6 +76,7 @@ fn put_in(template: Parsed) -> Option<Result<Parsed, Vec<Diagnostic>>> {
             scope: &scope(),
             entities: &snapshot,
             runnable: &|_| true,
+            chosen: None,
         });
         if found.is_ok() {
             return Some(found);
@@ -229,6 +230,7 @@ fn every_pipeline_is_planned_or_says_why_not() {
             scope: &scope(),
             entities: &snapshot,
             runnable: &|_| true,
+            chosen: None,
         };
         asked += wanted(&request).references.len();
         let open = form(&request);

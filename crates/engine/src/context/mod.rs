@@ -86,6 +86,10 @@ impl RunContext<'_> {
     fn find(&self, path: &[Segment]) -> Option<Found> {
         // Positions lead into values, which the evaluator follows by itself.
         let keys: Vec<&str> = path.iter().map(Segment::key).collect::<Option<_>>()?;
+        let chosen = self.run.chosen.as_ref();
+        if let Some(given) = chosen.and_then(|chosen| chosen.value(&keys)) {
+            return text(given);
+        }
         let (first, rest) = keys.split_first()?;
         match *first {
             "account" => identifier(rest, Some(self.plan.scope.account.as_str())),
@@ -128,6 +132,17 @@ impl RunContext<'_> {
             ["identifier"] => text(self.plan.pipeline.as_str()),
             ["name"] => text(&self.plan.name),
             ["executionId"] => text(run.id.as_str()),
+            ["resumedExecutionId"] => text(run.root().as_str()),
+            ["selectedStages"] => {
+                let stages = self.plan.groups.iter().flatten();
+                let ids = match &run.chosen {
+                    Some(chosen) => chosen.stages.iter().map(|id| id.as_str().into()).collect(),
+                    None => stages
+                        .map(|stage| stage.identifier.as_str().into())
+                        .collect(),
+                };
+                value(Value::List(ids))
+            }
             ["sequenceId"] => value(i64::try_from(run.sequence).ok()?),
             ["startTs"] => value(run.started_ms),
             ["triggerType"] => text(&run.trigger_type),

@@ -30,6 +30,18 @@ const OPTIONAL: &[&str] = &[
 /// Every missing input, every one that is not allowed or not asked for, and everything that the pipeline
 /// is not well-formed for with its inputs.
 pub fn merge(pipeline: &Parsed, inputs: &[&Tree]) -> Result<Parsed, Vec<Diagnostic>> {
+    merge_with(pipeline, inputs, Unfilled::Fault)
+}
+
+/// As [`merge`]; `unfilled` says what becomes of an input for which nothing is given.
+///
+/// # Errors
+/// As [`merge`].
+pub fn merge_with(
+    pipeline: &Parsed,
+    inputs: &[&Tree],
+    unfilled: Unfilled,
+) -> Result<Parsed, Vec<Diagnostic>> {
     let key = pipeline.head.kind.key();
     let mut given = Vec::new();
     for tree in inputs {
@@ -43,7 +55,7 @@ pub fn merge(pipeline: &Parsed, inputs: &[&Tree]) -> Result<Parsed, Vec<Diagnost
         };
         given.push(body);
     }
-    merge_entity(pipeline, &given)
+    merged(pipeline, &given, unfilled)
 }
 
 /// An entity with inputs filled in that mirror what stands under its root key (`serviceInputs`,
@@ -52,6 +64,14 @@ pub fn merge(pipeline: &Parsed, inputs: &[&Tree]) -> Result<Parsed, Vec<Diagnost
 /// # Errors
 /// As [`merge`].
 pub fn merge_entity(entity: &Parsed, given: &[Ref<'_>]) -> Result<Parsed, Vec<Diagnostic>> {
+    merged(entity, given, Unfilled::Fault)
+}
+
+fn merged(
+    entity: &Parsed,
+    given: &[Ref<'_>],
+    unfilled: Unfilled,
+) -> Result<Parsed, Vec<Diagnostic>> {
     let mut scalars = entity.tree.root().scalars();
     let asks = scalars.any(|value| RuntimeInput::of(value).is_some());
     let nothing = |given: &Ref<'_>| given.is_null() || given.is_map() && given.entries().len() == 0;
@@ -59,7 +79,7 @@ pub fn merge_entity(entity: &Parsed, given: &[Ref<'_>]) -> Result<Parsed, Vec<Di
         return Ok(entity.clone());
     }
     let key = entity.head.kind.key();
-    let mut tree = fill(entity.body(), given, key, Unfilled::Fault)?;
+    let mut tree = fill(entity.body(), given, key, unfilled)?;
     let key_place = entity.tree.root().key_place(key).unwrap_or_default();
     let entry = Entry {
         key: key.into(),

@@ -11,7 +11,7 @@ mod request;
 mod set;
 
 pub use assign::from_assignments;
-pub use merge::{Unfilled, fill, fill_noting, merge, merge_entity};
+pub use merge::{Unfilled, fill, fill_noting, merge, merge_entity, merge_with};
 pub use project::{template, template_of};
 pub use request::RuntimeInput;
 pub use set::{check_set, of_set, of_sets, references};

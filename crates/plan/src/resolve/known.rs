@@ -8,7 +8,9 @@ use slipway_model::id::Scope;
 use slipway_model::{Parsed, Ref};
 
 use crate::facts::{Facts, names};
-use crate::{EnvironmentPlan, InfrastructurePlan, Iteration, ServicePlan, Variable, in_turns};
+use crate::{
+    Chosen, EnvironmentPlan, InfrastructurePlan, Iteration, ServicePlan, Variable, in_turns,
+};
 
 /// Names that are settled while a stage is planned.
 pub(super) struct Known<'a> {
@@ -27,6 +29,8 @@ pub(super) struct Known<'a> {
     pub(super) scope_variables: Vec<Variable>,
     /// Files that expressions read, path and content.
     pub(super) files: Vec<(String, String)>,
+    /// Values for what stages that do not run would say.
+    pub(super) chosen: Option<&'a Chosen>,
 }
 
 impl<'a> Known<'a> {
@@ -44,6 +48,7 @@ impl<'a> Known<'a> {
             stage_turn: None,
             scope_variables: Vec::new(),
             files: Vec::new(),
+            chosen: None,
         }
     }
 
@@ -99,6 +104,9 @@ fn variable(variables: &[Variable], name: &[&str]) -> Option<Json> {
 
 impl Facts for Known<'_> {
     fn find(&self, path: &[&str]) -> Option<Json> {
+        if let Some(value) = self.chosen.and_then(|chosen| chosen.value(path)) {
+            return Some(value.into());
+        }
         let head = &self.pipeline.head;
         match path {
             ["pipeline", "identifier"] => Some(head.identifier.as_str().into()),

@@ -30,7 +30,7 @@ use slipway_model::id::Scope;
 use slipway_model::{Code, Diagnostic, Diagnostics, Parsed, Ref, Tree, duration, entity, inputs};
 
 use crate::reference::Asked;
-use crate::{BarrierPlan, Entities, FORMAT, Plan, Reference, Wanted, template};
+use crate::{BarrierPlan, Chosen, Entities, FORMAT, Plan, Reference, Wanted, chosen, template};
 
 use known::Known;
 use lookup::Referred;
@@ -54,6 +54,8 @@ pub struct Request<'a> {
     pub entities: &'a dyn Entities,
     /// Whether this version can run a step type.
     pub runnable: &'a dyn Fn(&str) -> bool,
+    /// The stages that run; all of them for `None`.
+    pub chosen: Option<&'a Chosen>,
 }
 
 /// The plan of a run.
@@ -144,10 +146,23 @@ fn whole(
     request: &Request<'_>,
     asked: &RefCell<Asked>,
 ) -> Result<(Parsed, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let pipeline = inputs::merge(request.pipeline, request.inputs)?;
-    let source = source(request, asked);
+    // Stages that do not run need no inputs.
+    let unfilled = match request.chosen {
+        Some(_) => inputs::Unfilled::Keep,
+        None => inputs::Unfilled::Fault,
+    };
+    let pipeline = inputs::merge_with(request.pipeline, request.inputs, unfilled)?;
+    let source = template::Source {
+        unfilled,
+        ..source(request, asked)
+    };
     let expanded = template::expand(&source, &pipeline, request.scope)?;
-    Ok(expanded.unwrap_or_else(|| (pipeline, Vec::new())))
+    let (pipeline, notes) = expanded.unwrap_or_else(|| (pipeline, Vec::new()));
+    let Some(chosen) = request.chosen else {
+        return Ok((pipeline, notes));
+    };
+    let pipeline = chosen::only(&pipeline, chosen)?;
+    Ok((inputs::merge_entity(&pipeline, &[])?, notes))
 }
 
 fn source<'a>(request: &'a Request<'_>, asked: &'a RefCell<Asked>) -> template::Source<'a> {
@@ -207,6 +222,7 @@ impl<'a> Resolver<'a> {
         self.refuse_spelt_out(pipeline);
         let variables = self.variables(body.get("variables"), "pipeline.variables");
         let mut known = Known::new(self.request.scope, pipeline, variables);
+        known.chosen = self.request.chosen;
         self.scope_variables(body, &mut known);
         let timeout = self.timeout(body, &known).unwrap_or(PIPELINE_TIMEOUT);
         known.pipeline_timeout = timeout;

@@ -151,6 +151,7 @@ pub(super) fn plan_with(
         scope: &project(),
         entities: &world(entities),
         runnable: &|name| name != "EcsServiceSetup" && !name.starts_with("K8s"),
+        chosen: None,
     })
 }
 
@@ -264,6 +265,7 @@ fn what_is_needed_is_found_by_asking_again() {
             scope: &project(),
             entities: &snapshot,
             runnable: &|_| true,
+            chosen: None,
         };
         let asked = snapshot.unknown(wanted(&request)).references;
         if asked.is_empty() {

@@ -18,6 +18,7 @@ fn planned(pipeline: &str) -> Result<Plan, Vec<Diagnostic>> {
         scope: &project(),
         entities: &Snapshot::default(),
         runnable: &|_| true,
+        chosen: None,
     })
 }
 

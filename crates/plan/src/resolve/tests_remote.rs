@@ -39,6 +39,7 @@ fn planned(
         scope: &scope,
         entities: &snapshot.clone(),
         runnable: &|_| true,
+        chosen: None,
     };
     let asked = snapshot.unknown(wanted(&before)).files;
     for files in &asked {

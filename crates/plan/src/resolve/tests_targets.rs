@@ -114,6 +114,7 @@ fn planned_stages(stages: &str, more: &[(&str, &str)]) -> Result<Plan, Vec<Diagn
         scope: &project(),
         entities: &world(more),
         runnable: &|_| true,
+        chosen: None,
     })
 }
 
@@ -476,6 +477,7 @@ fn variables_of_scopes_are_in_the_plan() {
         scope: &project(),
         entities: &snapshot,
         runnable: &|_| true,
+        chosen: None,
     };
     let plan = resolve(&request).map_err(told).unwrap();
     let all: Vec<_> = plan

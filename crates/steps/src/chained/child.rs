@@ -48,6 +48,9 @@ pub(super) async fn start(
         pipeline: spec.pipeline.clone(),
         principal: parent.triggered_by,
         trigger: parent.trigger_type,
+        chosen: None,
+        origin: None,
+        notes: String::new(),
         parent: Some(Parent {
             step: ParentRecord {
                 run: cx.run().clone(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use slipway_model::id::{PrincipalId, StageId};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_store::embedded::Embedded;
-use slipway_store::record::{RunRecord, StageSummary};
+use slipway_store::record::{Again, Origin, RunRecord, StageSummary};
 use slipway_store::{Page, StoreError};
 
 use crate::{clock, id, run, scope, store};
@@ -31,6 +31,9 @@ pub(crate) fn record(name: &str, started_ms: i64) -> RunRecord {
         parent: None,
         tags: Vec::new(),
         stages: Vec::new(),
+        chosen: None,
+        origin: None,
+        notes: String::new(),
     }
 }
 
@@ -251,4 +254,67 @@ async fn y20_records_of_other_versions_are_read_or_left_out_of_lists() {
         .map(|run| run.id.to_string())
         .collect();
     assert_eq!(ids, ["now", "old"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_retried_once_and_so_is_its_retry() {
+    let store = store();
+    let origin = |of: &str| Origin {
+        run: run(of),
+        how: Again::Retry,
+        root: run("r1"),
+        root_started_ms: 10,
+        stages: vec![StageId::new("b")],
+        kept: vec![(StageId::new("a"), run("r1"))],
+    };
+    let retry = |name: &str, of: &str| RunRecord {
+        origin: Some(origin(of)),
+        notes: "why".to_owned(),
+        ..record(name, 20)
+    };
+    store.create_run(&record("r1", 10)).await.expect("created");
+    let alone = store.list_retries(&run("r1")).await.expect("read");
+    assert_eq!(alone, [run("r1")]);
+    // The order of names says nothing about the order of the chain.
+    for (name, of) in [("z", "r1"), ("b", "z"), ("m", "b")] {
+        store.create_run(&retry(name, of)).await.expect("created");
+    }
+    let again = store.create_run(&retry("y", "r1")).await;
+    assert!(
+        matches!(again, Err(StoreError::AlreadyExists { .. })),
+        "{again:?}"
+    );
+    assert_eq!(store.find_run(&run("y")).await.expect("read"), None);
+    let chain = store.list_retries(&run("r1")).await.expect("read");
+    assert_eq!(chain, [run("r1"), run("z"), run("b"), run("m")]);
+    let read = store.get_run(&run("z")).await.expect("read");
+    assert_eq!(read, retry("z", "r1"));
+    assert_eq!(read.doer(&StageId::new("a")), &run("r1"));
+    assert_eq!(read.doer(&StageId::new("b")), &run("z"));
+    assert_eq!(read.root(), &run("r1"));
+    // A rerun is a run of its own.
+    let rerun = RunRecord {
+        origin: Some(Origin {
+            how: Again::Rerun,
+            ..origin("r1")
+        }),
+        ..record("other", 30)
+    };
+    store.create_run(&rerun).await.expect("created");
+    assert_eq!(rerun.root(), &run("other"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn notes_are_changed_whenever_there_is_a_run() {
+    let store = store();
+    let missing = store.set_notes(&run("r1"), "x").await;
+    assert!(
+        matches!(missing, Err(StoreError::NotFound { .. })),
+        "{missing:?}"
+    );
+    store.create_run(&record("r1", 10)).await.expect("created");
+    for notes in ["CHG-1", ""] {
+        store.set_notes(&run("r1"), notes).await.expect("noted");
+        assert_eq!(store.get_run(&run("r1")).await.expect("read").notes, notes);
+    }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod graph;
 pub(crate) mod node;
+mod notes;
 pub(crate) mod routes;
 pub(crate) mod summary;
 

@@ -10,7 +10,7 @@ use slipway_store::Page as StorePage;
 use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 
 use super::graph::Builder;
-use super::{find, plan, summary};
+use super::{find, notes, plan, summary};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
@@ -34,6 +34,10 @@ pub(crate) fn routes() -> Router<Deps> {
         .route(
             "/pipeline/api/pipelines/execution/{id}/inputsetV2",
             get(inputs),
+        )
+        .route(
+            "/pipeline/api/pipelines/execution/{id}/notes",
+            get(notes::get).put(notes::put),
         )
 }
 
@@ -81,6 +85,7 @@ impl Filter {
         let found = |text: &String| {
             run.pipeline.as_str().to_lowercase().contains(text)
                 || run.name.to_lowercase().contains(text)
+                || run.notes.to_lowercase().contains(text)
                 || run.id.as_str() == text
         };
         (self.statuses.is_empty() || self.statuses.contains(&status))
@@ -134,8 +139,14 @@ async fn detail(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiR
     let nodes = deps.store.show_nodes(&run.id).await?;
     let run = summary::waiting(run, &nodes);
     let graph = graph(&run, plan.as_deref(), &nodes, &query)?;
+    let mut rendered = summary::render(&run, plan.as_deref());
+    let retries = deps.store.list_retries(run.root()).await?;
+    rendered["showRetryHistory"] = (retries.len() > 1).into();
+    if retries.last().is_some_and(|last| *last != run.id) {
+        rendered["canRetry"] = false.into();
+    }
     Ok(success(json!({
-        "pipelineExecutionSummary": summary::render(&run, plan.as_deref()),
+        "pipelineExecutionSummary": rendered,
         "executionGraph": graph,
     })))
 }

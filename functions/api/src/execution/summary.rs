@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use slipway_engine::signal::is_paused;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::Plan;
-use slipway_store::record::{NodeRecord, ParentRecord, RunRecord, StageSummary};
+use slipway_store::record::{Again, NodeRecord, Origin, ParentRecord, RunRecord, StageSummary};
 
 use crate::wire::{self, tags_list};
 
@@ -74,6 +74,11 @@ fn failure_type(error: ErrorType) -> &'static str {
     }
 }
 
+/// The run that it repeats in this way.
+fn origin(run: &RunRecord, how: Again) -> Option<&Origin> {
+    run.origin.as_ref().filter(|origin| origin.how == how)
+}
+
 /// Who or what started a run.
 pub(crate) fn trigger_info(run: &RunRecord) -> Value {
     json!({
@@ -83,7 +88,7 @@ pub(crate) fn trigger_info(run: &RunRecord) -> Value {
             "identifier": run.triggered_by.as_str(),
             "extraInfo": {"email": crate::user::email(&run.triggered_by)},
         },
-        "isRerun": false,
+        "isRerun": origin(run, Again::Rerun).is_some(),
     })
 }
 
@@ -112,6 +117,8 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
     };
     let (starting, layout) = layout(&stages);
     let error = run.failure.as_ref().map(failure_message);
+    let chosen = run.chosen.iter().flat_map(|chosen| &chosen.stages);
+    let chosen: Vec<&str> = chosen.map(|id| id.as_str()).collect();
     json!({
         "planExecutionId": run.id.as_str(),
         "pipelineIdentifier": run.pipeline.as_str(),
@@ -136,12 +143,14 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
         "failedStagesCount": count(failed),
         "runningStagesCount": count(running),
         "totalStagesCount": stages.iter().flatten().count(),
-        "canRetry": false,
-        "showRetryHistory": false,
+        "canRetry": failed(run.status) && run.plan.is_some(),
+        "showRetryHistory": origin(run, Again::Retry).is_some(),
         "gitDetails": null,
-        "stagesExecution": false,
-        "stagesExecuted": [],
-        "allowStageExecutions": false,
+        "stagesExecution": run.chosen.is_some(),
+        "stagesExecuted": chosen,
+        "allowStageExecutions": run.chosen.is_some(),
+        "notes": run.notes,
+        "notesExistForPlanExecutionId": !run.notes.is_empty(),
         "shouldUseSimplifiedKey": true,
         "executionInputConfigured": false,
         "parentStageInfo": run.parent.as_ref().map(parent_stage),

@@ -51,7 +51,8 @@ impl Sections {
                 continue;
             }
             let section = |unit: &str| Section {
-                run: run.id.clone(),
+                // What was taken over from another run was logged there.
+                run: run.doer(&place.stage).clone(),
                 node: place.node.clone(),
                 unit: unit.to_owned(),
             };

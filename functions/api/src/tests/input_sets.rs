@@ -188,7 +188,7 @@ async fn a_run_takes_input_sets() {
             .await
             .refusal()
             .2
-            .contains("not supported")
+            .contains("does not allow runs of chosen stages")
     );
 }
 
