@@ -1,8 +1,12 @@
 //! What can be typed after `slipway`.
 
+mod run;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use run::{FollowArgs, InputArgs, NoteArgs, RerunArgs, RetryArgs, RunArgs, StageArgs};
 
 /// Continuous delivery with Harness pipelines, on one machine or on AWS.
 #[derive(Debug, Parser)]
@@ -109,6 +113,12 @@ pub enum Command {
     Plan(PlanArgs),
     /// Start a pipeline.
     Run(RunArgs),
+    /// Start a run that repeats another, with the pipeline as it is now
+    Rerun(RerunArgs),
+    /// Take a failed run up again at the stage that failed; what came before is taken over
+    Retry(RetryArgs),
+    /// Write something about a run, for people to read
+    Note(NoteArgs),
     /// Show one entity or run.
     Get(GetArgs),
     /// List entities or runs.
@@ -201,39 +211,6 @@ pub struct ApplyArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// Options of `slipway run`.
-#[derive(Debug, Args)]
-pub struct RunArgs {
-    /// Identifier of the pipeline.
-    pub pipeline: String,
-    /// Its runtime inputs.
-    #[command(flatten)]
-    pub given: InputArgs,
-    /// Stay until the run ends, showing its progress.
-    #[arg(long)]
-    pub follow: bool,
-    /// With --follow: end with exit code 3 as soon as the run waits for a person.
-    #[arg(long, requires = "follow")]
-    pub no_wait: bool,
-    /// With --follow: give up following after so many seconds (exit code 124); the run goes on.
-    #[arg(long, requires = "follow", value_name = "SECONDS")]
-    pub wait_timeout: Option<u64>,
-}
-
-/// Runtime inputs of a pipeline: input sets, over them the file, over it the single ones.
-#[derive(Clone, Debug, Default, Args)]
-pub struct InputArgs {
-    /// An input set or overlay of the pipeline; of several the later one wins.
-    #[arg(long = "input-set", value_name = "IDENTIFIER")]
-    pub input_sets: Vec<String>,
-    /// Runtime inputs as Harness YAML (root `pipeline:`).
-    #[arg(long, value_name = "FILE")]
-    pub input_file: Option<PathBuf>,
-    /// A runtime input, `path=value`: `tag=v2`, `variables.tag=v2`, or the full path in the pipeline.
-    #[arg(long = "input", short = 'i', value_name = "PATH=VALUE")]
-    pub inputs: Vec<String>,
-}
-
 /// Options of `slipway plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
@@ -242,6 +219,9 @@ pub struct PlanArgs {
     /// Its runtime inputs.
     #[command(flatten)]
     pub given: InputArgs,
+    /// Only this stage and others that are named; may be repeated.
+    #[arg(long = "stage", value_name = "IDENTIFIER")]
+    pub stages: Vec<String>,
     /// Show only what is different from the plan of the last run.
     #[arg(long)]
     pub diff: bool,

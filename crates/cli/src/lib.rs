@@ -20,7 +20,7 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Command, Format};
 use crate::client::Client;
 use crate::commands::{
-    abort, apply, approval, entity, input, interrupt, logs, plan, run, schema, validate,
+    abort, again, apply, approval, entity, input, interrupt, logs, plan, run, schema, validate,
 };
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -58,6 +58,9 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Apply(args) => apply::apply(&client()?, format, &args).await?,
         Command::Plan(args) => plan::plan(&client()?, format, &args).await?,
         Command::Run(args) => run::run(&client()?, &clock, format, &args).await?,
+        Command::Rerun(args) => again::rerun(&client()?, &clock, format, &args).await?,
+        Command::Retry(args) => again::retry(&client()?, &clock, format, &args).await?,
+        Command::Note(args) => again::note(&client()?, &args).await?,
         Command::Get(args) => entity::get(&client()?, format, &args).await?,
         Command::List(args) => entity::list(&client()?, format, &args).await?,
         Command::Logs(args) => logs::logs(&client()?, &clock, &args).await?,

@@ -1,5 +1,6 @@
 //! Through the router, with requests exactly as the clients send them.
 
+mod again;
 mod apply;
 mod approvals;
 mod authentication;

@@ -17,11 +17,14 @@ use async_trait::async_trait;
 use secrecy::SecretString;
 use slipway_asl::EngineConfig;
 use slipway_clock::Clock;
+use slipway_engine::error::RunError;
 use slipway_engine::gather::FileSource;
+use slipway_engine::rerun::{Rerun, rerun};
+use slipway_engine::retry::{RetryRun, retry_run};
 use slipway_engine::runs::Runs;
 use slipway_engine::start::{StartRun, start_run};
 use slipway_model::entity;
-use slipway_model::id::{AccountId, OrgId, PrincipalId, ProjectId, RunId, Scope};
+use slipway_model::id::{AccountId, EntityId, OrgId, PrincipalId, ProjectId, RunId, Scope};
 use slipway_model::status::Failure;
 use slipway_plan::{Fetched, RemoteFiles};
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
@@ -36,7 +39,8 @@ use slipway_store::record::{EntityRecord, RunRecord};
 pub use delegate::Deeds;
 use functions::Functions;
 use service::Service;
-use tap::{Crash, Place, Tap, tapped};
+use tap::{Crash, LIFE, Place, Tap, tapped};
+use tokio::sync::Notify;
 
 const REGION: &str = "us-east-1";
 const ACCOUNT: &str = "123456789012";
@@ -49,6 +53,8 @@ pub struct World {
     pub sfn: aws_sdk_sfn::Client,
     /// What the use cases need, with no tap on it.
     pub runs: Runs,
+    /// The same, with the tap on it.
+    tapped: Runs,
     /// The store, with no tap on it.
     pub store: Store,
     /// Kills functions, in a world without a tap of its own.
@@ -96,6 +102,21 @@ struct NoSecrets;
 impl SecretSource for NoSecrets {
     async fn value(&self, _scope: &Scope, reference: &str) -> Result<SecretString, Failure> {
         panic!("no test asks for the secret {reference}")
+    }
+}
+
+/// The whole of a pipeline, started by hand and without inputs.
+pub fn by_hand(pipeline: &str) -> StartRun {
+    StartRun {
+        scope: scope(),
+        pipeline: EntityId::new(pipeline),
+        inputs_yaml: None,
+        principal: PrincipalId::new("alex"),
+        trigger: "MANUAL".to_owned(),
+        chosen: None,
+        origin: None,
+        notes: String::new(),
+        parent: None,
     }
 }
 
@@ -189,6 +210,7 @@ impl World {
             sfn,
             store: runs.store.clone(),
             runs,
+            tapped,
             crash,
             sandbox,
             deeds,
@@ -237,17 +259,44 @@ impl World {
     /// # Panics
     /// When it is refused.
     pub async fn start(&self, pipeline: &str) -> RunId {
-        let request = StartRun {
-            scope: scope(),
-            pipeline: slipway_model::id::EntityId::new(pipeline),
-            inputs_yaml: None,
-            principal: PrincipalId::new("alex"),
-            trigger: "MANUAL".to_owned(),
-            parent: None,
-        };
-        let run = start_run(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await;
+        let run = self.try_start(by_hand(pipeline)).await;
         run.unwrap_or_else(|error| panic!("{}", error.full_text()))
             .id
+    }
+
+    /// Starts a run.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn try_start(&self, request: StartRun) -> Result<RunRecord, RunError> {
+        start_run(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await
+    }
+
+    /// Starts a run that repeats another.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn rerun(&self, request: Rerun) -> Result<RunRecord, RunError> {
+        rerun(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await
+    }
+
+    /// Starts a run that goes on where another failed.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn retry(&self, request: RetryRun) -> Result<RunRecord, RunError> {
+        retry_run(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await
+    }
+
+    /// As [`World::retry`], in a function that dies as [`World::crash`] says: `None` when it did.
+    pub async fn retry_in_danger(&self, request: RetryRun) -> Option<Result<RunRecord, RunError>> {
+        let life = Arc::new(Notify::new());
+        let retried = retry_run(&self.tapped, request, &registry::STEP_TYPES, &NoFiles);
+        tokio::select! {
+            biased;
+            answer = LIFE.scope(Arc::clone(&life), retried) => Some(answer),
+            () = life.notified() => None,
+        }
     }
 
     /// Waits until a run's execution has ended.

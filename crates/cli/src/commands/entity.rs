@@ -80,6 +80,7 @@ const RUNS: &[Column] = &[
     ("STARTED", "@/startTs"),
     ("ENDED", "@/endTs"),
     ("BY", "/executionTriggerInfo/triggeredBy/identifier"),
+    ("NOTES", "/notes"),
     ("REASON", "/failureInfo/message"),
 ];
 const INSTANCES: &[Column] = &[

@@ -1,6 +1,7 @@
 //! The client commands: one file per verb.
 
 pub mod abort;
+pub mod again;
 pub mod apply;
 pub mod approval;
 pub mod entity;

@@ -19,12 +19,17 @@ pub async fn plan(
     format: Option<Format>,
     args: &PlanArgs,
 ) -> Result<Exit, CliError> {
-    let body = match run::given(client, &args.pipeline, &args.given).await? {
+    let body = match run::given(client, &args.pipeline, &args.given, None).await? {
         Some(yaml) => Body::Yaml(yaml),
         None => Body::Empty,
     };
     let path = format!("/slipway/api/plan/{}", segment(&args.pipeline));
     let mut query = run::sets(&args.given);
+    query.extend(
+        args.stages
+            .iter()
+            .map(|id| ("stageIdentifiers", id.as_str())),
+    );
     if args.diff {
         query.push(("diff", "true"));
     }

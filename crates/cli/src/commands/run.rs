@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use slipway_clock::Clock;
 use slipway_model::inputs::Unfilled;
 use slipway_model::render::render;
 use slipway_model::{Diagnostic, Parsed, emit, entity, inputs, yaml};
 
-use crate::args::{Format, InputArgs, RunArgs};
+use crate::args::{FollowArgs, Format, InputArgs, RunArgs, StageArgs};
 use crate::client::{Body, Client};
 use crate::commands::entity::segment;
 use crate::commands::follow::{Patience, follow};
@@ -33,8 +33,19 @@ pub async fn run(
     args: &RunArgs,
 ) -> Result<Exit, CliError> {
     let id = start(client, args).await?;
+    stay(client, clock, format, (&id, &args.pipeline), args.follow).await
+}
+
+/// Tells the id of a run that was started; with --follow stays until it has ended and tells how.
+pub async fn stay(
+    client: &Client,
+    clock: &Clock,
+    format: Option<Format>,
+    (id, pipeline): (&str, &str),
+    args: FollowArgs,
+) -> Result<Exit, CliError> {
     if !args.follow {
-        let row = json!({ "run": id, "pipeline": args.pipeline, "status": "Running" });
+        let row = json!({ "run": id, "pipeline": pipeline, "status": "Running" });
         output::one(format, COLUMNS, &row)?;
         return Ok(Exit::Succeeded);
     }
@@ -42,9 +53,9 @@ pub async fn run(
         no_wait: args.no_wait,
         limit: args.wait_timeout.map(Duration::from_secs),
     };
-    let (exit, run) = follow(client, clock, &id, patience).await?;
+    let (exit, run) = follow(client, clock, id, patience).await?;
     let row = json!({
-        "run": id, "pipeline": args.pipeline, "status": run.status, "reason": run.failure,
+        "run": id, "pipeline": pipeline, "status": run.status, "reason": run.failure,
     });
     output::one(format, COLUMNS, &row)?;
     Ok(exit)
@@ -52,22 +63,64 @@ pub async fn run(
 
 /// Starts the pipeline and gives the id of the run.
 pub async fn start(client: &Client, args: &RunArgs) -> Result<String, CliError> {
-    let body = match given(client, &args.pipeline, &args.given).await? {
-        Some(yaml) => Body::Yaml(yaml),
-        None => Body::Empty,
-    };
+    let given = given(client, &args.pipeline, &args.given, None).await?;
     let path = format!("/pipeline/api/pipeline/execute/{}", segment(&args.pipeline));
     let mut query = sets(&args.given);
+    query.extend(notes(args.notes.as_ref()));
+    execute(client, &path, query, given, &args.chosen).await
+}
+
+/// Asks for a run at a path that takes inputs, or below it for one of chosen stages; the id of the run.
+pub async fn execute(
+    client: &Client,
+    path: &str,
+    mut query: Vec<(&str, &str)>,
+    given: Option<String>,
+    chosen: &StageArgs,
+) -> Result<String, CliError> {
     query.push(("moduleType", "cd"));
-    let answer = client.call(Method::POST, &path, &query, body).await?;
+    if chosen.stages.is_empty() {
+        let body = given.map_or(Body::Empty, Body::Yaml);
+        return started(path, &client.call(Method::POST, path, &query, body).await?);
+    }
+    let values: Map<String, Value> = chosen.values.iter().map(value).collect::<Result<_, _>>()?;
+    let body = json!({
+        "runtimeInputYaml": given,
+        "stageIdentifiers": chosen.stages,
+        "expressionValues": values,
+    });
+    let path = format!("{path}/stages");
+    let answer = client.call(Method::POST, &path, &query, Body::Json(body));
+    started(&path, &answer.await?)
+}
+
+/// `EXPRESSION=VALUE`; the expression may hold `==` between its brackets.
+fn value(text: &String) -> Result<(String, Value), CliError> {
+    let end = text.rfind(">=").map(|at| at + 1).or_else(|| text.find('='));
+    match end.and_then(|at| Some((text.get(..at)?, text.get(at + 1..)?))) {
+        Some((expression, value)) => Ok((expression.to_owned(), value.into())),
+        None => {
+            let why = format!("--stage-value {text} has no `=`: write it as expression=value");
+            Err(CliError::Usage(why))
+        }
+    }
+}
+
+/// The id of the run that an answer tells of.
+pub fn started(path: &str, answer: &Value) -> Result<String, CliError> {
     answer
         .pointer("/data/planExecution/uuid")
         .and_then(|id| id.as_str())
         .map(str::to_owned)
         .ok_or_else(|| CliError::Answer {
-            what: path,
+            what: path.to_owned(),
             why: "it has no data.planExecution.uuid".to_owned(),
         })
+}
+
+/// Notes for a run, as the query names them.
+pub fn notes(notes: Option<&String>) -> Option<(&'static str, &str)> {
+    notes.map(|notes| ("notesForPipelineExecution", notes.as_str()))
 }
 
 /// The input sets, as the query names them.
@@ -78,29 +131,44 @@ pub fn sets(inputs: &InputArgs) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// The inputs as YAML: those of the file, and over them the assignments.
+/// The inputs as YAML: those of an earlier run, over them those of the file, and over these the assignments.
+/// `None` where neither a file nor an assignment gives any.
 pub async fn given(
     client: &Client,
     pipeline: &str,
     inputs: &InputArgs,
+    earlier: Option<String>,
 ) -> Result<Option<String>, CliError> {
     let file = inputs.input_file.as_deref().map(read).transpose()?;
-    if inputs.inputs.is_empty() {
+    if inputs.inputs.is_empty() && (file.is_none() || earlier.is_none()) {
         return Ok(file.map(|(_, text)| text));
     }
     let pairs = pairs(&inputs.inputs)?;
     let pipeline = fetch(client, pipeline).await?;
     let assigned = inputs::from_assignments(&pipeline, &pairs).map_err(|f| refused(&f, None))?;
-    let (Some(assigned), Some((name, text))) = (&assigned, &file) else {
-        return Ok(assigned.map(|tree| emit::to_yaml(&tree)));
-    };
-    let wrong = |faults: Vec<Diagnostic>| refused(&faults, Some((name, text)));
-    let written = yaml::parse(name, text).map_err(|fault| wrong(vec![*fault]))?;
+    let earlier = earlier.map(|text| ("inputs of the run".to_owned(), text));
+    let texts: Vec<(String, String)> = earlier.into_iter().chain(file).collect();
+    let mut documents = Vec::new();
+    for (name, text) in &texts {
+        let written = yaml::parse(name, text);
+        let written = written.map_err(|fault| refused(&[*fault], Some((name, text))))?;
+        documents.push(written);
+    }
+    documents.extend(assigned);
+    if let [only] = documents.as_slice() {
+        return Ok(Some(emit::to_yaml(only)));
+    }
     let Some(asked) = inputs::template(&pipeline.tree) else {
-        return Ok(Some(text.clone()));
+        return Ok(texts.into_iter().next_back().map(|(_, text)| text));
     };
-    let given = [written.root(), assigned.root()];
-    let filled = inputs::fill(asked.root(), &given, "", Unfilled::Keep).map_err(wrong)?;
+    let given: Vec<_> = documents.iter().map(|document| document.root()).collect();
+    let filled = inputs::fill(asked.root(), &given, "", Unfilled::Keep);
+    let filled = filled.map_err(|faults| {
+        let source = texts
+            .last()
+            .map(|(name, text)| (name.as_str(), text.as_str()));
+        refused(&faults, source)
+    })?;
     Ok(Some(emit::to_yaml(&filled)))
 }
 

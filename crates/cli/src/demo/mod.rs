@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use slipway_clock::Clock;
 
 use crate::args::{
-    Connection, DemoArgs, Format, InputArgs, Level, LocalArgs, PaceArg, RunArgs, Target,
+    Connection, DemoArgs, FollowArgs, Format, InputArgs, Level, LocalArgs, PaceArg, RunArgs,
+    StageArgs, Target,
 };
 use crate::client::{Body, Client};
 use crate::commands::follow::{Patience, follow};
@@ -182,9 +183,12 @@ async fn perform(client: &Client, clock: &Clock, act: &Act) -> anyhow::Result<Va
                 inputs: vec![format!("tag={}", act.tag)],
                 ..InputArgs::default()
             },
-            follow: true,
-            no_wait: false,
-            wait_timeout: None,
+            chosen: StageArgs::default(),
+            notes: None,
+            follow: FollowArgs {
+                follow: true,
+                ..FollowArgs::default()
+            },
         },
     )
     .await?;
