@@ -13,7 +13,7 @@ use slipway_engine::error::RunError;
 use slipway_engine::rerun::Rerun;
 use slipway_engine::retry::{RetryRun, history, resumable};
 use slipway_engine::start::{StartRun, resume_unstarted};
-use slipway_model::id::{EntityId, PrincipalId, RunId};
+use slipway_model::id::{EntityId, PrincipalId, RunId, StageId};
 use slipway_model::status::Status;
 use slipway_plan::Chosen;
 use slipway_store::Page;
@@ -195,11 +195,7 @@ async fn a_retry_of_a_retry_keeps_the_chain_and_only_its_end_goes_on() {
     assert_eq!(scripts(&world, &third.id), "a b c");
     let origin = third.origin.as_ref().expect("a retry");
     // The work of `build` was done in the first run, whoever took it over in between.
-    assert_eq!(
-        origin.kept,
-        [("build".into(), first.clone())]
-            .map(|(s, r): (&str, RunId)| { (slipway_model::id::StageId::new(s), r) })
-    );
+    assert_eq!(origin.kept, [(StageId::new("build"), first.clone())]);
     for run in [&first, &second.id, &third.id] {
         let run = world.store.get_run(run).await.expect("the run");
         let chain = history(&world.runs, &run).await.expect("read");
@@ -438,15 +434,28 @@ async fn what_was_rolled_back_with_its_run_is_done_again() {
     let undo = script("undo", "ok", "");
     let stages = [
         stage("build", &script("a", "ok", ""), &undo, all),
-        stage("ship", &script("b", "<+pipeline.variables.what>", ""), "", all),
+        stage(
+            "ship",
+            &script("b", "<+pipeline.variables.what>", ""),
+            "",
+            all,
+        ),
     ];
     world.apply(&asking(&stages)).await;
     let first = world.try_start(given("fail")).await.expect("it starts");
     let first = world.finish(&first.id).await;
-    assert!(world.story(&first).await.contains("build.rollbackSteps.undo #0 Success"));
+    assert!(
+        world
+            .story(&first)
+            .await
+            .contains("build.rollbackSteps.undo #0 Success")
+    );
     let why = refusal(world.retry(retry(&first.id, &["ship"], None)).await);
     assert!(why.contains("stage `build` of run"), "{why}");
-    assert!(why.contains("was rolled back with the run: go on from it"), "{why}");
+    assert!(
+        why.contains("was rolled back with the run: go on from it"),
+        "{why}"
+    );
 
     let run = world.retry(retry(&first.id, &[], what("ok"))).await;
     let run = world.finish(&run.expect("it failed").id).await;
