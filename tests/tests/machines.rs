@@ -10,7 +10,7 @@ use slipway_engine::error_name::ErrorName;
 use slipway_engine::name::{self, Lane};
 use slipway_model::id::{NodeId, RunId, StageId};
 
-const MACHINES: &[&str] = &["pipeline", "stage", "lane"];
+const MACHINES: &[&str] = &["pipeline", "stage", "lane", "notify"];
 
 /// Errors of the services that the machines call (AWS documentation, *Handling errors in Step Functions*
 /// and *Optimized integrations*), beside `States.*` and our own.

@@ -12,6 +12,7 @@ use crate::context::RunContext;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::name::{self, Lane};
+use crate::notify::Event;
 use crate::rollback;
 use crate::runs::{Runs, StageOfRun, not_started};
 use crate::stage::{Gate, gate};
@@ -94,6 +95,9 @@ pub async fn stage_begin(
         };
         runs.put_stage(run, &summary).await?;
     }
+    let stage_id = stage.clone();
+    let events = [Event::StageStart { stage_id }];
+    runs.tell(run, &of_run.plan, &events).await;
     Ok(lanes(&of_run, attempt, function_of(of_run.stage())))
 }
 

@@ -11,6 +11,7 @@ use crate::begin::release_infrastructure;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::name::Lane;
+use crate::notify;
 use crate::queue::{self, release_run, release_stage};
 use crate::rollback;
 use crate::runs::{Runs, StageOfRun, summary};
@@ -51,6 +52,7 @@ pub async fn end_stage(
         release_infrastructure(runs, of_run, attempt).await?;
         release_stage(runs, account, own()).await?;
         tell_barriers(runs, of_run).await?;
+        tell_stage(runs, of_run, summary.status).await;
         return Ok(summary.status);
     }
     let (ending, undoes_run) = match summary.status {
@@ -71,7 +73,14 @@ pub async fn end_stage(
     release_infrastructure(runs, of_run, attempt).await?;
     release_stage(runs, account, own()).await?;
     tell_barriers(runs, of_run).await?;
+    tell_stage(runs, of_run, ended.status).await;
     Ok(ended.status)
+}
+
+async fn tell_stage(runs: &Runs, of_run: &StageOfRun, status: Status) {
+    let events = notify::end_of_stage(&of_run.stage().id, status);
+    let events: Vec<_> = events.into_iter().collect();
+    runs.tell(&of_run.run.id, &of_run.plan, &events).await;
 }
 
 /// Who waits at a barrier for this stage waits in vain.
@@ -164,14 +173,26 @@ async fn close_open_nodes(
 /// Repeating it changes nothing.
 pub async fn finish_run(runs: &Runs, run: &RunId, rolled_back: bool) -> Result<Status, RunError> {
     let record = runs.run(run).await?;
-    if record.plan.is_some() {
-        release_queues(runs, run).await?;
+    if record.plan.is_none() {
+        return told(run, end_run(runs, &record, rolled_back).await?);
     }
+    let (_, plan) = runs.load(run).await?;
+    if queue::is_used(&plan) {
+        // Nothing of the run needs what it holds any more.
+        release_run(runs, &plan.scope.account, run).await?;
+    }
+    let status = end_run(runs, &record, rolled_back).await?;
+    runs.tell(run, &plan, &notify::end_of_run(status)).await;
+    told(run, status)
+}
+
+async fn end_run(runs: &Runs, record: &RunRecord, rolled_back: bool) -> Result<Status, RunError> {
+    let run = &record.id;
     if record.status.is_final() {
-        tell_parent(runs, &record, record.status).await?;
-        return told(run, record.status);
+        tell_parent(runs, record, record.status).await?;
+        return Ok(record.status);
     }
-    if rollback::is_wanted(&record) && !rolled_back {
+    if rollback::is_wanted(record) && !rolled_back {
         let message = format!("run {run} must be rolled back");
         return Err(RunError::refused(ErrorName::RollBackRun, message));
     }
@@ -194,8 +215,8 @@ pub async fn finish_run(runs: &Runs, run: &RunId, rolled_back: bool) -> Result<S
         .set_run_status(run, &open, ending.status, why)
         .await;
     set.doing(|| format!("record the end of run {run}"))?;
-    tell_parent(runs, &record, ending.status).await?;
-    told(run, ending.status)
+    tell_parent(runs, record, ending.status).await?;
+    Ok(ending.status)
 }
 
 /// Tells the step of another run that waits for this one that it has ended.
@@ -216,15 +237,6 @@ async fn tell_parent(runs: &Runs, run: &RunRecord, status: Status) -> Result<(),
         // Told before a crash: whether the step was woken is not known.
         Ok(()) | Err(StoreError::AlreadyExists { .. }) => wake(runs, &parent.run).await,
         Err(error) => Err(error).doing(|| format!("tell run {} of its end", parent.run)),
-    }
-}
-
-/// Gives back what the run holds to its end: nothing of it runs any more.
-async fn release_queues(runs: &Runs, run: &RunId) -> Result<(), RunError> {
-    let (_, plan) = runs.load(run).await?;
-    match queue::is_used(&plan) {
-        true => release_run(runs, &plan.scope.account, run).await,
-        false => Ok(()),
     }
 }
 

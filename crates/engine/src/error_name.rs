@@ -77,6 +77,10 @@ names! {
     RunAborted => "PIPELINE_ABORTED", false;
     /// This delegate does not carry the selectors of the task; another one must take it.
     DelegateUnsuitable => "DELEGATE_NOT_AVAILABLE", true;
+    /// A notification could not be sent yet: its receiver cannot be reached, is busy, or what it tells is not recorded yet.
+    NotDelivered => "SERVICE_UNAVAILABLE", true;
+    /// The receiver of a notification refuses it, or its rule cannot be carried out.
+    DeliveryRefused => "INVALID_REQUEST", false;
     /// A defect of Slipway.
     Internal => "INTERNAL_SERVER_ERROR", false;
 }

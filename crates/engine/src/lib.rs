@@ -20,6 +20,7 @@ pub mod given;
 pub mod lane;
 pub mod name;
 pub mod notes;
+pub mod notify;
 pub mod plan_run;
 pub mod queue;
 pub mod rerun;

@@ -26,6 +26,11 @@ pub fn lane_part(run: &RunId, lane: &Lane, part: u32) -> String {
     shorten(&format!("{run}-{stage}-{}-part-{part}", walk_name(lane)))
 }
 
+/// Name of the execution that sends a notice about a run.
+pub fn notify_execution(run: &RunId, what: &str) -> String {
+    shorten(&format!("{run}-{what}"))
+}
+
 fn walk_name(lane: &Lane) -> String {
     match &lane.walk {
         Walk::Steps => "steps".to_owned(),

@@ -9,6 +9,7 @@ use slipway_store::record::RunRecord;
 use crate::begin::LaneStart;
 use crate::error::{Doing, RunError};
 use crate::name;
+use crate::notify::Event;
 use crate::runs::Runs;
 
 /// Answer of `Plan`.
@@ -64,6 +65,7 @@ pub async fn plan_run(runs: &Runs, run: &RunId) -> Result<Planned, RunError> {
             .await;
         set.doing(|| format!("record that run {run} is running"))?;
     }
+    runs.tell(run, &plan, &[Event::PipelineStart]).await;
     Ok(Planned {
         groups: groups(&record, &plan),
     })

@@ -30,6 +30,8 @@ pub struct Runs {
     pub clock: Clock,
     /// ARN of the state machine `pipeline`.
     pub pipeline_machine: String,
+    /// ARN of the state machine `notify`; where there is none, nobody is told of anything.
+    pub notify_machine: Option<String>,
 }
 
 /// A stage of a run, with the plan and the record of the run.

@@ -14,6 +14,7 @@ use crate::begin::complete;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::lane::StopReason;
+use crate::notify::Event;
 use crate::runs::Runs;
 use crate::strategy::{self, Answer};
 
@@ -146,6 +147,9 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             who: who.clone(),
             at_ms: runs.clock.now_ms(),
         };
+        if signal.kind == PAUSE {
+            tell_pause(runs, &signal).await?;
+        }
         match runs.store.put_signal(&signal).await {
             Ok(()) => {}
             Err(StoreError::AlreadyExists { .. }) if repeatable => {}
@@ -182,6 +186,24 @@ async fn inputs_of(
         return Err(RunError::refused(ErrorName::TooLarge, message));
     }
     Ok(says)
+}
+
+/// Tells that a run is paused or goes on. Before it is recorded: nobody would come back to tell it.
+async fn tell_pause(runs: &Runs, signal: &SignalRecord) -> Result<(), RunError> {
+    let (_, plan) = runs.load(&signal.run).await?;
+    let number = signal.attempt;
+    let event = match signal.says.as_str() {
+        "pause" => Event::PipelinePaused { number },
+        _ => Event::PipelineResumed { number },
+    };
+    runs.tell(&signal.run, &plan, &[event]).await;
+    Ok(())
+}
+
+/// The signal of this number that paused a run, or let it go on.
+pub fn pause_signal(run: &RunRecord, number: u32) -> Option<&SignalRecord> {
+    let mut all = run.signals.iter();
+    all.find(|signal| signal.kind == PAUSE && signal.attempt == number)
 }
 
 /// Node, attempt, kind, and what was said.

@@ -32,6 +32,7 @@ async fn main() -> Result<(), lambda_http::Error> {
         workflows: aws_sdk_sfn::Client::new(&config),
         clock,
         pipeline_machine: variable("SLIPWAY_PIPELINE_MACHINE_ARN")?,
+        notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
     };
     let values = aws_sdk_secretsmanager::Client::new(&config);
     let values = SecretStore::new(values, variable("SLIPWAY_SECRET_PREFIX")?);

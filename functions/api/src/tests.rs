@@ -145,6 +145,7 @@ impl Api {
             clock: clock.clone(),
             pipeline_machine: "arn:aws:states:us-east-1:000000000000:stateMachine:pipeline"
                 .to_owned(),
+            notify_machine: None,
         };
         let limit = Duration::from_secs(60);
         let deps = Deps::new(runs, embedded.secrets(), files(&embedded, &clock), limit);

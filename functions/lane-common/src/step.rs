@@ -8,9 +8,10 @@ use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::lane::{LanePlan, StopReason, judge};
+use slipway_engine::notify::{Event, step_failed};
 use slipway_engine::signal::{tell_end, wake};
 use slipway_engine::strategy::Verdict;
-use slipway_model::id::PrincipalId;
+use slipway_model::id::{NodeId, PrincipalId};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::StepPlan;
 use slipway_steps::context::StepTrace;
@@ -207,6 +208,7 @@ impl Walk<'_> {
     ) -> Result<(), HandlerError> {
         let record = self.record(step)?.clone();
         if record.status != status {
+            self.tell_waits(step, attempt).await;
             let (run, store) = (&self.of_run.run.id, &self.deps.runs.store);
             let set = store.set_node_status(run, &step.id, attempt, status, None);
             set.await
@@ -235,6 +237,11 @@ impl Walk<'_> {
         if status == Status::Aborted {
             self.abort_by_strategy().await?;
         }
+        match verdict {
+            Verdict::Ask { .. } => self.tell_waits(step, record.attempt).await,
+            Verdict::Over { .. } => self.tell_failed(&step.id, record.attempt, status).await,
+            Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed => {}
+        }
         let (progress, units) = match trace {
             Some(trace) => (trace.progress, trace.units),
             None => (record.progress.clone(), record.units.clone()),
@@ -258,6 +265,34 @@ impl Walk<'_> {
             tell_end(&self.deps.runs, &self.of_run.run.id, &step.id, attempt).await?;
         }
         Ok(None)
+    }
+
+    /// Tells that a person is waited for: before it is recorded, because nobody comes back to tell it.
+    async fn tell_waits(&self, step: &StepPlan, attempt: u32) {
+        let event = Event::WaitingForUserAction {
+            stage_id: self.lane.stage.clone(),
+            node_id: step.id.clone(),
+            attempt,
+        };
+        self.tell(event).await;
+    }
+
+    /// Tells that a step has failed, where it has: before it is recorded, because nobody comes back to tell it.
+    pub(crate) async fn tell_failed(&self, node: &NodeId, attempt: u32, status: Status) {
+        if !step_failed(status) {
+            return;
+        }
+        let event = Event::StepFailed {
+            stage_id: self.lane.stage.clone(),
+            node_id: node.clone(),
+            attempt,
+        };
+        self.tell(event).await;
+    }
+
+    async fn tell(&self, event: Event) {
+        let (run, plan) = (&self.of_run.run.id, &self.of_run.plan);
+        self.deps.runs.tell(run, plan, &[event]).await;
     }
 
     /// Lets the other lanes of the run look again.

@@ -196,6 +196,10 @@ impl<'d> Walk<'d> {
                 Ok(None)
             }
             Err(failure) => {
+                if let Node::Step(step) = node {
+                    self.tell_failed(&step.id, attempt.number, Status::Failed)
+                        .await;
+                }
                 let failed = self
                     .writer()
                     .ends_unrun(node, attempt, Status::Failed, Some(failure));
@@ -347,6 +351,7 @@ impl<'d> Walk<'d> {
             ended_ms: Some(self.now_ms()),
             ..self.record(step)?.clone()
         };
+        self.tell_failed(&step.id, record.attempt, status).await;
         self.end(record).await?;
         Ok(None)
     }

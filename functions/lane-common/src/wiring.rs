@@ -65,6 +65,7 @@ pub async fn wire(
         workflows: aws_sdk_sfn::Client::new(&config),
         clock: clock.clone(),
         pipeline_machine: pipeline_machine.unwrap_or_default(),
+        notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
     };
     let aws = AwsTargets::new(TargetConfig::from_env(), clock.clone());
     let secrets: Arc<dyn SecretSource> = Arc::new(values);

@@ -43,6 +43,7 @@ pub async fn wire() -> Result<Deps, ConfigError> {
             clock,
             // This function is called by runs and starts none.
             pipeline_machine: String::new(),
+            notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
         },
         lanes: LaneFunctions {
             common: variable("SLIPWAY_LANE_COMMON_FUNCTION_ARN")?,

@@ -165,6 +165,7 @@ fn no_function_outlives_the_state_that_invokes_it() {
             let longest = match state["Arguments"]["FunctionName"].as_str() {
                 None => continue,
                 Some("${PipelineFunctionArn}") => timeout("PipelineFunction"),
+                Some("${NotifyFunctionArn}") => timeout("NotifyFunction"),
                 Some(_) => timeout("LaneCommonFunction").max(timeout("LaneEcsFunction")),
             };
             assert!(longest < patience, "{name}: {}", state["Comment"]);

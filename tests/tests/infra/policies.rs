@@ -86,6 +86,7 @@ fn machines_may_do_what_their_states_do_and_nothing_else() {
             match arguments["FunctionName"].as_str() {
                 None => {}
                 Some("${PipelineFunctionArn}") => invoked.extend(["PipelineFunction".to_owned()]),
+                Some("${NotifyFunctionArn}") => invoked.extend(["NotifyFunction".to_owned()]),
                 // The function is chosen when the stage begins, from what PipelineFunction is given.
                 Some(_) => invoked.extend(lane_functions(&app)),
             }
@@ -183,9 +184,16 @@ fn who_records_what_others_wait_for_may_wake_them() {
         let wanted = ["lane", "stage"].map(|machine| format!("{arn}-{machine}"));
         assert_eq!(wakes, wanted.into(), "{id}");
     }
-    for id in ["ApiFunction", "LaneCommonFunction"] {
+    // Who records an event starts the notices of it; some start runs too.
+    for (id, machines) in [
+        ("ApiFunction", &["notify", "pipeline"][..]),
+        ("LaneCommonFunction", &["notify", "pipeline"]),
+        ("LaneEcsFunction", &["notify"]),
+        ("PipelineFunction", &["notify"]),
+    ] {
         let starts = allowed(&roles[id], "states:StartExecution");
-        assert_eq!(starts, [format!("{arn}-pipeline")].into(), "{id}");
+        let wanted = machines.iter().map(|machine| format!("{arn}-{machine}"));
+        assert_eq!(starts, wanted.collect(), "{id}");
     }
 }
 

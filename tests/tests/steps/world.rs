@@ -225,6 +225,7 @@ impl World {
                     workflows: no_workflows(),
                     clock: clock.clone(),
                     pipeline_machine: String::new(),
+                    notify_machine: None,
                 },
                 files: Arc::new(NoFiles),
             },

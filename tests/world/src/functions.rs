@@ -40,6 +40,7 @@ struct Wired {
     pipeline: slipway_fn_pipeline::Deps,
     lane: slipway_fn_lane_common::Deps,
     ecs: slipway_fn_lane_common::Deps,
+    notify: slipway_fn_notify::Deps,
 }
 
 impl Functions {
@@ -52,7 +53,13 @@ impl Functions {
     }
 
     /// Gives the functions what they need. Executions of lanes are given so many directives.
-    pub(crate) fn wire(&self, runs: &Runs, services: &StepServices, turns: u32) {
+    pub(crate) fn wire(
+        &self,
+        runs: &Runs,
+        services: &StepServices,
+        turns: u32,
+        notify: slipway_fn_notify::Deps,
+    ) {
         let lane = |find| slipway_fn_lane_common::Deps {
             runs: runs.clone(),
             services: services.clone(),
@@ -71,6 +78,7 @@ impl Functions {
             },
             lane: lane(slipway_fn_lane_common::find),
             ecs: lane(slipway_fn_lane_ecs::find),
+            notify,
         };
         assert!(self.wired.set(wired).is_ok(), "wired once");
     }
@@ -81,6 +89,7 @@ impl Functions {
             "pipeline" => slipway_fn_pipeline::answer(&wired.pipeline, payload).await,
             "lane" => slipway_fn_lane_common::answer(&wired.lane, payload).await,
             "lane-ecs" => slipway_fn_lane_ecs::answer(&wired.ecs, payload).await,
+            "notify" => slipway_fn_notify::answer(&wired.notify, payload).await,
             other => panic!("no function {other}"),
         };
         answer.map_err(|error| LambdaError {

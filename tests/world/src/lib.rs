@@ -5,6 +5,7 @@
 
 mod delegate;
 mod functions;
+pub mod receiver;
 mod service;
 pub mod tap;
 pub mod yaml;
@@ -23,6 +24,7 @@ use slipway_engine::rerun::{Rerun, rerun};
 use slipway_engine::retry::{RetryRun, retry_run};
 use slipway_engine::runs::Runs;
 use slipway_engine::start::{StartRun, start_run};
+use slipway_fn_notify::MailServer;
 use slipway_model::entity;
 use slipway_model::id::{AccountId, EntityId, OrgId, PrincipalId, ProjectId, RunId, Scope};
 use slipway_model::status::Failure;
@@ -38,6 +40,7 @@ use slipway_store::record::{EntityRecord, RunRecord};
 
 pub use delegate::Deeds;
 use functions::Functions;
+use receiver::Receiver;
 use service::Service;
 use tap::{Crash, LIFE, Place, Tap, tapped};
 use tokio::sync::Notify;
@@ -81,6 +84,10 @@ pub struct Options {
     /// Steps call servers on real ports: time stands still while a function runs, so that no wait for an answer
     /// is cut short.
     pub real_servers: bool,
+    /// Takes mails.
+    pub mail: Option<MailServer>,
+    /// Takes PagerDuty's events.
+    pub pager_duty: String,
 }
 
 impl Default for Options {
@@ -92,6 +99,8 @@ impl Default for Options {
             journal: None,
             secrets: Arc::new(NoSecrets),
             real_servers: false,
+            mail: None,
+            pager_duty: String::new(),
         }
     }
 }
@@ -117,6 +126,16 @@ pub fn by_hand(pipeline: &str) -> StartRun {
         origin: None,
         notes: String::new(),
         parent: None,
+    }
+}
+
+/// Every secret is there; its value tells its name.
+struct Hidden;
+
+#[async_trait]
+impl SecretSource for Hidden {
+    async fn value(&self, _scope: &Scope, reference: &str) -> Result<SecretString, Failure> {
+        Ok(SecretString::from(format!("hidden-{reference}")))
     }
 }
 
@@ -154,6 +173,18 @@ impl World {
         Self::with(options).await
     }
 
+    /// Notices that go to no place of their rule's choice go to a receiver.
+    pub async fn with_receiver(receiver: &Receiver) -> Self {
+        let options = Options {
+            mail: Some(receiver.mail_server()),
+            pager_duty: receiver.url("pagerduty"),
+            secrets: Arc::new(Hidden),
+            real_servers: true,
+            ..Options::default()
+        };
+        Self::with(options).await
+    }
+
     /// A world like this.
     ///
     /// # Panics
@@ -182,6 +213,7 @@ impl World {
             workflows: sfn.clone(),
             clock: clock.clone(),
             pipeline_machine: machine("pipeline"),
+            notify_machine: Some(machine("notify")),
         };
         let sandbox = SandboxConfig {
             clock: clock.clone(),
@@ -201,7 +233,15 @@ impl World {
             secrets: options.secrets,
             ..services(&tapped, &sandbox, &tap)
         };
-        functions.wire(&tapped, &services, options.turns);
+        let notify = slipway_fn_notify::Deps {
+            store: tapped.store.clone(),
+            clock,
+            secrets: services.secrets.clone(),
+            mail: options.mail,
+            url: Some("https://slipway.example.com".to_owned()),
+            pager_duty: options.pager_duty,
+        };
+        functions.wire(&tapped, &services, options.turns, notify);
         let deeds = Deeds::default();
         let work = delegate::work(sfn.clone(), runs.store.clone(), activity(), deeds.clone());
         tokio::spawn(work);
@@ -421,6 +461,22 @@ impl World {
         held.collect()
     }
 
+    /// The causes of what failed in an execution.
+    ///
+    /// # Panics
+    /// When there is no such execution.
+    pub async fn reasons(&self, machine: &str, name: &str) -> String {
+        let arn = format!("arn:aws:states:{REGION}:{ACCOUNT}:execution:{machine}:{name}");
+        let history = self.sfn.get_execution_history().execution_arn(arn);
+        let history = history.send().await.expect("a history");
+        let failed = history.events().iter();
+        let failed = failed.filter_map(|event| event.task_failed_event_details());
+        failed
+            .filter_map(|details| details.cause())
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
     /// Nothing that a run needed is left: no open wait, no execution that still runs.
     ///
     /// # Panics
@@ -507,10 +563,11 @@ async fn install(sfn: &aws_sdk_sfn::Client) {
         .await
         .expect("an activity");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../statemachines");
-    for name in ["lane", "stage", "pipeline"] {
+    for name in ["notify", "lane", "stage", "pipeline"] {
         let text =
             std::fs::read_to_string(folder.join(format!("{name}.asl.json"))).expect("a file");
         let text = text
+            .replace("${NotifyFunctionArn}", "notify")
             .replace("${PipelineFunctionArn}", "pipeline")
             .replace("${StageMachineArn}", &machine("stage"))
             .replace("${LaneMachineArn}", &machine("lane"))

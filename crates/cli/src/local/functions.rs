@@ -9,6 +9,7 @@ use slipway_engine::error::HandlerError;
 use slipway_engine::runs::Runs;
 use slipway_engine::start::resume_unstarted;
 use slipway_fn_lane_common::{BUDGET, MOST_TURNS};
+use slipway_fn_notify::{MailServer, PAGER_DUTY};
 use slipway_fn_pipeline::LaneFunctions;
 use slipway_model::Kind;
 use slipway_model::id::{AccountId, OrgId, ProjectId, Scope};
@@ -30,11 +31,18 @@ struct Wired {
     lane_common: slipway_fn_lane_common::Deps,
     lane_ecs: slipway_fn_lane_common::Deps,
     instances: slipway_fn_instances::Deps,
+    notify: slipway_fn_notify::Deps,
 }
 
 impl Functions {
     /// Gives the functions what they need; the first call counts.
-    pub fn wire(&self, runs: &Runs, services: &StepServices) {
+    pub fn wire(
+        &self,
+        runs: &Runs,
+        services: &StepServices,
+        mail: Option<MailServer>,
+        url: String,
+    ) {
         let lane = |find| slipway_fn_lane_common::Deps {
             runs: runs.clone(),
             services: services.clone(),
@@ -56,6 +64,14 @@ impl Functions {
             lane_ecs: lane(slipway_fn_lane_ecs::find),
             instances: slipway_fn_instances::Deps {
                 services: services.clone(),
+            },
+            notify: slipway_fn_notify::Deps {
+                store: services.store.clone(),
+                clock: services.clock.clone(),
+                secrets: services.secrets.clone(),
+                mail,
+                url: Some(url),
+                pager_duty: PAGER_DUTY.to_owned(),
             },
         };
         self.0.get_or_init(|| wired);
@@ -142,6 +158,7 @@ impl Lambda for Functions {
             }
             "slipway-lane-ecs" => slipway_fn_lane_ecs::answer(&wired.lane_ecs, payload).await,
             "slipway-instances" => slipway_fn_instances::answer(&wired.instances, payload).await,
+            "slipway-notify" => slipway_fn_notify::answer(&wired.notify, payload).await,
             _ => return Err(missing()),
         };
         answer.map_err(refused)

@@ -8,6 +8,10 @@ use crate::local::place;
 /// Name and definition of each machine, children first: a definition names the machines below it.
 const MACHINES: &[(&str, &str)] = &[
     (
+        "slipway-notify",
+        include_str!("../../../../statemachines/notify.asl.json"),
+    ),
+    (
         "slipway-lane",
         include_str!("../../../../statemachines/lane.asl.json"),
     ),
@@ -22,8 +26,9 @@ const MACHINES: &[(&str, &str)] = &[
 ];
 
 /// What `infra/app.yaml` substitutes on AWS, and what stands there in local mode.
-fn substitutions() -> [(&'static str, String); 6] {
+fn substitutions() -> [(&'static str, String); 7] {
     [
+        ("NotifyFunctionArn", place::function("slipway-notify")),
         ("PipelineFunctionArn", place::function("slipway-pipeline")),
         (
             "LaneCommonFunctionArn",

@@ -25,6 +25,7 @@ use slipway_clock::Clock;
 use slipway_engine::gather::FileSource;
 use slipway_engine::runs::Runs;
 use slipway_fn_api::{NewToken, Permission};
+use slipway_fn_notify::MailServer;
 use slipway_model::id::{AccountId, PrincipalId};
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_source::{Source, SourceConfig};
@@ -131,7 +132,7 @@ pub async fn start(options: Options) -> anyhow::Result<Running> {
         .await
         .with_context(|| format!("listening on {}: is another service there?", local.listen))?;
     let address = listener.local_addr().context("asking for the port")?;
-    let parts = Parts::open(&data_dir, &clock, &local)?;
+    let parts = Parts::open(&data_dir, &clock, &local, address)?;
     let (token, minted) = parts.prepare(&data_dir, &clock).await?;
     parts.engine.resume();
     let stop = CancellationToken::new();
@@ -182,7 +183,12 @@ struct Parts {
 }
 
 impl Parts {
-    fn open(data_dir: &DataDir, clock: &Clock, local: &LocalArgs) -> anyhow::Result<Self> {
+    fn open(
+        data_dir: &DataDir,
+        clock: &Clock,
+        local: &LocalArgs,
+        address: SocketAddr,
+    ) -> anyhow::Result<Self> {
         let embedded = Embedded::open(&data_dir.join("store"))?;
         let sandbox = Sandbox::open(
             Some(&data_dir.join("sandbox.redb")),
@@ -209,6 +215,7 @@ impl Parts {
             workflows: states.clone(),
             clock: clock.clone(),
             pipeline_machine: place::machine("slipway-pipeline"),
+            notify_machine: Some(place::machine("slipway-notify")),
         };
         let aws = AwsTargets::new(targets(local.target, &sandbox, &embedded), clock.clone());
         let secrets: Arc<dyn SecretSource> = Arc::new(embedded.secrets());
@@ -229,7 +236,8 @@ impl Parts {
                 files: files.clone(),
             },
         };
-        functions.wire(&runs, &services);
+        let mail = MailServer::from_env().context("reading which server takes mails")?;
+        functions.wire(&runs, &services, mail, format!("http://{address}"));
         Ok(Self {
             embedded,
             sandbox,

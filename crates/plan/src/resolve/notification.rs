@@ -9,7 +9,7 @@ use super::{Resolver, texts};
 use crate::{BarrierPlan, EventPlan, NotificationPlan};
 
 impl Resolver<'_> {
-    /// `notificationRules`, in order. This version sends none, which is told where a rule is enabled.
+    /// `notificationRules`, in order. What an enabled rule asks for and does not get is told.
     pub(super) fn notifications(&mut self, pipeline: Ref<'_>) -> Vec<NotificationPlan> {
         let rules = pipeline.get("notificationRules").into_iter();
         let rules: Vec<_> = rules.flat_map(Ref::items).collect();
@@ -17,10 +17,7 @@ impl Resolver<'_> {
         for rule in rules {
             let enabled = rule.get_text("enabled") != Some("false");
             if enabled {
-                self.faults.warn_with(|| {
-                    let message = "notifications are not sent by this version yet";
-                    Diagnostic::at(Code::NotSupported, rule, message)
-                });
+                self.check_notification(rule);
             }
             out.push(NotificationPlan {
                 name: rule.get_text("name").unwrap_or_default().to_owned(),
@@ -31,6 +28,25 @@ impl Resolver<'_> {
             });
         }
         out
+    }
+
+    fn check_notification(&mut self, rule: Ref<'_>) {
+        let groups = rule.at(&["notificationMethod", "spec", "userGroups"]);
+        let names = texts(groups);
+        if let Some(groups) = groups.filter(|_| !names.is_empty()) {
+            let names = names.join("`, `");
+            let message = format!(
+                "there are no user groups yet, so `{names}` is not told; name receivers in the rule itself"
+            );
+            self.faults
+                .warn_with(|| Diagnostic::at(Code::NotSupported, groups, message));
+        }
+        if let Some(template) = rule.get("template") {
+            let message =
+                "the notification template is not used; the rule's standard message is sent";
+            self.faults
+                .warn_with(|| Diagnostic::at(Code::NotSupported, template, message));
+        }
     }
 
     /// `flowControl.barriers`, in order.

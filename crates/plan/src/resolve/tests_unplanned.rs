@@ -11,7 +11,7 @@ fn barriers_notifications_and_delegates_are_part_of_the_plan() {
   flowControl: {barriers: [{identifier: both, name: Both ready}]},
   notificationRules: [
     {name: Tell us, identifier: r, enabled: true, pipelineEvents: [{type: StageFailed, forStages: [a, b]}, {type: PipelineEnd}],
-      notificationMethod: {type: Slack, spec: {webhookUrl: 'https://hooks.example.com/T0/secret'}}},
+      notificationMethod: {type: Slack, spec: {webhookUrl: 'https://hooks.example.com/T0/secret', userGroups: [ops, dev]}}},
     {name: Quiet, identifier: q, enabled: false, pipelineEvents: [{type: AllEvents}], notificationMethod: {type: Email, spec: {recipients: [a@b.c]}}}],
   stages: [{parallel: [
     {stage: {identifier: a, name: A, type: Custom, spec: {execution: {steps: [
@@ -29,7 +29,7 @@ fn barriers_notifications_and_delegates_are_part_of_the_plan() {
       barrier both "Both ready"
       notification "Tell us": Slack on StageFailed of a and b, PipelineEnd
       notification "Quiet": Email on AllEvents (disabled)
-      warning pipeline.notificationRules[0]: notifications are not sent by this version yet
+      warning pipeline.notificationRules[0].notificationMethod.spec.userGroups: there are no user groups yet, so `ops`, `dev` is not told; name receivers in the rule itself
       side by side
         stage a "A": Custom (at most 30d)
           delegates main

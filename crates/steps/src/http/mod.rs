@@ -4,7 +4,7 @@
 //! sent and never sent twice: where the note is there and the answer is not, the step fails and says so.
 
 pub mod address;
-pub(crate) mod request;
+pub mod request;
 
 use std::time::Duration;
 

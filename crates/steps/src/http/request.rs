@@ -11,7 +11,7 @@ use slipway_model::status::{ErrorType, Failure};
 use super::address::{self, Resolver};
 
 /// Most of an answer's body that is kept, in bytes: what the value of an expression may have.
-pub(crate) const BODY_LIMIT: usize = 256 * 1024;
+pub const BODY_LIMIT: usize = 256 * 1024;
 
 /// Longest a request may take: a lane does not wait for servers inside of one call for longer.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 5;
 
 /// A request, ready to be sent. Holds secrets, and so has no `Debug`.
-pub(crate) struct Request {
+pub struct Request {
     method: Method,
     url: Url,
     headers: HeaderMap,
@@ -31,15 +31,19 @@ pub(crate) struct Request {
 }
 
 /// What a server said.
-pub(crate) struct Answer {
-    pub(crate) code: u16,
-    pub(crate) body: String,
-    pub(crate) truncated: bool,
-    pub(crate) retry_after: Option<String>,
+pub struct Answer {
+    /// The status code.
+    pub code: u16,
+    /// The body, as text.
+    pub body: String,
+    /// Whether there was more of it than is kept.
+    pub truncated: bool,
+    /// The header `Retry-After`.
+    pub retry_after: Option<String>,
 }
 
 /// The method of this name, in any case.
-pub(crate) fn method(name: &str) -> Option<Method> {
+pub fn method(name: &str) -> Option<Method> {
     let known = [
         Method::GET,
         Method::HEAD,
@@ -56,7 +60,10 @@ pub(crate) fn method(name: &str) -> Option<Method> {
 
 impl Request {
     /// A request, or what is wrong with it; the message holds no secret.
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    /// When the URL may not be asked ([`address`]), or a header cannot be one.
+    pub fn new(
         method: Method,
         url: &SecretString,
         headers: Vec<(String, SecretString)>,
@@ -83,7 +90,7 @@ impl Request {
     }
 
     /// Keeps more, or less, of the answer's body than [`BODY_LIMIT`], in bytes.
-    pub(crate) fn keeping(self, bytes: usize) -> Self {
+    pub fn keeping(self, bytes: usize) -> Self {
         Self {
             keeps: bytes,
             ..self
@@ -91,12 +98,12 @@ impl Request {
     }
 
     /// Whether sending it twice is sending it once (RFC 9110, 9.2.2).
-    pub(crate) fn is_idempotent(&self) -> bool {
+    pub fn is_idempotent(&self) -> bool {
         !matches!(self.method, Method::POST | Method::PATCH)
     }
 
     /// Sends it. Redirects of GET and HEAD are followed; headers are not shown to another origin.
-    pub(crate) async fn send(&self, time: Duration) -> Result<Answer, Failure> {
+    pub async fn send(&self, time: Duration) -> Result<Answer, Failure> {
         let client = client()?;
         let mut url = self.url.clone();
         for _ in 0..=MAX_REDIRECTS {

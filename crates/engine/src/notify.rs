@@ -1,0 +1,528 @@
+//! Which notification rules of a run tell of an event, and starting what sends the notices.
+//!
+//! A notice is one message of one rule about one event to one receiver. Each is an execution of the machine `notify`,
+//! named by what it tells: a repeated start is refused by the service, so an event is told once. Who starts it does
+//! not wait for it, and whatever becomes of it, the run goes on.
+//!
+//! Events of runs and stages are told after they were recorded, and again when the recording is repeated. What
+//! steps and people bring forth is told before it is recorded, because nobody comes back to it: the function that
+//! sends waits until the record is there, and says nothing about what did not happen.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use slipway_model::id::{NodeId, RunId, StageId};
+use slipway_model::status::Status;
+use slipway_plan::{EventPlan, NotificationPlan, Plan, StagePlan};
+
+use crate::error::{Doing, RunError};
+use crate::name;
+use crate::runs::Runs;
+
+/// What a rule means by "all stages", beside naming none.
+const ALL_STAGES: &str = "AllStages";
+
+/// What happened. The names are those of `pipelineEvents[].type` (FEATURES 17).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all_fields = "camelCase")]
+pub enum Event {
+    /// The run began.
+    PipelineStart,
+    /// It ended, and well.
+    PipelineSuccess,
+    /// It ended, and not well. One that a person aborted has not failed.
+    PipelineFailed,
+    /// It ended.
+    PipelineEnd,
+    /// A person paused it.
+    PipelinePaused {
+        /// Number of the signal.
+        number: u32,
+    },
+    /// A person let it go on.
+    PipelineResumed {
+        /// Number of the signal.
+        number: u32,
+    },
+    /// A stage began.
+    StageStart {
+        /// The stage.
+        stage_id: StageId,
+    },
+    /// A stage ended, and well.
+    StageSuccess {
+        /// The stage.
+        stage_id: StageId,
+    },
+    /// A stage ended, and not well.
+    StageFailed {
+        /// The stage.
+        stage_id: StageId,
+    },
+    /// A step failed for good: no failure strategy tries it again.
+    StepFailed {
+        /// Its stage.
+        stage_id: StageId,
+        /// The step.
+        node_id: NodeId,
+        /// Its attempt.
+        attempt: u32,
+    },
+    /// An approval, an input or an answer to a failure is waited for.
+    WaitingForUserAction {
+        /// Its stage.
+        stage_id: StageId,
+        /// The step.
+        node_id: NodeId,
+        /// Its attempt.
+        attempt: u32,
+    },
+}
+
+/// Input of the machine `notify` and of its function: ids only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Notice {
+    /// The run.
+    pub run_id: RunId,
+    /// The rule: its place in the plan, from 0.
+    pub rule: usize,
+    /// The receiver: its place in the rule, from 0.
+    pub receiver: usize,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+impl Event {
+    /// The name of its type.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::PipelineStart => "PipelineStart",
+            Self::PipelineSuccess => "PipelineSuccess",
+            Self::PipelineFailed => "PipelineFailed",
+            Self::PipelineEnd => "PipelineEnd",
+            Self::PipelinePaused { .. } => "PipelinePaused",
+            Self::PipelineResumed { .. } => "PipelineResumed",
+            Self::StageStart { .. } => "StageStart",
+            Self::StageSuccess { .. } => "StageSuccess",
+            Self::StageFailed { .. } => "StageFailed",
+            Self::StepFailed { .. } => "StepFailed",
+            Self::WaitingForUserAction { .. } => "WaitingForUserAction",
+        }
+    }
+
+    /// The stage that it happened in.
+    pub fn stage(&self) -> Option<&StageId> {
+        match self {
+            Self::StageStart { stage_id }
+            | Self::StageSuccess { stage_id }
+            | Self::StageFailed { stage_id }
+            | Self::StepFailed { stage_id, .. }
+            | Self::WaitingForUserAction { stage_id, .. } => Some(stage_id),
+            _ => None,
+        }
+    }
+
+    /// The step that it happened to, and which attempt of it.
+    pub fn step(&self) -> Option<(&NodeId, u32)> {
+        match self {
+            Self::StepFailed {
+                node_id, attempt, ..
+            }
+            | Self::WaitingForUserAction {
+                node_id, attempt, ..
+            } => Some((node_id, *attempt)),
+            _ => None,
+        }
+    }
+
+    /// What tells it from others of its type in a run.
+    fn occurrence(&self) -> String {
+        match self {
+            Self::PipelinePaused { number } | Self::PipelineResumed { number } => {
+                number.to_string()
+            }
+            _ => match (self.step(), self.stage()) {
+                (Some((node, attempt)), _) => format!("{node}-{attempt}"),
+                (None, Some(stage)) => stage.to_string(),
+                (None, None) => String::new(),
+            },
+        }
+    }
+}
+
+impl Notice {
+    /// Name of its execution: the same for the same notice, and its id for receivers.
+    pub fn id(&self) -> String {
+        let (run, event) = (&self.run_id, self.event.name());
+        let (rule, receiver) = (self.rule, self.receiver);
+        let what = self.event.occurrence();
+        let told = format!("{event}-{rule}-{receiver}");
+        match what.as_str() {
+            "" => name::notify_execution(run, &told),
+            what => name::notify_execution(run, &format!("{told}-{what}")),
+        }
+    }
+}
+
+/// What the end of a run is told as.
+pub fn end_of_run(status: Status) -> Vec<Event> {
+    let how = match status {
+        status if !status.is_final() => return Vec::new(),
+        status if status.is_good() => Some(Event::PipelineSuccess),
+        Status::Aborted => None,
+        _ => Some(Event::PipelineFailed),
+    };
+    std::iter::once(Event::PipelineEnd).chain(how).collect()
+}
+
+/// What the end of a stage is told as: a stage that was skipped, or aborted by a person, is no event.
+pub fn end_of_stage(stage: &StageId, status: Status) -> Option<Event> {
+    let stage_id = stage.clone();
+    match status {
+        Status::Skipped | Status::Aborted => None,
+        status if !status.is_final() => None,
+        status if status.is_good() => Some(Event::StageSuccess { stage_id }),
+        _ => Some(Event::StageFailed { stage_id }),
+    }
+}
+
+/// Whether a step that ended so has failed: one that was ignored, or aborted by a person, has not.
+pub fn step_failed(status: Status) -> bool {
+    status.is_final() && !status.is_good() && status != Status::Aborted
+}
+
+/// The notices of an event, by the rules of the plan.
+pub fn notices(run: &RunId, plan: &Plan, event: &Event) -> Vec<Notice> {
+    let rules = plan.notifications.iter().enumerate();
+    let wanted = rules.filter(|(_, rule)| wants(plan, rule, event));
+    wanted
+        .flat_map(|(number, rule)| {
+            (0..receivers(rule)).map(move |receiver| Notice {
+                run_id: run.clone(),
+                rule: number,
+                receiver,
+                event: event.clone(),
+            })
+        })
+        .collect()
+}
+
+fn wants(plan: &Plan, rule: &NotificationPlan, event: &Event) -> bool {
+    rule.enabled && rule.events.iter().any(|wish| covers(plan, wish, event))
+}
+
+fn covers(plan: &Plan, wish: &EventPlan, event: &Event) -> bool {
+    if wish.kind != "AllEvents" && wish.kind != event.name() {
+        return false;
+    }
+    let Some(stage_id) = event.stage() else {
+        return true;
+    };
+    let stage = plan.groups.iter().flatten().find(|s| s.id == *stage_id);
+    let Some(stage) = stage else {
+        return false;
+    };
+    let Some((node, _)) = event.step() else {
+        return names_stage(&wish.stages, stage);
+    };
+    names_stage(&wish.stages, stage) && names_step(&wish.steps, stage, node)
+}
+
+/// Whether a filter lets a stage through. A loop is named by its own identifier or by that of a turn.
+fn names_stage(filter: &[String], stage: &StagePlan) -> bool {
+    let turn_of = stage.iteration.as_ref().map(|turn| turn.of.as_str());
+    filter.is_empty()
+        || filter.iter().any(|name| {
+            name == ALL_STAGES
+                || name == stage.identifier.as_str()
+                || name == stage.id.as_str()
+                || Some(name.as_str()) == turn_of
+        })
+}
+
+fn names_step(filter: &[String], stage: &StagePlan, node: &NodeId) -> bool {
+    if filter.is_empty() {
+        return true;
+    }
+    let mut found = false;
+    for nodes in [&stage.steps, &stage.rollback_steps] {
+        crate::stage::each_step(nodes, &mut |step| {
+            let turn_of = step.iteration.as_ref().map(|turn| turn.of.as_str());
+            found |= step.id == *node
+                && filter.iter().any(|name| {
+                    name == step.identifier.as_str()
+                        || name == step.id.as_str()
+                        || Some(name.as_str()) == turn_of
+                });
+        });
+    }
+    found
+}
+
+/// How many messages a rule sends of one event: one, or one for each key of MS Teams. A rule that names nobody but
+/// user groups has none.
+fn receivers(rule: &NotificationPlan) -> usize {
+    let Some(method) = &rule.method else { return 0 };
+    match receiver_field(method) {
+        Some(field) => addresses(&method["spec"][field], field).len(),
+        None => 0,
+    }
+}
+
+/// The field of a method's spec that says where to.
+fn receiver_field(method: &Value) -> Option<&'static str> {
+    match method["type"].as_str()? {
+        "Slack" | "Webhook" => Some("webhookUrl"),
+        "MsTeams" => Some("msTeamKeys"),
+        "PagerDuty" => Some("integrationKey"),
+        "Datadog" => Some("url"),
+        "Email" => Some("recipients"),
+        _ => None,
+    }
+}
+
+/// What a rule's method says about where to, one entry for each message: expressions as written.
+pub fn addresses<'v>(value: &'v Value, field: &str) -> Vec<&'v str> {
+    let texts: Vec<&str> = match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let mut filled = texts.into_iter().filter(|text| !text.trim().is_empty());
+    match field {
+        // All who get a mail get the same one.
+        "recipients" => filled.next().into_iter().collect(),
+        _ => filled.collect(),
+    }
+}
+
+impl Runs {
+    /// Starts the notices of events. It neither waits for them nor fails: a notice that cannot be started is lost, and
+    /// the log says so.
+    pub async fn tell(&self, run: &RunId, plan: &Plan, events: &[Event]) {
+        let Some(machine) = &self.notify_machine else {
+            return;
+        };
+        for notice in events.iter().flat_map(|event| notices(run, plan, event)) {
+            if let Err(error) = self.start_notice(machine, &notice).await {
+                tracing::error!(
+                    run.id = %run,
+                    notification.rule = plan.notifications[notice.rule].name,
+                    notification.event = notice.event.name(),
+                    error = %error.full_text(),
+                    "a notification is lost: it could not be started"
+                );
+            }
+        }
+    }
+
+    async fn start_notice(&self, machine: &str, notice: &Notice) -> Result<(), RunError> {
+        let input = serde_json::to_string(notice).map_err(|error| {
+            let message = format!("cannot write a notice: {error}");
+            RunError::refused(crate::error_name::ErrorName::Internal, message)
+        })?;
+        let start = self.workflows.start_execution().state_machine_arn(machine);
+        match start.name(notice.id()).input(input).send().await {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|e| e.is_execution_already_exists()) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error).doing(|| format!("start the notice {}", notice.id())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{plan, stage, step, turn};
+    use serde_json::json;
+
+    fn rule(events: Value, method: Value) -> NotificationPlan {
+        NotificationPlan {
+            name: "tell".to_owned(),
+            enabled: true,
+            events: serde_json::from_value(events).expect("events"),
+            method: Some(method),
+            template: None,
+        }
+    }
+
+    fn slack() -> Value {
+        json!({"type": "Slack", "spec": {"webhookUrl": "https://x"}})
+    }
+
+    fn told(events: Value, event: &Event) -> bool {
+        let mut looped = stage("turns_1", vec![step("check_0")]);
+        looped.iteration = Some(turn("turns", 1, 2, 0));
+        let mut plan = plan(vec![
+            vec![stage("build", vec![step("a"), step("b")])],
+            vec![looped],
+        ]);
+        plan.notifications = vec![rule(events, slack())];
+        !notices(&RunId::new("r"), &plan, event).is_empty()
+    }
+
+    fn every_event() -> Vec<Event> {
+        let stage_id = StageId::new("build");
+        let step = |node: &str| (stage_id.clone(), NodeId::new(node));
+        let ((s1, n1), (s2, n2)) = (step("a"), step("a"));
+        vec![
+            Event::PipelineStart,
+            Event::PipelineSuccess,
+            Event::PipelineFailed,
+            Event::PipelineEnd,
+            Event::PipelinePaused { number: 0 },
+            Event::PipelineResumed { number: 1 },
+            Event::StageStart {
+                stage_id: stage_id.clone(),
+            },
+            Event::StageSuccess {
+                stage_id: stage_id.clone(),
+            },
+            Event::StageFailed { stage_id },
+            Event::StepFailed {
+                stage_id: s1,
+                node_id: n1,
+                attempt: 2,
+            },
+            Event::WaitingForUserAction {
+                stage_id: s2,
+                node_id: n2,
+                attempt: 0,
+            },
+        ]
+    }
+
+    #[test]
+    fn a_rule_tells_of_its_events_and_all_events_are_each() {
+        let all = every_event();
+        for event in &all {
+            assert!(told(json!([{"type": "AllEvents"}]), event), "{event:?}");
+            for wish in &all {
+                let wanted = told(json!([{"type": wish.name()}]), event);
+                assert_eq!(wanted, wish == event, "{wish:?} and {event:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn stages_and_steps_that_a_rule_names_are_told_and_others_are_not() {
+        let failed = |stage: &str, node: &str| Event::StepFailed {
+            stage_id: StageId::new(stage),
+            node_id: NodeId::new(node),
+            attempt: 0,
+        };
+        let ended = |stage: &str| Event::StageFailed {
+            stage_id: StageId::new(stage),
+        };
+        let table = [
+            (json!({"stages": ["build"]}), ended("build"), true),
+            (json!({"stages": ["AllStages"]}), ended("build"), true),
+            (json!({"stages": ["other"]}), ended("build"), false),
+            (json!({"stages": ["turns"]}), ended("turns_1"), true),
+            (json!({"stages": ["turns_1"]}), ended("turns_1"), true),
+            (json!({"stages": ["turns_0"]}), ended("turns_1"), false),
+            (json!({"steps": ["a"]}), failed("build", "a"), true),
+            (json!({"steps": ["b"]}), failed("build", "a"), false),
+            (
+                json!({"stages": ["turns"], "steps": ["a"]}),
+                failed("build", "a"),
+                false,
+            ),
+            // A filter of steps says nothing of stages.
+            (json!({"steps": ["a"]}), ended("build"), true),
+            (json!({}), ended("gone"), false),
+            (json!({"stages": ["other"]}), Event::PipelineEnd, true),
+        ];
+        for (filter, event, expected) in table {
+            let mut wish = filter.clone();
+            wish["type"] = event.name().into();
+            assert_eq!(told(json!([wish]), &event), expected, "{filter} {event:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_goes_to_each_receiver_and_to_none_twice() {
+        let count = |method: Value| {
+            let mut plan = plan(Vec::new());
+            let twice = json!([{"type": "PipelineEnd"}, {"type": "AllEvents"}]);
+            plan.notifications = vec![rule(twice, method)];
+            let told = notices(&RunId::new("r"), &plan, &Event::PipelineEnd);
+            let ids: std::collections::BTreeSet<String> = told.iter().map(Notice::id).collect();
+            assert_eq!(ids.len(), told.len());
+            told.len()
+        };
+        assert_eq!(count(slack()), 1);
+        let groups = json!({"type": "Slack", "spec": {"userGroups": ["a"], "webhookUrl": ""}});
+        assert_eq!(count(groups), 0);
+        let teams =
+            json!({"type": "MsTeams", "spec": {"msTeamKeys": ["https://a", " ", "https://b"]}});
+        assert_eq!(count(teams), 2);
+        let mail = json!({"type": "Email", "spec": {"recipients": ["a@b.c", "d@e.f"]}});
+        assert_eq!(count(mail), 1);
+        assert_eq!(
+            count(json!({"type": "PagerDuty", "spec": {"integrationKey": "k"}})),
+            1
+        );
+        assert_eq!(
+            count(json!({"type": "Datadog", "spec": {"url": "u", "apiKey": "k"}})),
+            1
+        );
+        assert_eq!(count(json!({"type": "Pigeon", "spec": {}})), 0);
+        assert_eq!(count(Value::Null), 0);
+    }
+
+    #[test]
+    fn every_notice_has_a_name_of_its_own_and_is_read_as_it_is_written() {
+        let notices = every_event().into_iter().map(|event| Notice {
+            run_id: RunId::new("r"),
+            rule: 0,
+            receiver: 0,
+            event,
+        });
+        let mut ids = std::collections::BTreeSet::new();
+        for notice in notices {
+            assert!(ids.insert(notice.id()), "{notice:?}");
+            assert!(notice.id().len() <= 80);
+            let text = serde_json::to_string(&notice).expect("JSON");
+            assert_eq!(
+                serde_json::from_str::<Notice>(&text).expect("a notice"),
+                notice
+            );
+        }
+    }
+
+    #[test]
+    fn ends_are_told_by_how_they_are() {
+        let names = |status| -> Vec<&str> { end_of_run(status).iter().map(Event::name).collect() };
+        assert_eq!(names(Status::Success), ["PipelineEnd", "PipelineSuccess"]);
+        assert_eq!(
+            names(Status::IgnoreFailed),
+            ["PipelineEnd", "PipelineSuccess"]
+        );
+        for failed in [Status::Failed, Status::Errored, Status::Expired] {
+            assert_eq!(names(failed), ["PipelineEnd", "PipelineFailed"]);
+            assert!(step_failed(failed));
+        }
+        assert_eq!(
+            names(Status::AbortedByFreeze),
+            ["PipelineEnd", "PipelineFailed"]
+        );
+        assert_eq!(names(Status::Aborted), ["PipelineEnd"]);
+        assert!(names(Status::Running).is_empty());
+        let stage = StageId::new("s");
+        let of_stage = |status| end_of_stage(&stage, status).map(|event| event.name());
+        assert_eq!(of_stage(Status::Success), Some("StageSuccess"));
+        assert_eq!(of_stage(Status::ApprovalRejected), Some("StageFailed"));
+        for quiet in [Status::Skipped, Status::Aborted, Status::Running] {
+            assert_eq!(of_stage(quiet), None);
+        }
+        assert!(!step_failed(Status::Aborted) && !step_failed(Status::IgnoreFailed));
+    }
+}

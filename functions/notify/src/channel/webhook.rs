@@ -1,0 +1,34 @@
+//! `Webhook`: Harness's `eventData` as JSON.
+
+use serde_json::json;
+use slipway_engine::error::HandlerError;
+
+use super::Post;
+use crate::message::Message;
+use crate::rule::Rule;
+
+/// Headers that describe the body or the connection, which is not the rule's.
+const OURS: &[&str] = &[
+    "connection",
+    "content-encoding",
+    "content-length",
+    "host",
+    "transfer-encoding",
+];
+
+/// Tells a receiver that it got the same message before.
+const ID: &str = "x-slipway-notification-id";
+
+pub(super) async fn post(rule: &mut Rule<'_>, message: &Message) -> Result<Post, HandlerError> {
+    let mut headers = rule.headers().await?;
+    headers.retain(|(name, _)| {
+        let mut ours = OURS.iter();
+        !ours.any(|known| known.eq_ignore_ascii_case(name.trim()))
+    });
+    headers.push((ID.to_owned(), message.id.clone().into()));
+    Ok(Post {
+        url: rule.address("webhookUrl", 0).await?,
+        headers,
+        body: json!({"eventData": message.data}),
+    })
+}

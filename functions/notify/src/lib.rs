@@ -1,0 +1,134 @@
+//! The function of the machine `notify`: sends one notice of a notification rule to one receiver.
+//!
+//! It reads the facts of the run, makes the message, fills in the rule's expressions and secrets, and sends. What may
+//! work later is `NotDelivered`, which the machine tries again for about a day; what never will is `DeliveryRefused`.
+//! The function writes nothing, so repeating it is harmless but for the receiver: a crash between sending and the
+//! answer sends the same message, with the same id, again.
+
+mod channel;
+mod fact;
+mod mail;
+mod message;
+mod rule;
+mod wiring;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use slipway_clock::Clock;
+use slipway_engine::error::{Doing, RunError};
+use slipway_engine::error_name::ErrorName;
+use slipway_engine::notify::Notice;
+use slipway_engine::runs::newest;
+use slipway_plan::Plan;
+use slipway_steps::secrets::SecretSource;
+use slipway_store::Store;
+use slipway_store::record::{NodeRecord, RunRecord};
+
+pub use mail::{MailConfigError, MailServer, Security};
+pub use slipway_engine::error::HandlerError;
+pub use wiring::{ConfigError, wire};
+
+use fact::Fact;
+use message::Message;
+use rule::Rule;
+
+/// Where PagerDuty takes events (PagerDuty developer documentation, *Events API v2*).
+pub const PAGER_DUTY: &str = "https://events.pagerduty.com/v2/enqueue";
+
+/// What lives as long as the function.
+#[derive(Clone)]
+pub struct Deps {
+    /// Facts of runs.
+    pub store: Store,
+    /// Time.
+    pub clock: Clock,
+    /// Values of secrets.
+    pub secrets: Arc<dyn SecretSource>,
+    /// Takes e-mails; without one, rules of the method `Email` are refused.
+    pub mail: Option<MailServer>,
+    /// Base URL of the REST API, for links.
+    pub url: Option<String>,
+    /// Takes PagerDuty's events.
+    pub pager_duty: String,
+}
+
+/// What is known of a run when a notice about it is sent.
+pub(crate) struct Facts {
+    pub(crate) run: RunRecord,
+    pub(crate) plan: Arc<Plan>,
+    /// All attempts of its nodes.
+    pub(crate) nodes: Vec<NodeRecord>,
+}
+
+/// Sends a notice; whether it was worth sending.
+///
+/// # Errors
+/// `NotDelivered` and `DeliveryRefused` as the module says, and what reading the store can fail with.
+pub async fn handle(deps: &Deps, notice: &Notice) -> Result<bool, HandlerError> {
+    let facts = facts(deps, notice).await?;
+    let record = match fact::find(&facts, &notice.event) {
+        Fact::Happened(record) => record,
+        Fact::NotYet => {
+            let message = format!(
+                "{} of run {} is not recorded yet",
+                notice.event.name(),
+                notice.run_id
+            );
+            return Err(HandlerError::new(ErrorName::NotDelivered, message));
+        }
+        Fact::Never(why) => {
+            tracing::info!(
+                run.id = %notice.run_id,
+                notification.event = notice.event.name(),
+                "nothing is told: {why}"
+            );
+            return Ok(false);
+        }
+    };
+    let message = Message::of(&facts, notice, record, deps.url.as_deref());
+    let planned = facts.plan.notifications.get(notice.rule).ok_or_else(|| {
+        let message = format!("run {} has no rule {}", notice.run_id, notice.rule);
+        HandlerError::new(ErrorName::InvalidRequest, message)
+    })?;
+    let newest = newest(facts.nodes.clone());
+    let mut rule = Rule::new(deps, &facts, &newest, notice, planned);
+    let sent = channel::send(deps, &mut rule, notice.receiver, &message).await;
+    sent.map_err(|error| rule.told(error))?;
+    tracing::info!(
+        run.id = %notice.run_id,
+        notification.rule = planned.name,
+        notification.event = notice.event.name(),
+        "notification sent"
+    );
+    Ok(true)
+}
+
+/// Answers one event, as Lambda and local mode send it.
+///
+/// # Errors
+/// As [`handle`].
+pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
+    let notice: Notice = serde_json::from_value(event).map_err(|error| {
+        let message = format!("the event of the notify function cannot be read: {error}");
+        HandlerError::new(ErrorName::InvalidRequest, message)
+    })?;
+    // Boxed: the futures of the SDK clients nest deeper than the compiler likes to lay out.
+    let sent = Box::pin(handle(deps, &notice)).await?;
+    Ok(json!({"sent": sent}))
+}
+
+async fn facts(deps: &Deps, notice: &Notice) -> Result<Facts, RunError> {
+    let id = &notice.run_id;
+    let run = deps.store.get_run(id).await;
+    let run = run.doing(|| format!("read run {id}"))?;
+    let digest = run
+        .plan
+        .as_deref()
+        .ok_or_else(|| RunError::refused(ErrorName::NotFound, format!("run {id} has no plan")))?;
+    let plan = deps.store.get_plan(digest).await;
+    let plan = plan.doing(|| format!("read the plan of run {id}"))?;
+    let nodes = deps.store.list_nodes(id, None).await;
+    let nodes = nodes.doing(|| format!("read the steps of run {id}"))?;
+    Ok(Facts { run, plan, nodes })
+}

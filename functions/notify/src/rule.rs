@@ -1,0 +1,147 @@
+//! A rule in the hands of the one who sends: its texts, with expressions and secrets filled in.
+
+use std::collections::BTreeMap;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use slipway_engine::context::RunContext;
+use slipway_engine::error::HandlerError;
+use slipway_engine::error_name::ErrorName;
+use slipway_engine::notify::{Notice, addresses};
+use slipway_expr::{Limits, evaluate_json};
+use slipway_model::id::NodeId;
+use slipway_plan::NotificationPlan;
+use slipway_steps::secrets::Secrets;
+use slipway_store::record::NodeRecord;
+
+use crate::{Deps, Facts};
+
+/// One rule and the run that it tells of.
+pub(crate) struct Rule<'a> {
+    plan: &'a NotificationPlan,
+    context: RunContext<'a>,
+    secrets: Secrets<'a>,
+}
+
+impl<'a> Rule<'a> {
+    pub(crate) fn new(
+        deps: &'a Deps,
+        facts: &'a Facts,
+        nodes: &'a BTreeMap<NodeId, NodeRecord>,
+        notice: &'a Notice,
+        plan: &'a NotificationPlan,
+    ) -> Self {
+        let mut stages = facts.plan.groups.iter().flatten();
+        Self {
+            plan,
+            context: RunContext {
+                plan: &facts.plan,
+                run: &facts.run,
+                nodes,
+                stage: stages.find(|stage| Some(&stage.id) == notice.event.stage()),
+                node: notice.event.step().map(|(node, _)| node),
+            },
+            secrets: Secrets::new(&*deps.secrets, &facts.plan.scope),
+        }
+    }
+
+    /// `notificationMethod.type`.
+    pub(crate) fn method(&self) -> &'a str {
+        self.written("type").as_str().unwrap_or_default()
+    }
+
+    fn written(&self, field: &str) -> &'a Value {
+        static NOTHING: Value = Value::Null;
+        let method = self.plan.method.as_ref().unwrap_or(&NOTHING);
+        method.get(field).unwrap_or(&NOTHING)
+    }
+
+    /// A field of `notificationMethod.spec`, as written.
+    pub(crate) fn field(&self, field: &str) -> &'a Value {
+        static NOTHING: Value = Value::Null;
+        self.written("spec").get(field).unwrap_or(&NOTHING)
+    }
+
+    /// Where the rule sends its `receiver`-th message to: one of the texts of a field, filled in.
+    pub(crate) async fn address(
+        &mut self,
+        field: &str,
+        receiver: usize,
+    ) -> Result<SecretString, HandlerError> {
+        let written = addresses(self.field(field), field).get(receiver).copied();
+        match written {
+            Some(text) => self.fill(field, text).await,
+            None => Err(refused(format!(
+                "its {field} has no entry {}",
+                receiver + 1
+            ))),
+        }
+    }
+
+    /// All texts of a field, filled in.
+    pub(crate) async fn texts(&mut self, field: &str) -> Result<Vec<SecretString>, HandlerError> {
+        let written: Vec<&str> = match self.field(field) {
+            Value::String(text) => vec![text],
+            Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let mut texts = Vec::with_capacity(written.len());
+        for text in written {
+            texts.push(self.fill(field, text).await?);
+        }
+        Ok(texts)
+    }
+
+    /// The name-value pairs of `headers`, filled in.
+    pub(crate) async fn headers(&mut self) -> Result<Vec<(String, SecretString)>, HandlerError> {
+        let Value::Object(written) = self.field("headers") else {
+            return Ok(Vec::new());
+        };
+        let mut headers = Vec::with_capacity(written.len());
+        for (name, value) in written {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            headers.push((name.clone(), self.fill("headers", &text).await?));
+        }
+        Ok(headers)
+    }
+
+    async fn fill(&mut self, field: &str, text: &str) -> Result<SecretString, HandlerError> {
+        let value = Value::String(text.to_owned());
+        let evaluated = evaluate_json(&value, &self.context, &Limits::default());
+        let (value, _) =
+            evaluated.map_err(|error| refused(format!("its {field}: {}", error.full_text())))?;
+        let text = match &value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let filled = self.secrets.reveal_text(&text).await;
+        let filled =
+            filled.map_err(|failure| refused(format!("its {field}: {}", failure.message)))?;
+        Ok(SecretString::from(filled.expose_secret().trim().to_owned()))
+    }
+
+    /// An error for people: with the name of the rule, without the secrets that were filled in.
+    pub(crate) fn told(&self, error: HandlerError) -> HandlerError {
+        let message = format!("notification rule `{}`: {}", self.plan.name, error.message);
+        HandlerError::new(error.name, self.secrets.mask(&message))
+    }
+
+    /// The value of a secret in the scope of the run.
+    pub(crate) async fn secret(&mut self, reference: &str) -> Result<SecretString, HandlerError> {
+        let value = self.secrets.value(reference).await;
+        value.map_err(|failure| refused(failure.message))
+    }
+}
+
+/// The notice can never be sent.
+pub(crate) fn refused(message: impl Into<String>) -> HandlerError {
+    HandlerError::new(ErrorName::DeliveryRefused, message)
+}
+
+/// The notice may be sent later.
+pub(crate) fn later(message: impl Into<String>) -> HandlerError {
+    HandlerError::new(ErrorName::NotDelivered, message)
+}

@@ -1,0 +1,57 @@
+//! From the environment of the Lambda function to [`Deps`].
+
+use std::env::VarError;
+use std::sync::Arc;
+
+use slipway_clock::Clock;
+use slipway_store::layout::{Layout, LayoutError};
+use slipway_store::{SecretStore, Store};
+
+use crate::{Deps, MailConfigError, MailServer, PAGER_DUTY};
+
+/// The environment of the function is not complete.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A name of the store is missing.
+    #[error("reading the names of the store")]
+    Layout(#[source] LayoutError),
+    /// The server of mails cannot be understood.
+    #[error("reading which server takes mails")]
+    Mail(#[source] MailConfigError),
+    /// A variable is missing.
+    #[error("reading the environment variable {name}")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// Why it cannot be read.
+        #[source]
+        source: VarError,
+    },
+}
+
+/// What `infra/app.yaml` gives to the function: read once, when it starts.
+///
+/// # Errors
+/// When a variable is missing or cannot be understood.
+pub async fn wire() -> Result<Deps, ConfigError> {
+    let variable =
+        |name| std::env::var(name).map_err(|source| ConfigError::Variable { name, source });
+    let config = aws_config::load_from_env().await;
+    let clock = Clock::system();
+    let store = Store::new(
+        aws_sdk_dynamodb::Client::new(&config),
+        aws_sdk_s3::Client::new(&config),
+        Layout::from_env().map_err(ConfigError::Layout)?,
+        clock.clone(),
+    );
+    let values = aws_sdk_secretsmanager::Client::new(&config);
+    let values = SecretStore::new(values, variable("SLIPWAY_SECRET_PREFIX")?);
+    Ok(Deps {
+        store,
+        clock,
+        secrets: Arc::new(values),
+        mail: MailServer::from_env().map_err(ConfigError::Mail)?,
+        url: Some(variable("SLIPWAY_URL")?),
+        pager_duty: PAGER_DUTY.to_owned(),
+    })
+}
