@@ -9,6 +9,7 @@ use slipway_expr::Value;
 use slipway_model::status::{ErrorType, Failure};
 
 use crate::names::Names;
+use crate::ticket::text::words;
 use crate::variable::{flag, is_expression};
 
 /// `approvalCriteria` or `rejectionCriteria`.
@@ -152,7 +153,7 @@ impl KeyValues {
             );
             seen.push(match field {
                 None => format!("there is no field `{key}`"),
-                Some(field) => format!("{key} is `{}`", field.shown()),
+                Some(field) => format!("{key} is `{}`", words(&field.shown())),
             });
         }
         let holds = match any {

@@ -38,10 +38,11 @@ fn failure(error: &EvalError) -> Failure {
 
 impl Context for Names<'_> {
     fn lookup(&self, path: &[Segment]) -> Option<Value> {
-        if let [Segment::Key(key)] = path
+        if let [Segment::Key(key), below @ ..] = path
             && let Some((_, value)) = self.names.iter().find(|(name, _)| name == key)
         {
-            return Some(value.clone());
+            // Only what is asked for is copied: the whole may be larger than an evaluation may be.
+            return value.descend(below).cloned();
         }
         self.run.lookup(path)
     }

@@ -79,7 +79,6 @@ impl Step for JiraApproval {
         if let Some(rest) = poll.early(cx) {
             return Ok(rest);
         }
-        cx.unit_started(UNIT);
         let looked = look(&spec, cx).await;
         poll.conclude(looked, interval, cx).await
     }

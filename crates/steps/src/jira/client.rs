@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::field::Meta;
 use super::issue::Issue;
 use crate::context::StepContext;
-use crate::ticket::{Call, Server, Stop, UNIT};
+use crate::ticket::{Call, Server, Stop, UNIT, is_name};
 
 /// All fields but those that grow without end.
 const FIELDS: &str = "*all,-comment,-attachment,-worklog";
@@ -29,7 +29,7 @@ pub(super) struct Transition {
 
 impl Jira {
     pub(super) async fn of(cx: &mut StepContext<'_>) -> Result<Self, Stop> {
-        Ok(Self(Server::of(cx, "Jira", "jiraUrl").await?))
+        Server::of(cx, "Jira", "jiraUrl").await.map(Self)
     }
 
     /// Where people see an issue.
@@ -54,7 +54,7 @@ impl Jira {
         body: Value,
     ) -> Result<String, Stop> {
         let answer = self.send(cx, Method::POST, &["issue"], body).await?;
-        let key = answer["key"].as_str().filter(|key| !key.is_empty());
+        let key = answer["key"].as_str().filter(|key| is_name(key));
         key.map(str::to_owned)
             .ok_or_else(|| Stop::over("Jira created an issue and did not tell its key."))
     }
@@ -217,7 +217,9 @@ impl Jira {
         };
         let issues = answer["issues"].as_array().into_iter().flatten();
         Ok(issues
-            .filter_map(|issue| Some(issue["key"].as_str()?.to_owned()))
+            .filter_map(|issue| issue["key"].as_str())
+            .filter(|key| is_name(key))
+            .map(str::to_owned)
             .collect())
     }
 

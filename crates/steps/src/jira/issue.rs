@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::criteria::Field;
+use crate::ticket::is_name;
 use crate::ticket::text::{as_output, fitting};
 
 /// What holds the value of a field that is an object, the first that is there.
@@ -33,7 +34,8 @@ pub(super) struct Issue {
 impl Issue {
     /// Reads Jira's answer, which names its fields (`expand=names`).
     pub(super) fn read(answer: &Value, link: impl Fn(&str) -> String) -> Option<Self> {
-        let key = answer["key"].as_str()?.to_owned();
+        let key = answer["key"].as_str().filter(|key| is_name(key))?;
+        let key = key.to_owned();
         let mut issue = Self {
             id: answer["id"].as_str().unwrap_or_default().to_owned(),
             url: link(&key),

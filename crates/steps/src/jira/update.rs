@@ -103,7 +103,6 @@ impl Step for JiraUpdate {
         if let Some(rest) = state.tries.early(cx) {
             return Ok(Progress::Again(rest));
         }
-        cx.unit_started(UNIT);
         match work(&spec, &mut state, cx).await {
             Ok(outputs) => Ok(Progress::Done(outputs)),
             Err(stop) => {

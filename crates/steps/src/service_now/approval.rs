@@ -92,7 +92,6 @@ impl Step for ServiceNowApproval {
         if let Some(rest) = poll.early(cx) {
             return Ok(rest);
         }
-        cx.unit_started(UNIT);
         let looked = look(&spec, cx).await;
         poll.conclude(looked, interval, cx).await
     }

@@ -18,7 +18,9 @@ pub(super) struct ServiceNow(Server);
 
 impl ServiceNow {
     pub(super) async fn of(cx: &mut StepContext<'_>) -> Result<Self, Stop> {
-        Ok(Self(Server::of(cx, "ServiceNow", "serviceNowUrl").await?))
+        Server::of(cx, "ServiceNow", "serviceNowUrl")
+            .await
+            .map(Self)
     }
 
     /// Where people see a ticket.

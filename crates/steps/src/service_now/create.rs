@@ -127,7 +127,6 @@ impl Step for ServiceNowCreate {
         if let Some(rest) = state.tries.early(cx) {
             return Ok(Progress::Again(rest));
         }
-        cx.unit_started(UNIT);
         match work(&spec, &way, &mut state, cx).await {
             Ok(ticket) => {
                 let (output, left_out) = ticket.output();

@@ -18,6 +18,9 @@ use crate::ticket::text::{as_output, words};
 use crate::ticket::{Stop, Tries, UNIT};
 use crate::variable::{is_expression, read, wrong};
 
+/// Most outcomes of transform maps that are told.
+const MOST_OUTCOMES: usize = 100;
+
 /// The step.
 pub struct ServiceNowImportSet;
 
@@ -129,7 +132,6 @@ impl Step for ServiceNowImportSet {
         if let Some(rest) = state.tries.early(cx) {
             return Ok(Progress::Again(rest));
         }
-        cx.unit_started(UNIT);
         match work(&spec, row, &mut state, cx).await {
             Ok(outputs) => Ok(Progress::Done(outputs)),
             Err(stop) => {
@@ -182,12 +184,12 @@ fn outcome(answer: &Value, cx: &mut StepContext<'_>) -> Result<Value, Stop> {
     let results = answer["result"].as_array().cloned().unwrap_or_default();
     let mut outcomes = Vec::new();
     let mut errors = Vec::new();
-    for result in &results {
-        let text = |name: &str| result[name].as_str().unwrap_or_default().to_owned();
+    for result in results.iter().take(MOST_OUTCOMES) {
+        let text = |name: &str| words(result[name].as_str().unwrap_or_default());
         let (map, status) = (text("transform_map"), text("status"));
         cx.info(UNIT, format!("{map}: {status} {}", text("display_value")));
         if status == "error" {
-            errors.push(format!("{map}: {}", words(&text("error_message"))));
+            errors.push(format!("{map}: {}", text("error_message")));
         }
         outcomes.push(json!({
             "transformMap": map, "status": status, "targetTable": text("table"), "targetRecordURL": text("record_link"),
@@ -200,9 +202,10 @@ fn outcome(answer: &Value, cx: &mut StepContext<'_>) -> Result<Value, Stop> {
             errors.join("; ")
         )));
     }
+    let number = |name: &str| words(answer[name].as_str().unwrap_or_default());
     Ok(as_output(&json!({"output": {
-        "importSetNumber": answer["import_set"],
-        "stagingTable": answer["staging_table"],
+        "importSetNumber": number("import_set"),
+        "stagingTable": number("staging_table"),
         "transformMapOutcomes": outcomes,
     }})))
 }

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::criteria::Field;
-use crate::ticket::text::{as_output, fitting};
+use crate::ticket::is_name;
+use crate::ticket::text::{as_output, fitting, words};
 
 /// A ticket.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,8 +39,8 @@ impl Ticket {
             fields,
             ..Self::default()
         };
-        let sys_id = ticket.value("sys_id")?.to_owned();
-        let number = ticket.value("number").unwrap_or_default().to_owned();
+        let sys_id = ticket.value("sys_id").filter(|id| is_name(id))?.to_owned();
+        let number = words(ticket.value("number").unwrap_or_default());
         Some(Self {
             url: link(&sys_id),
             sys_id,

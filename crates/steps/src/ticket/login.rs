@@ -1,21 +1,25 @@
 //! The login of a connector of a ticket system. Docs: platform/connectors/ticketing-systems.
 
+use std::time::Duration;
+
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
-use slipway_model::status::Failure;
+use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::ConnectorPlan;
 
 use super::server::{refused, text};
+use super::stop::Stop;
 use crate::context::StepContext;
 use crate::http::request::Request;
 
-/// The header `Authorization` that a connector asks for.
+/// The header `Authorization` that a connector asks for; a server that gives tokens has this time.
 pub(super) async fn authorization(
     connector: &ConnectorPlan,
     spec: &Value,
+    time: Duration,
     cx: &mut StepContext<'_>,
-) -> Result<SecretString, Failure> {
+) -> Result<SecretString, Stop> {
     let own = &spec["auth"]["spec"];
     // Both kinds have had the user in the spec itself before they had other ways.
     let (kind, login) = match text(&spec["auth"]["type"]) {
@@ -23,18 +27,18 @@ pub(super) async fn authorization(
         None => ("UsernamePassword".to_owned(), spec),
     };
     match kind.as_str() {
-        "UsernamePassword" => basic(connector, login, cx).await,
+        "UsernamePassword" => Ok(basic(connector, login, cx).await?),
         "PersonalAccessToken" => {
             let token = secret(connector, login, "patRef", cx).await?;
             Ok(bearer(token.expose_secret()))
         }
-        "RefreshTokenGrantType" => refreshed(connector, login, cx).await,
-        other => Err(refused(
-            connector,
-            &format!(
+        "RefreshTokenGrantType" => refreshed(connector, login, time, cx).await,
+        other => {
+            let why = format!(
                 "its login of type `{other}` is not supported by this version; use UsernamePassword, PersonalAccessToken or RefreshTokenGrantType"
-            ),
-        )),
+            );
+            Err(Stop::Over(refused(connector, &why)))
+        }
     }
 }
 
@@ -62,8 +66,9 @@ async fn basic(
 async fn refreshed(
     connector: &ConnectorPlan,
     login: &Value,
+    time: Duration,
     cx: &mut StepContext<'_>,
-) -> Result<SecretString, Failure> {
+) -> Result<SecretString, Stop> {
     let address =
         text(&login["tokenUrl"]).ok_or_else(|| refused(connector, "it has no tokenUrl"))?;
     let address = cx.secrets().reveal_text(&address).await?;
@@ -95,22 +100,34 @@ async fn refreshed(
     )];
     let request = Request::new(reqwest::Method::POST, &address, headers, Some(body.into()));
     let request = request.map_err(|why| refused(connector, &format!("tokenUrl: {why}")))?;
-    let answer = request.send(cx.time_left()).await?;
+    let answer = request.send(time.min(cx.time_left())).await;
+    let answer = answer.map_err(later)?;
     let given: Value = serde_json::from_str(&answer.body).unwrap_or_default();
     let Some(token) = text(&given["access_token"]).filter(|_| answer.code == 200) else {
-        return Err(Failure {
-            error: slipway_model::status::ErrorType::Authentication,
-            ..refused(
-                connector,
-                &format!(
-                    "its token server answered HTTP {} and no token",
-                    answer.code
-                ),
-            )
+        let why = format!(
+            "its token server answered HTTP {} and no token",
+            answer.code
+        );
+        let failure = Failure {
+            error: ErrorType::Authentication,
+            ..refused(connector, &why)
+        };
+        return Err(match answer.code {
+            429 | 500..=599 => later(failure),
+            _ => Stop::Over(failure),
         });
     };
     cx.secrets().hide(&token);
     Ok(bearer(&token))
+}
+
+/// The token server cannot answer now.
+fn later(failure: Failure) -> Stop {
+    Stop::Later {
+        failure,
+        after: None,
+        untouched: true,
+    }
 }
 
 async fn secret(

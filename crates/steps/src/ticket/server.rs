@@ -4,18 +4,25 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use reqwest::{Method, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::ConnectorPlan;
 
+use super::UNIT;
 use super::stop::Stop;
 use super::text::{masked, words};
 use crate::context::StepContext;
 use crate::http::address;
 use crate::http::request::{Answer, Request};
 use crate::http::{RETRY_AFTER, retry_after};
+use crate::variable::selectors;
+
+/// Time for all calls of one look or change, the login among them: the function that makes them has less than two
+/// minutes.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Most of an answer that is read, in bytes.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
@@ -28,6 +35,7 @@ pub(crate) struct Server {
     connector: String,
     base: Url,
     authorization: SecretString,
+    until: Timestamp,
 }
 
 /// One call.
@@ -67,21 +75,25 @@ impl Server {
     /// now and not before.
     ///
     /// # Errors
-    /// When the connector says nothing usable or a secret cannot be read.
+    /// When the connector says nothing usable, a secret cannot be read, or no token is to be had.
     pub(crate) async fn of(
         cx: &mut StepContext<'_>,
         system: &'static str,
         url_field: &str,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Stop> {
+        if !selectors(&cx.spec()["delegateSelectors"]).is_empty() && !cx.unit_is_open(UNIT) {
+            let told = "delegateSelectors: the server is called by Slipway and not by a delegate";
+            cx.warn(UNIT, told);
+        }
+        cx.unit_started(UNIT);
         let Some(connector) = &cx.step().connector else {
             let step = &cx.step().identifier;
-            return Err(failed(
-                ErrorType::Unknown,
-                format!(
-                    "The plan holds no {system} connector for step {step}: it was made by an older version. Start the run again."
-                ),
-            ));
+            return Err(Stop::over(format!(
+                "The plan holds no {system} connector for step {step}: it was made by an older version. Start the run again."
+            )));
         };
+        let now = cx.clock().now();
+        let until = now.checked_add(PATIENCE).unwrap_or(Timestamp::MAX);
         let spec = cx.evaluate(&connector.spec)?;
         let refused = |why: String| refused(connector, &why);
         let url =
@@ -89,13 +101,14 @@ impl Server {
         let url = cx.secrets().reveal_text(&url).await?;
         let base = address::url(url.expose_secret())
             .map_err(|why| refused(format!("{url_field}: {why}")))?;
-        let authorization = super::login::authorization(connector, &spec, cx).await?;
+        let authorization = super::login::authorization(connector, &spec, PATIENCE, cx).await?;
         cx.secrets().hide(authorization.expose_secret());
         Ok(Self {
             system,
             connector: connector.reference.clone(),
             base,
             authorization,
+            until,
         })
     }
 
@@ -131,7 +144,21 @@ impl Server {
         let what = format!("{} /{}", call.method, call.path.join("/"));
         let request = Request::new(call.method, &url.to_string().into(), headers, body)
             .map_err(|why| self.over(&what, &why))?;
-        let answer = request.keeping(MOST_BYTES).send(cx.time_left()).await;
+        let left = Duration::try_from(self.until.duration_since(cx.clock().now()));
+        let left = left.unwrap_or_default().min(cx.time_left());
+        if left.is_zero() {
+            let seconds = PATIENCE.as_secs();
+            let message = format!(
+                "{} answers too slowly: {what} was not reached in {seconds} s.",
+                self.system
+            );
+            return Err(Stop::Later {
+                failure: failed(ErrorType::Timeout, message),
+                after: None,
+                untouched: true,
+            });
+        }
+        let answer = request.keeping(MOST_BYTES).send(left).await;
         let answer = answer.map_err(|failure| Stop::Later {
             failure,
             after: None,

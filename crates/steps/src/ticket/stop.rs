@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use slipway_model::status::{ErrorType, Failure};
 
 use super::UNIT;
+use super::text::shortened;
 use crate::context::StepContext;
 
 /// How often a server that cannot answer is asked again by a step that does not wait for anything else.
@@ -13,6 +14,9 @@ const MOST_TRIES: u32 = 5;
 
 /// Wait before the first of them; each later one waits twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(10);
+
+/// Most characters of a failure.
+const MOST_MESSAGE: usize = 2_000;
 
 /// Why a step does not go on now.
 #[derive(Debug)]
@@ -41,11 +45,11 @@ impl From<Failure> for Stop {
 }
 
 impl Stop {
-    /// A failure that no repetition changes.
+    /// A failure that no repetition changes. The message may hold what a server said: it is cut where it is long.
     pub(crate) fn over(message: impl Into<String>) -> Self {
         Self::Over(Failure {
             error: ErrorType::Unknown,
-            message: message.into(),
+            message: shortened(&message.into(), MOST_MESSAGE),
             left_behind: None,
         })
     }

@@ -14,9 +14,14 @@ const MOST_WORDS: usize = 500;
 pub(crate) fn words(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line: String = line.join(" ").chars().filter(|c| !c.is_control()).collect();
-    match line.char_indices().nth(MOST_WORDS) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
+    shortened(&line, MOST_WORDS)
+}
+
+/// A text of so many characters at most.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

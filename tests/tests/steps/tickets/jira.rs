@@ -431,3 +431,52 @@ async fn a_connector_that_cannot_log_in_is_refused_with_words() {
     let ended = call(&world, "JiraApproval", &approval("SHOP-1"), None).await;
     assert!(matches!(ended, Ok(Progress::Done(_))), "{ended:?}");
 }
+
+#[tokio::test]
+async fn a_silent_jira_is_left_after_half_a_minute_and_asked_again() {
+    let (server, world) = jira(Jira::with("SHOP-1", "To Do")).await;
+    let mut spec = approval("SHOP-1");
+    spec["delegateSelectors"] = json!(["linux"]);
+    server.kill_at(1, false);
+    let silence = async {
+        server.hung().await;
+        pass(Duration::from_secs(31)).await;
+    };
+    let (looked, ()) = tokio::join!(call(&world, "JiraApproval", &spec, None), silence);
+    assert!(matches!(looked, Ok(Progress::Hold { .. })), "{looked:?}");
+    let log = world.log("JiraApproval", "Execute").await;
+    assert!(log.contains("timed out"), "{log}");
+    assert_eq!(log.matches("not by a delegate").count(), 1, "{log}");
+}
+
+#[tokio::test]
+async fn an_issue_of_any_size_is_judged_and_what_is_stored_of_it_stays_small() {
+    let (server, world) = jira(Jira::with("SHOP-1", "To Do")).await;
+    server.with(|jira| {
+        jira.issues.get_mut("SHOP-1").expect("the issue")["description"] =
+            "long ".repeat(300_000).into();
+    });
+    let mut spec = approval("SHOP-1");
+    spec["approvalCriteria"] =
+        json!({"type": "Jexl", "spec": {"expression": "<+issue.Status> == \"Done\""}});
+    spec["rejectionCriteria"]["spec"]["conditions"][0]["key"] = json!("Description");
+    waits(&world, "JiraApproval", &spec).await;
+    spec["approvalCriteria"] = json!({"type": "KeyValues", "spec": {"matchAnyCondition": true,
+        "conditions": [{"key": "Description", "operator": "equals", "value": "short"}]}});
+    pass(Duration::from_secs(31)).await;
+    waits(&world, "JiraApproval", &spec).await;
+    let stored = world.everything_stored().await;
+    assert!(stored.len() < 20_000, "{}", stored.len());
+    server.with(|jira| jira.status("SHOP-1", "Done"));
+    spec["approvalCriteria"] =
+        json!({"type": "Jexl", "spec": {"expression": "<+issue.Status> == \"Done\""}});
+    let outputs = run(&world, &server, "JiraApproval", &spec)
+        .await
+        .expect("an approval");
+    assert!(outputs.to_string().len() < 20_000);
+    let log = world.log("JiraApproval", "Execute").await;
+    assert!(
+        log.contains("too large for outputs were left out: Description"),
+        "{log}"
+    );
+}

@@ -373,6 +373,9 @@ async fn a_refresh_token_is_changed_into_one_for_the_calls() {
     assert_eq!(failure.error, ErrorType::Authentication);
     assert_eq!(server.asked()[0], "POST /oauth_token.do");
     assert!(!world.everything_stored().await.contains("fresh-token"));
+    for _ in 0..2 {
+        server.trouble((503, &[], "busy".to_owned()));
+    }
     server.trouble((400, &[], json!({"error": "invalid_grant"}).to_string()));
     world.next_run();
     let failure = run(&world, &server, "ServiceNowUpdate", &spec)
