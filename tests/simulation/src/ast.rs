@@ -54,6 +54,16 @@ pub enum Image {
     Missing,
 }
 
+impl Image {
+    /// The service that it is of.
+    pub fn service(self) -> &'static str {
+        match self {
+            Self::Good => "shop",
+            Self::Missing => "missing",
+        }
+    }
+}
+
 /// Something in a list of steps.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use slipway_model::status::{Failure, Status};
 use slipway_world::tap::{Invocation, Verdict};
 
-use crate::ast::{Case, Fault, Kind};
+use crate::ast::{Case, Fault, Kind, Stage, list_id};
 use crate::model::{self, Delays, Outcome};
 use crate::play::{Seen, SeenRun};
 
@@ -37,6 +38,7 @@ pub fn check(case: &Case, seen: &Seen, answers: u64) -> Result<Judged, String> {
         wrong.push(format!("somebody still holds or waits for {hold}"));
     }
     check_deeds(seen, &mut wrong);
+    check_services(case, seen, &mut wrong);
     if !wrong.is_empty() {
         return Err(wrong.join("\n"));
     }
@@ -97,6 +99,58 @@ fn check_deeds(seen: &Seen, wrong: &mut Vec<String>) {
     for deed in &seen.deeds {
         if !known.insert(deed) {
             wrong.push(format!("the delegate did {deed} twice"));
+        }
+    }
+}
+
+/// The account is as the runs say that they left it.
+fn check_services(case: &Case, seen: &Seen, wrong: &mut Vec<String>) {
+    for service in &seen.services {
+        let deploys = |stage: &&Stage| {
+            stage
+                .deploys
+                .is_some_and(|image| image.service() == service.name)
+        };
+        let stages: Vec<&Stage> = case.pipeline.stages().filter(deploys).collect();
+        let within = |id: &str| {
+            stages
+                .iter()
+                .any(|stage| id.starts_with(&list_id(&stage.id, "")))
+        };
+        let nodes = seen.runs.iter().flat_map(|run| &run.nodes);
+        let mut attempts =
+            nodes.filter(|node| node.node_type == "EcsRollingDeploy" && within(node.id.as_str()));
+        let begun = attempts
+            .clone()
+            .filter(|node| node.status != Status::Skipped)
+            .count();
+        if service.revisions > begun {
+            wrong.push(format!(
+                "{begun} attempts to deploy registered more than that: {service:?}"
+            ));
+        }
+        let [stage] = stages.as_slice() else { continue };
+        let [run] = seen.runs.as_slice() else {
+            continue;
+        };
+        let record = run.record.iter().flat_map(|record| &record.stages);
+        let Some(summary) = record.into_iter().find(|one| one.id.as_str() == stage.id) else {
+            continue;
+        };
+        let cleanly = |failure: &Failure| failure.message.contains("rolled back cleanly");
+        let undone = summary.rolled_back && summary.failure.as_ref().is_some_and(cleanly);
+        if undone && (service.running > 0 || service.desired > 0) {
+            wrong.push(format!(
+                "stage {} says that it was rolled back cleanly: {service:?}",
+                stage.id
+            ));
+        }
+        let deployed = attempts.any(|node| node.status == Status::Success);
+        if deployed && !summary.rolled_back && service.running != 2 {
+            wrong.push(format!(
+                "stage {} has deployed two tasks: {service:?}",
+                stage.id
+            ));
         }
     }
 }
@@ -166,8 +220,7 @@ fn slack(case: &Case) -> Option<Duration> {
                 // Lambda is invoked again after a backoff.
                 Verdict::Die { .. } => Duration::from_secs(3),
                 Verdict::Fail { .. } | Verdict::Throttle => Duration::from_secs(3),
-                // The machine gives the function up after two minutes.
-                Verdict::Stall(_) => Duration::from_secs(125),
+                Verdict::Stall(time) => *time + Duration::from_secs(2),
             },
             Fault::Invocation { becomes, .. } => match becomes {
                 Invocation::Once | Invocation::Twice => Duration::from_secs(1),

@@ -4,7 +4,7 @@ use fastrand::Rng;
 use slipway_model::status::ErrorType;
 
 use crate::ast::{
-    Action, Group, Kind, Node, Pipeline, Script, Stage, Step, Strategy, Turns, Wanted, When,
+    Action, Group, Image, Kind, Node, Pipeline, Script, Stage, Step, Strategy, Turns, Wanted, When,
 };
 
 /// Most steps of a pipeline, so that a case is quick to run and to read.
@@ -49,6 +49,9 @@ impl<'r> Grammar<'r> {
         }
         if self.one_in(8) {
             self.add_queues(&mut pipeline);
+        }
+        if self.one_in(6) {
+            self.add_deployment(&mut pipeline);
         }
         pipeline
     }
@@ -263,6 +266,43 @@ impl<'r> Grammar<'r> {
             let at = self.random.usize(0..=stage.steps.len());
             stage.steps.insert(at, self.plain(kind, timeout));
         }
+    }
+
+    /// Lets a stage deploy, or several that take turns.
+    fn add_deployment(&mut self, pipeline: &mut Pipeline) {
+        for stage in pipeline.groups.iter_mut().flatten() {
+            if !self.one_in(2) {
+                continue;
+            }
+            let image = if self.one_in(3) {
+                Image::Missing
+            } else {
+                Image::Good
+            };
+            stage.deploys = Some(image);
+            let any_error = |action| Strategy {
+                errors: Vec::new(),
+                action,
+            };
+            stage.strategies = vec![any_error(match self.one_in(4) {
+                true => Action::MarkAsFailure,
+                false => Action::StageRollback,
+            })];
+            let at = self.random.usize(0..=stage.steps.len());
+            stage.steps.insert(at, self.deployment(Kind::Deploy));
+            stage.rollback.insert(0, self.deployment(Kind::Undo));
+        }
+    }
+
+    fn deployment(&mut self, kind: Kind) -> Node {
+        Node::Step(Step {
+            id: self.name("step"),
+            kind,
+            timeout: 3_000,
+            when: When::DEFAULT,
+            strategies: Vec::new(),
+            turns: None,
+        })
     }
 
     fn plain(&mut self, kind: Kind, timeout: u64) -> Node {

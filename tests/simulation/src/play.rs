@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use slipway_engine::abort::abort_run;
 use slipway_engine::signal::{self, say};
 use slipway_model::id::{NodeId, PrincipalId, RunId};
+use slipway_sandbox::{ImageBehaviour, ImageRule};
 use slipway_store::record::{NodeRecord, RunRecord};
 use slipway_world::{Options, World};
 use tokio::time::Instant;
 
-use crate::ast::{Case, Fault, Said, Story, Word};
+use crate::ast::{Case, Fault, Image, Said, Story, Word};
 use crate::faults::Faults;
 use crate::yaml;
 
@@ -27,10 +29,27 @@ pub struct Seen {
     pub open: u64,
     /// Tasks that the delegate did, once per time.
     pub deeds: Vec<String>,
+    /// The services of the account that is deployed to.
+    pub services: Vec<SeenService>,
     /// What functions did, a line each.
     pub trace: Vec<String>,
     /// Requests of functions to stores, workflows and targets.
     pub requests: [u64; 3],
+}
+
+/// What was seen of a service in the account.
+#[derive(Debug)]
+pub struct SeenService {
+    /// Its name.
+    pub name: &'static str,
+    /// `ACTIVE`, or something else where it does not serve.
+    pub status: String,
+    /// Tasks that run.
+    pub running: u64,
+    /// Tasks that should.
+    pub desired: u64,
+    /// Task definitions that were registered for it.
+    pub revisions: usize,
 }
 
 /// What was seen of a run.
@@ -101,7 +120,16 @@ impl Play {
         };
         let world = World::with(options).await;
         if case.pipeline.stages().any(|stage| stage.deploys.is_some()) {
-            world.apply(yaml::TARGET).await;
+            world.apply(&yaml::target()).await;
+            world
+                .ecs("CreateCluster", &json!({"clusterName": "main"}))
+                .await;
+            let missing = ImageRule {
+                image: "missing:2".to_owned(),
+                behaviour: ImageBehaviour::PullFails,
+                exit_code: 1,
+            };
+            world.sandbox.set_image(missing).expect("a rule");
         }
         world.apply(&yaml::pipeline(&case.pipeline)).await;
         let mut play = Self {
@@ -246,9 +274,29 @@ impl Play {
             holds: self.world.holds().await,
             open: self.world.engine.counters().open,
             deeds: self.world.deeds.list(),
+            services: self.services().await,
             trace: self.faults.trace(),
             requests: self.faults.counts(),
         }
+    }
+
+    async fn services(&self) -> Vec<SeenService> {
+        let mut services = Vec::new();
+        for name in [Image::Good, Image::Missing].map(Image::service) {
+            let family = json!({"familyPrefix": name});
+            let listed = self.world.ecs("ListTaskDefinitions", &family).await;
+            let wanted = json!({"cluster": "main", "services": [name]});
+            let described = self.world.ecs("DescribeServices", &wanted).await;
+            let service = &described["services"][0];
+            services.push(SeenService {
+                name,
+                status: service["status"].as_str().unwrap_or("absent").to_owned(),
+                running: service["runningCount"].as_u64().unwrap_or(0),
+                desired: service["desiredCount"].as_u64().unwrap_or(0),
+                revisions: listed["taskDefinitionArns"].as_array().map_or(0, Vec::len),
+            });
+        }
+        services
     }
 
     /// The time on the clock at which the case began.

@@ -18,6 +18,9 @@ const ANSWERS: [&str; 7] = [
     "Abort",
 ];
 
+/// A little less than the time limit of functions, in seconds.
+const LIMIT: u64 = 55;
+
 /// The case of a seed.
 pub fn case(seed: u64) -> Case {
     let mut random = Rng::with_seed(seed);
@@ -127,7 +130,8 @@ fn fault(case: &Case, random: &mut Rng) -> Fault {
         0..=3 => Verdict::Die { after },
         4..=5 => Verdict::Fail { after },
         6 => Verdict::Throttle,
-        _ => Verdict::Stall(std::time::Duration::from_secs(random.u64(1..400))),
+        // Lambda kills a function at its limit: nothing goes on later than that.
+        _ => Verdict::Stall(std::time::Duration::from_secs(random.u64(1..LIMIT))),
     };
     match random.u32(0..20) {
         0..=11 => Fault::Request {

@@ -6,8 +6,14 @@ use crate::ast::{
     Action, Group, Image, Kind, Node, Pipeline, Script, Stage, Step, Strategy, Wanted, When,
 };
 
-/// What deployment stages deploy, and where to.
-pub const TARGET: &str = include_str!("target.yaml");
+/// What deployment stages deploy, and where to: two services of which one cannot be pulled.
+pub fn target() -> String {
+    let text = include_str!("target.yaml");
+    let (rest, service) = text.rsplit_once("---\n").unwrap_or((text, ""));
+    let services =
+        [Image::Good, Image::Missing].map(|image| service.replace("SERVICE", image.service()));
+    format!("{rest}---\n{}---\n{}", services[0], services[1])
+}
 
 /// The pipeline `sim`.
 pub fn pipeline(pipeline: &Pipeline) -> String {
@@ -85,10 +91,7 @@ impl Lines {
     }
 
     fn target(&mut self, depth: usize, image: Image) {
-        let service = match image {
-            Image::Good => "shop",
-            Image::Missing => "shop_missing",
-        };
+        let service = image.service();
         self.line(depth, "deploymentType: ECS");
         self.line(depth, &format!("service: {{serviceRef: {service}}}"));
         self.line(depth, "environment:");

@@ -433,6 +433,29 @@ impl World {
             .join(" ")
     }
 
+    /// Calls ECS in the account that is deployed to, with no tap between.
+    ///
+    /// # Panics
+    /// When it does not answer in JSON.
+    pub async fn ecs(&self, operation: &str, request: &serde_json::Value) -> serde_json::Value {
+        use tower::ServiceExt as _;
+        let target = format!("AmazonEC2ContainerServiceV20141113.{operation}");
+        let scope = format!("AKIASLIPWAYSANDBOX00/20260101/{REGION}/ecs/aws4_request");
+        let request = axum::http::Request::post("/")
+            .header("x-amz-target", target)
+            .header("content-type", "application/x-amz-json-1.1")
+            .header(
+                "authorization",
+                format!("AWS4-HMAC-SHA256 Credential={scope}"),
+            )
+            .body(axum::body::Body::from(request.to_string()))
+            .expect("a request");
+        let answer = self.sandbox.router().oneshot(request).await;
+        let body = answer.expect("an answer").into_body();
+        let body = axum::body::to_bytes(body, 1 << 24).await.expect("a body");
+        serde_json::from_slice(&body).expect("JSON")
+    }
+
     /// Holds of infrastructures and queues that somebody has or waits for, whatever run they are of.
     ///
     /// # Panics

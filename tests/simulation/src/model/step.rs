@@ -5,7 +5,7 @@ use slipway_model::status::{ErrorType, Status};
 use super::run::Run;
 use super::section::{Flow, Gate, GroupThen, Halt, Place, Section};
 use super::verdict::{Failed, Verdict, judge};
-use crate::ast::{Kind, Script, Step};
+use crate::ast::{Image, Kind, Script, Step};
 
 /// Longest wait that nothing cuts short, in milliseconds.
 const SLEEP: u64 = 60_000;
@@ -116,6 +116,11 @@ impl Run {
                         continue;
                     }
                     if *script != Script::Vanishes {
+                        // Whoever reads the result may be late, and then the step is.
+                        model.passes().await;
+                        if model.now() >= limit || self.is_stopped(id) {
+                            continue;
+                        }
                         return played(*script, node.attempt);
                     }
                     // Nobody answers for the task; the machine notices its silence.
@@ -149,8 +154,11 @@ impl Run {
                 }
                 Kind::Deploy | Kind::Undo => {
                     let over = started + DEPLOY;
-                    if model.now() >= over {
-                        return End::Good;
+                    let image = section.stage.deploys;
+                    match step.kind == Kind::Deploy && image == Some(Image::Missing) {
+                        _ if model.now() < over => {}
+                        true => return End::Failed(ErrorType::Unknown, Status::Failed),
+                        false => return End::Good,
                     }
                     self.nap_until(over.min(limit)).await;
                 }
