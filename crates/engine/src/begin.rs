@@ -11,6 +11,7 @@ use slipway_store::{Holder, Turn};
 use crate::context::RunContext;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::freeze::{self, Freezes};
 use crate::name::{self, Lane};
 use crate::notify::Event;
 use crate::rollback;
@@ -86,6 +87,9 @@ pub async fn stage_begin(
         check_condition(runs, &of_run).await?;
     }
     check_time(runs, &of_run).await?;
+    if status != Status::Running {
+        check_freeze(runs, &of_run).await?;
+    }
     take_infrastructure(runs, &of_run, attempt).await?;
     if status != Status::Running {
         let summary = StageSummary {
@@ -180,6 +184,19 @@ async fn check_time(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
         left_behind: None,
     };
     end_unbegun(runs, of_run, Status::Expired, failure).await
+}
+
+/// Ends a deployment stage that a freeze holds back. What runs when a freeze begins finishes.
+async fn check_freeze(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
+    let (plan, stage) = (&of_run.plan, of_run.stage());
+    if !freeze::concerns(stage) {
+        return Ok(());
+    }
+    let freezes = Freezes::of(runs, &plan.scope).await?;
+    match freezes.hold(plan, stage, runs.clock.now()) {
+        Some(failure) => end_unbegun(runs, of_run, Status::AbortedByFreeze, failure).await,
+        None => Ok(()),
+    }
 }
 
 async fn end_unbegun(

@@ -15,6 +15,7 @@ pub mod end;
 pub mod error;
 pub mod error_name;
 pub mod form;
+pub mod freeze;
 pub mod gather;
 pub mod given;
 pub mod lane;

@@ -13,10 +13,14 @@ use slipway_store::{Page, StoreError};
 use crate::check;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::freeze;
 use crate::gather::{FileSource, gathered};
 use crate::notes;
 use crate::runs::{Runs, not_started};
 use crate::stage::each_step;
+
+/// Trigger type of a run that a person starts.
+const MANUAL: &str = "MANUAL";
 
 /// Newest runs of a scope that are looked at for one that was recorded and not started.
 const SWEPT: usize = 100;
@@ -76,6 +80,9 @@ pub async fn start_run(
     files: &dyn FileSource,
 ) -> Result<RunRecord, RunError> {
     let (plan, yaml) = prepare(runs, &request, steps, files).await?;
+    if request.trigger != MANUAL && request.parent.is_none() {
+        freeze::check_start(runs, &plan).await?;
+    }
     let run = record(runs, request, &plan, &yaml).await?;
     launch(runs, run).await
 }

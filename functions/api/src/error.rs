@@ -37,6 +37,7 @@ fn status_of(name: ErrorName) -> StatusCode {
         ErrorName::InvalidRequest
         | ErrorName::PlanRefused
         | ErrorName::Unsupported
+        | ErrorName::Frozen
         | ErrorName::AlreadyExists => StatusCode::BAD_REQUEST,
         ErrorName::Unauthenticated => StatusCode::UNAUTHORIZED,
         ErrorName::Forbidden => StatusCode::FORBIDDEN,

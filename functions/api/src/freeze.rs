@@ -1,11 +1,13 @@
-//! Freeze windows as entities: `/ng/api/freeze`. This version keeps them and does not hold runs back; saving an
-//! enabled one says so. Bodies are YAML, whatever their header says.
+//! Freeze windows as entities: `/ng/api/freeze`. The engine heeds them (`slipway_engine::freeze`). Bodies are YAML,
+//! whatever their header says.
 
 use axum::Router;
 use axum::extract::Path;
 use axum::response::Response;
 use axum::routing::{get, post};
+use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_engine::freeze::{Freeze, GLOBAL};
 use slipway_model::Code;
 use slipway_model::Diagnostic;
 use slipway_model::entity::Kind;
@@ -22,9 +24,6 @@ use crate::page::Page;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
 use crate::{Deps, edit, flat};
-
-/// Identifier of the freeze of a whole scope; clients read it even where nobody ever made it.
-const GLOBAL: &str = "_GLOBAL_";
 
 /// Most identifiers of one request.
 const MOST: usize = 100;
@@ -44,10 +43,13 @@ pub(crate) fn routes() -> Router<Deps> {
         )
 }
 
-fn render(record: &EntityRecord) -> Value {
+/// A freeze as clients see it at a time. The global one is read even where nobody ever made it.
+fn render(record: &EntityRecord, now: Timestamp) -> Value {
     let stored = flat::parsed(Kind::Freeze, &record.yaml).map(|parsed| parsed.to_json());
     let stored = stored.unwrap_or_default();
     let scope = &record.scope;
+    let window = Freeze::read(record.id.as_str(), &stored).ok();
+    let window = window.and_then(|freeze| freeze.current_or_upcoming(now));
     json!({
         "accountId": scope.account.as_str(),
         "orgIdentifier": wire::org(scope),
@@ -67,7 +69,10 @@ fn render(record: &EntityRecord) -> Value {
         "yaml": record.yaml,
         "createdAt": record.created_ms,
         "lastUpdatedAt": record.updated_ms,
-        "currentOrUpcomingWindow": null,
+        "currentOrUpcomingWindow": window.map(|window| json!({
+            "startTime": window.start.as_millisecond(),
+            "endTime": window.end.as_millisecond(),
+        })),
     })
 }
 
@@ -98,9 +103,10 @@ async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
         size: 10_000,
     };
     let (found, _) = entity::list(&deps, &scope, Kind::Freeze, None, &filter, all).await?;
+    let now = deps.runs.clock.now();
     let kept: Vec<Value> = found
         .iter()
-        .map(render)
+        .map(|record| render(record, now))
         .filter(|freeze| {
             wanted
                 .as_ref()
@@ -113,7 +119,7 @@ async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
 
 async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
-    Ok(success(render(&record)))
+    Ok(success(render(&record, deps.runs.clock.now())))
 }
 
 fn draft(scope: Scope, yaml: String, id: Option<&str>) -> ApiResult<Draft> {
@@ -123,37 +129,40 @@ fn draft(scope: Scope, yaml: String, id: Option<&str>) -> ApiResult<Draft> {
         let message = format!("the YAML says `{own}`, the request `{id}`");
         return Err(ApiError::field("identifier", message));
     }
-    warn(&mut draft);
+    check(&mut draft)?;
     Ok(draft)
 }
 
-/// An enabled freeze that holds nothing back must not look as if it did.
-pub(crate) fn warn(draft: &mut Draft) {
-    let parsed = flat::parsed(Kind::Freeze, &draft.yaml);
-    let status = parsed
-        .as_ref()
-        .and_then(|parsed| parsed.body().get("status"));
-    let Some(status) = status.filter(|status| status.text() == Some("Enabled")) else {
-        return;
+/// Refuses a freeze whose windows mean nothing, and tells what of it is not done.
+pub(crate) fn check(draft: &mut Draft) -> ApiResult<()> {
+    let Some(parsed) = flat::parsed(Kind::Freeze, &draft.yaml) else {
+        return Ok(());
     };
-    let message = "this version keeps freeze windows and does not hold runs back for them";
-    let warning = Diagnostic::at(Code::BadValue, status, message);
-    draft.warnings.push(warning.path("freeze.status").warning());
+    let read = Freeze::read(draft.place.id.as_str(), &parsed.to_json());
+    read.map_err(|faults| ApiError::invalid(format!("freeze: {}", faults.join("; "))))?;
+    let rules = parsed.body().get("notificationRules");
+    if let Some(rules) = rules.filter(|rules| rules.items().next().is_some()) {
+        let message = "nobody is told of freezes by this version: only runs have notifications";
+        let warning = Diagnostic::at(Code::NotSupported, rules, message);
+        let warning = warning.path("freeze.notificationRules").warning();
+        draft.warnings.push(warning);
+    }
+    Ok(())
 }
 
-fn answer(saved: &Saved) -> Response {
-    saved.answer(render)
+fn answer(deps: &Deps, saved: &Saved) -> Response {
+    saved.answer(|record| render(record, deps.runs.clock.now()))
 }
 
 async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let draft = draft(query.scope(&caller)?, body.text()?.to_owned(), None)?;
-    Ok(answer(&entity::create(&deps, &caller, draft).await?))
+    Ok(answer(&deps, &entity::create(&deps, &caller, draft).await?))
 }
 
 async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
     let draft = draft(query.scope(&caller)?, yaml, Some(&id))?;
-    Ok(answer(&entity::update(&deps, &caller, draft).await?))
+    Ok(answer(&deps, &entity::update(&deps, &caller, draft).await?))
 }
 
 async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
@@ -184,15 +193,14 @@ fn unset(scope: Scope) -> EntityRecord {
 async fn global(Call(deps, caller, query): Call) -> ApiResult {
     let place = place(&caller, &query, GLOBAL)?;
     let record = entity::find(&deps, &place).await?;
-    Ok(success(render(
-        &record.unwrap_or_else(|| unset(place.scope)),
-    )))
+    let record = record.unwrap_or_else(|| unset(place.scope));
+    Ok(success(render(&record, deps.runs.clock.now())))
 }
 
 async fn put_global(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
     let draft = draft(query.scope(&caller)?, yaml, Some(GLOBAL))?;
-    Ok(answer(&entity::upsert(&deps, &caller, draft).await?))
+    Ok(answer(&deps, &entity::upsert(&deps, &caller, draft).await?))
 }
 
 /// The identifiers of a body, a JSON array.
@@ -229,7 +237,7 @@ async fn update_status(Call(deps, caller, query): Call, body: Body) -> ApiResult
     for id in listed(&body)? {
         let place = place(&caller, &query, &id)?;
         match set_status(&deps, &caller, &place, &status).await {
-            Ok(record) => done.push(render(&record)),
+            Ok(record) => done.push(render(&record, deps.runs.clock.now())),
             Err(error) if error.status().is_client_error() => failed.push(failure(&id, &error)),
             Err(error) => return Err(error),
         }
@@ -259,7 +267,7 @@ async fn remove_many(Call(deps, caller, query): Call, body: Body) -> ApiResult {
             Ok::<_, ApiError>(record)
         };
         match removed.await {
-            Ok(record) => done.push(render(&record)),
+            Ok(record) => done.push(render(&record, deps.runs.clock.now())),
             Err(error) if error.status().is_client_error() => failed.push(failure(&id, &error)),
             Err(error) => return Err(error),
         }

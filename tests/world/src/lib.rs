@@ -339,6 +339,18 @@ impl World {
         }
     }
 
+    /// Starts a pipeline as this type of trigger does.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn start_by(&self, pipeline: &str, trigger: &str) -> Result<RunRecord, RunError> {
+        let request = StartRun {
+            trigger: trigger.to_owned(),
+            ..by_hand(pipeline)
+        };
+        start_run(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await
+    }
+
     /// Waits until a run's execution has ended.
     ///
     /// # Panics

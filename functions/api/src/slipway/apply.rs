@@ -274,7 +274,7 @@ async fn store(
             entity::upsert(deps, caller, draft).await
         }
         Kind::Freeze => {
-            freeze::warn(&mut draft);
+            freeze::check(&mut draft)?;
             entity::upsert(deps, caller, draft).await
         }
         _ => entity::upsert(deps, caller, draft).await,

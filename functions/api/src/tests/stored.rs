@@ -271,7 +271,7 @@ async fn triggers_are_kept_and_say_that_they_do_not_fire() {
 const FREEZE: &str = "freeze:\n  name: winter\n  identifier: winter\n  orgIdentifier: default\n  projectIdentifier: default\n  status: Disabled # for now\n  entityConfigs:\n    - name: all\n      entities:\n        - type: Service\n          filterType: All\n        - type: EnvType\n          filterType: All\n  windows:\n    - timeZone: UTC\n      startTime: 2026-12-20 10:00 AM\n      duration: 5d\n";
 
 #[tokio::test(start_paused = true)]
-async fn freezes_are_kept_and_say_that_they_hold_nothing_back() {
+async fn freezes_are_kept_and_understood() {
     let api = Api::new().await;
     let path = |rest: &str| format!("/ng/api/freeze{rest}?{SCOPE}");
     let made = api
@@ -301,11 +301,22 @@ async fn freezes_are_kept_and_say_that_they_hold_nothing_back() {
         .call("PUT", &path("/winter"), "application/yaml", &enabled)
         .await
         .json();
-    let warning = put["metaData"]["warnings"][0]["message"].as_str();
-    assert!(
-        warning.is_some_and(|w| w.contains("does not hold runs back")),
-        "{put}"
-    );
+    let window = &put["data"]["currentOrUpcomingWindow"];
+    // 2026-12-20T10:00:00Z, and five days later.
+    let times = json!({"startTime": 1_797_760_800_000_i64, "endTime": 1_798_192_800_000_i64});
+    assert_eq!(*window, times, "{put}");
+    for (wrong, why) in [
+        ("duration: 10m", "shorter than 30 minutes"),
+        ("endTime: 2026-12-01 10:00 AM", "shorter than 30 minutes"),
+        ("endTime: tomorrow", "`tomorrow` is no time"),
+    ] {
+        let yaml = FREEZE.replace("duration: 5d", wrong);
+        let winter = path("/winter");
+        let put = api.call("PUT", &winter, "application/yaml", &yaml);
+        let (status, _, message) = put.await.refusal();
+        assert_eq!(status, 400, "{wrong}");
+        assert!(message.contains(why), "{message}");
+    }
     let global = api.get(&path("/getGlobalFreeze")).await.data();
     assert_eq!(
         (&global["identifier"], &global["status"]),

@@ -1,0 +1,207 @@
+//! Freezes in whole runs, on the real machines. The world begins on 2026-01-01 at midnight UTC.
+
+use std::time::Duration;
+
+use slipway_engine::error_name::ErrorName;
+use slipway_model::id::{AccountId, EntityId, Scope};
+use slipway_model::status::Status;
+use slipway_store::record::EntityRecord;
+use slipway_world::World;
+use slipway_world::yaml::{pipeline, script, stage, wait};
+
+const TARGET: &str = "service:
+  name: web
+  identifier: web
+  orgIdentifier: default
+  projectIdentifier: shop
+  serviceDefinition:
+    type: ECS
+    spec: {}
+---
+environment:
+  name: prod
+  identifier: prod
+  orgIdentifier: default
+  projectIdentifier: shop
+  type: Production
+---
+infrastructureDefinition:
+  name: cluster
+  identifier: cluster
+  orgIdentifier: default
+  projectIdentifier: shop
+  environmentRef: prod
+  deploymentType: ECS
+  type: ECS
+  spec:
+    connectorRef: aws
+    region: us-east-1
+    cluster: main
+  allowSimultaneousDeployments: false
+---
+connector:
+  name: aws
+  identifier: aws
+  orgIdentifier: default
+  projectIdentifier: shop
+  type: Aws
+  spec:
+    credential:
+      type: InheritFromDelegate
+";
+
+/// A deployment stage.
+fn deploys(id: &str, steps: &str) -> String {
+    let target = "          deploymentType: ECS\n          service:\n            serviceRef: web\n          \
+                  environment:\n            environmentRef: prod\n            deployToAll: false\n            \
+                  infrastructureDefinitions:\n              - identifier: cluster\n";
+    let stage = stage(id, steps, "", "");
+    let stage = stage.replace("type: Custom\n", "type: Deployment\n");
+    stage.replacen("        spec:\n", &format!("        spec:\n{target}"), 1)
+}
+
+/// A freeze of production from one in the morning of every day, for three hours.
+const NIGHT: &str = "freeze:
+  name: Every night
+  identifier: night
+  orgIdentifier: default
+  projectIdentifier: shop
+  status: Enabled
+  entityConfigs:
+    - name: production
+      entities:
+        - type: Service
+          filterType: All
+        - type: EnvType
+          filterType: Equals
+          entityRefs: [Production]
+  windows:
+    - timeZone: UTC
+      startTime: 2025-12-01 01:00 AM
+      duration: 3h
+      recurrence:
+        type: Daily
+";
+
+async fn hours(world: &World, hours: u64) {
+    let time = Duration::from_secs(3_600 * hours);
+    world.runs.clock.sleep(time).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_that_runs_finishes_and_the_next_deployment_is_aborted() {
+    let world = World::new().await;
+    world.apply(TARGET).await;
+    world.apply(NIGHT).await;
+    let always = "when:\n  pipelineStatus: All\n";
+    let stages = [
+        deploys("first", &wait("long", "2h")),
+        deploys("second", &script("never", "ok", "")),
+        stage("default", &script("never", "ok", ""), "", ""),
+        stage("tell", &script("a", "ok", ""), "", always),
+    ];
+    world.apply(&pipeline(&stages)).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await, @r##"
+    run AbortedByFreeze: Stage second did not begin: deployments are frozen by the freeze `night` (Every night) of the project until 2026-01-01 04:00 AM UTC. Run it afterwards, or disable the freeze.
+    first Success
+    second AbortedByFreeze: Stage second did not begin: deployments are frozen by the freeze `night` (Every night) of the project until 2026-01-01 04:00 AM UTC. Run it afterwards, or disable the freeze.
+    default Skipped
+    tell Success
+    first.steps.long #0 Success
+    tell.steps.a #0 Success
+    "##);
+    assert_eq!(
+        world.path("pipeline", run.id.as_str()).await,
+        "Plan Stages Group Stage Stage Stage Stage Finish Aborted"
+    );
+    world.assert_clean(&run.id).await;
+
+    // From four in the morning on nothing holds it back.
+    hours(&world, 3).await;
+    let run = world.start("release").await;
+    assert_eq!(world.finish(&run).await.status, Status::Success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_but_a_person_starts_a_pipeline_that_is_frozen() {
+    let world = World::new().await;
+    world.apply(TARGET).await;
+    let frozen = "freeze:\n  name: Stop\n  identifier: _GLOBAL_\n  status: Enabled\n  windows:\n    - {timeZone: \
+                  Asia/Tokyo, startTime: 2026-01-01 08:00 AM, duration: 1d}\n";
+    let account = EntityRecord {
+        scope: Scope::account(AccountId::new("acme")),
+        kind: "freeze".to_owned(),
+        parent: None,
+        id: EntityId::new("_GLOBAL_"),
+        name: "Stop".to_owned(),
+        description: None,
+        tags: Vec::new(),
+        entity_type: None,
+        yaml: frozen.to_owned(),
+        version: 0,
+        created_ms: 0,
+        updated_ms: 0,
+    };
+    world
+        .store
+        .put_entity(&account, None)
+        .await
+        .expect("stored");
+    world
+        .apply(&pipeline(&[deploys("deploy", &script("a", "ok", ""))]))
+        .await;
+    let refused = world.start_by("release", "WEBHOOK_CUSTOM").await;
+    let refused = refused.expect_err("frozen");
+    assert_eq!(refused.name(), ErrorName::Frozen);
+    let why = "the freeze `_GLOBAL_` (Stop) of the account until 2026-01-02 08:00 AM Asia/Tokyo";
+    assert!(refused.to_string().contains(why), "{refused}");
+    let by_hand = world.start("release").await;
+    let by_hand = world.finish(&by_hand).await;
+    assert_eq!(by_hand.status, Status::AbortedByFreeze);
+    assert!(
+        by_hand
+            .failure
+            .is_some_and(|failure| failure.message.contains(why))
+    );
+
+    hours(&world, 24).await;
+    let started = world.start_by("release", "WEBHOOK_CUSTOM").await;
+    let started = started.expect("it is over");
+    assert_eq!(world.finish(&started.id).await.status, Status::Success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_request_changes_nothing_about_a_freeze() {
+    let world = World::new().await;
+    world.apply(TARGET).await;
+    world
+        .apply(
+            &NIGHT
+                .replace("01:00 AM", "12:00 AM")
+                .replace("duration: 3h", "duration: 1d"),
+        )
+        .await;
+    world
+        .apply(&pipeline(&[deploys("deploy", &script("a", "ok", ""))]))
+        .await;
+    for request in 1.. {
+        // Every other crash comes after the request was carried out, and nobody hears of it.
+        let after = request % 2 == 0;
+        world.crash.arm(request, after);
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        assert_eq!(
+            run.status,
+            Status::AbortedByFreeze,
+            "crash at request {request}"
+        );
+        assert_eq!(run.stages[0].status, Status::AbortedByFreeze);
+        world.assert_clean(&run.id).await;
+        if world.crash.is_armed() {
+            assert!(request > 8, "only {request} requests");
+            break;
+        }
+    }
+}
