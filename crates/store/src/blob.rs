@@ -212,7 +212,7 @@ impl Store {
     }
 }
 
-fn digest(content: &[u8]) -> String {
+pub(crate) fn digest(content: &[u8]) -> String {
     use std::fmt::Write;
     Sha256::digest(content)
         .iter()

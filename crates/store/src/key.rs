@@ -144,6 +144,11 @@ pub(crate) fn runs(place: &Scope, pipeline: Option<&EntityId>) -> String {
     }
 }
 
+/// Sorts directly behind a run's own item.
+pub(crate) fn tags(run: &RunId, digest: &str) -> Key {
+    Key::new(Table::Runs, of_run(run), format!("run#tags#{digest}"))
+}
+
 pub(crate) fn stage(run: &RunId, stage: &StageId) -> Key {
     Key::new(
         Table::Runs,

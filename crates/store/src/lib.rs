@@ -21,6 +21,7 @@
 //! | blob by digest | runs | `blob#<sha256>`, `blob`; S3 `blobs/<sha256>` above 100 KB | immutable |
 //! | next number of a pipeline's runs | runs | `sequence#<scope>#<pipeline>`, `sequence` | atomic; a number may be lost, none is given twice |
 //! | run by id | runs | `run#<run>`, `run` | strong; created once, status changes only from the expected ones |
+//! | tags added to a run | runs | `run#<run>`, `run#tags#<digest>`: same query as the run | strong; each set of tags once |
 //! | stages of a run | runs | `run#<run>`, `stage#<stage>`: same query as the run | strong |
 //! | nodes of a run, one node | runs | `run#<run>`, `node#<node>#<attempt>` | strong; an attempt starts once and ends once; end and start are one transaction |
 //! | open waits of a run | runs | `run#<run>`, `wait#<node>#<attempt>#<kind>` | strong; one taker |

@@ -7,6 +7,7 @@ use futures::stream::{self, StreamExt};
 use slipway_model::id::{EntityId, PrincipalId, RunId, Scope};
 use slipway_model::status::{Failure, Status};
 
+use crate::blob::digest;
 use crate::dynamo::{Keys, Range, place};
 use crate::entity::skipped;
 use crate::error::StoreError;
@@ -126,6 +127,24 @@ impl Store {
             .set("notes", text(notes))
             .when(Expression::present());
         self.change_run(run, change).await
+    }
+
+    /// Adds tags to a run; of a key that it has already the newest value counts. Adding the same again changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn add_tags(&self, run: &RunId, tags: &[(String, String)]) -> Result<(), StoreError> {
+        let what = describe(run);
+        let said = serde_json::to_vec(tags).map_err(|e| StoreError::unreadable(&*what, e))?;
+        let key = key::tags(run, &digest(&said));
+        let body = self.store_value(&what, &(self.now_ms(), tags)).await?;
+        let item = row(&key).with("body", body);
+        // The first time counts: a repeated invocation must not bring an old value back.
+        match self.put(&key, item, Some(Expression::absent())).await {
+            Err(StoreError::Conflict { .. }) => Ok(()),
+            put => put,
+        }
     }
 
     /// A run with its stages.
@@ -329,6 +348,18 @@ impl Store {
         run.failure = read_json(&what, head, "failure")?;
         run.abort = read_json(&what, head, "abort")?;
         run.stages = self.load_value(head, "stages").await?.unwrap_or_default();
+        let is_tags = |item: &&Item| read_text(item, SK).is_some_and(|sk| sk.starts_with("run#"));
+        let mut added: Vec<(i64, Vec<(String, String)>)> = Vec::new();
+        for item in rest.iter().filter(is_tags) {
+            added.extend(self.load_value(item, "body").await?);
+        }
+        added.sort_by_key(|(at_ms, _)| *at_ms);
+        for (key, value) in added.into_iter().flat_map(|(_, tags)| tags) {
+            match run.tags.iter_mut().find(|(known, _)| *known == key) {
+                Some(known) => known.1 = value,
+                None => run.tags.push((key, value)),
+            }
+        }
         let is_signal =
             |item: &&Item| read_text(item, SK).is_some_and(|sk| sk.starts_with("signal#"));
         for item in rest.iter().filter(is_signal) {
@@ -337,7 +368,10 @@ impl Store {
         run.signals
             .sort_by_key(|signal: &SignalRecord| signal.at_ms);
         let mut newer = HashMap::new();
-        for item in rest.iter().filter(|item| !is_signal(item)) {
+        for item in rest
+            .iter()
+            .filter(|item| !is_signal(item) && !is_tags(item))
+        {
             match self.load_value::<StageSummary>(item, "body").await {
                 Ok(Some(stage)) => drop(newer.insert(stage.id.clone(), stage)),
                 Ok(None) => {}

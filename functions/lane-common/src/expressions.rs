@@ -11,22 +11,26 @@ use slipway_model::status::{ErrorType, Failure};
 use slipway_steps::Expressions;
 use slipway_store::record::NodeRecord;
 
+use crate::tags::{Tagging, Tags};
+
 /// Expressions at one node of a run.
-pub(crate) struct NodeExpressions<'a>(RunContext<'a>);
+pub(crate) struct NodeExpressions<'a>(Tagging<'a>);
 
 impl<'a> NodeExpressions<'a> {
     pub(crate) fn new(
         of_run: &'a StageOfRun,
         nodes: &'a BTreeMap<NodeId, NodeRecord>,
         node: &'a NodeId,
+        tags: &'a Tags,
     ) -> Self {
-        Self(RunContext {
+        let context = RunContext {
             plan: &of_run.plan,
             run: &of_run.run,
             nodes,
             stage: Some(of_run.stage()),
             node: Some(node),
-        })
+        };
+        Self(Tagging { context, tags })
     }
 
     /// Whether a condition holds.

@@ -12,6 +12,7 @@ mod mention;
 mod pause;
 mod record;
 mod step;
+mod tags;
 mod task;
 mod unroll;
 mod walk;

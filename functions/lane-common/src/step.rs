@@ -34,7 +34,7 @@ impl Walk<'_> {
 
     /// As [`Walk::resolve`], for a spec whose inputs were filled in.
     pub(crate) fn resolve_spec(&self, step: &StepPlan, spec: &Value) -> Result<Value, Failure> {
-        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id);
+        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id, &self.tags);
         let own = (self.deps.find)(&step.step_type).map_or(&[][..], Step::own_expressions);
         let Value::Object(fields) = spec else {
             return expressions.evaluate(spec);
@@ -119,7 +119,7 @@ impl Walk<'_> {
         step: &StepPlan,
         delegate_result: Option<Value>,
     ) -> Result<(Result<Progress, Failure>, StepTrace), HandlerError> {
-        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id);
+        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id, &self.tags);
         let input = self.input(step, delegate_result, &expressions)?;
         let mut cx = StepContext::new(&self.deps.services, input);
         let came = implementation.advance(&mut cx).await;
@@ -413,7 +413,7 @@ impl Walk<'_> {
     }
 
     async fn release(&self, step: &StepPlan) -> Result<(Option<String>, StepTrace), HandlerError> {
-        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id);
+        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id, &self.tags);
         let input = self.input(step, None, &expressions)?;
         let mut cx = StepContext::new(&self.deps.services, input);
         let stopped = match (self.deps.find)(&step.step_type) {

@@ -50,7 +50,7 @@ impl Walk<'_> {
         let Some(each) = &parallel.each else {
             return Err("it is none over what the run brings forth".to_owned());
         };
-        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &parallel.id);
+        let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &parallel.id, &self.tags);
         let turns = turns(each, expressions.context())?;
         self.of_run.plan.check_turns(parallel, turns.len())?;
         Ok(turns)

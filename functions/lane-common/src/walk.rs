@@ -22,6 +22,7 @@ use slipway_store::record::NodeRecord;
 use crate::expressions::NodeExpressions;
 use crate::mention::mentions_other_stages;
 use crate::record::{Unwritten, Writer, is_container};
+use crate::tags::Tags;
 use crate::{Deps, Event, HandlerError};
 
 /// How stale the knowledge of an abort may be between two nodes.
@@ -52,6 +53,8 @@ pub(crate) struct Walk<'d> {
     pub(crate) facts: slipway_engine::lane::Facts,
     /// What has happened and is not written yet: it goes out together with the start of the next step.
     unwritten: Unwritten,
+    /// What expressions added to the run and is not written yet.
+    pub(crate) tags: Tags,
     began: Timestamp,
     abort_read: Timestamp,
     conflicts: u32,
@@ -72,6 +75,7 @@ impl<'d> Walk<'d> {
             history: Vec::new(),
             facts: slipway_engine::lane::Facts::default(),
             unwritten: Unwritten::default(),
+            tags: Tags::default(),
             began: now,
             abort_read: now,
             conflicts: 0,
@@ -187,7 +191,8 @@ impl<'d> Walk<'d> {
         condition: &str,
     ) -> Result<Option<Directive>, HandlerError> {
         let id = node_id(node);
-        let holds = NodeExpressions::new(&self.of_run, &self.nodes, id).condition(condition);
+        let holds =
+            NodeExpressions::new(&self.of_run, &self.nodes, id, &self.tags).condition(condition);
         match holds {
             Ok(holds) => {
                 self.facts
@@ -257,6 +262,12 @@ impl<'d> Walk<'d> {
     /// Writes what has happened, all or nothing. Where another writer was faster, what it wrote is read
     /// and counts.
     pub(crate) async fn write(&mut self) -> Result<(), HandlerError> {
+        let tags = self.tags.take();
+        if !tags.is_empty() {
+            let run = &self.of_run.run.id;
+            let added = self.deps.runs.store.add_tags(run, &tags).await;
+            added.doing(|| format!("add tags to run {run}"))?;
+        }
         let unwritten = std::mem::take(&mut self.unwritten);
         match unwritten.write(&self.deps.runs.store).await {
             Ok(()) => Ok(()),

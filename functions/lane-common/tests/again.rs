@@ -470,3 +470,38 @@ async fn what_was_rolled_back_with_its_run_is_done_again() {
     assert_eq!(scripts(&world, &run.id), "a b");
     world.assert_clean(&run.id).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn expressions_add_tags_to_their_run_while_it_goes_on() {
+    let world = World::new().await;
+    let list = "LIST=[{\\\"key\\\":\\\"a\\\",\\\"value\\\":\\\"1\\\"}]";
+    let tag = script("list", &format!("\"{list}\""), "")
+        + "      outputVariables:\n        - name: LIST\n          type: String\n          value: LIST\n";
+    let steps = tag
+        + &script(
+            "one",
+            "echo <+executionTags.addTag(\"version\", <+pipeline.name>)>",
+            "",
+        )
+        + &script(
+            "all",
+            "echo <+executionTags.addTagsList(<+execution.steps.list.output.outputVariables.LIST>)>",
+            "",
+        )
+        + &script("none", "echo <+executionTags.addTag(\"\", \"x\")>", "");
+    world
+        .apply(&pipeline(&[stage("build", &steps, "", "")]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let tags: Vec<String> = run.tags.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    assert_eq!(
+        tags,
+        ["version=release", "a=1"],
+        "{}",
+        world.story(&run).await
+    );
+    let why = &run.failure.as_ref().expect("the last step fails").message;
+    assert!(why.contains("the key of a tag is empty"), "{why}");
+    world.assert_clean(&run.id).await;
+}

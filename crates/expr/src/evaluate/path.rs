@@ -193,7 +193,7 @@ impl Evaluator<'_> {
 const LONGEST_PATH: usize = 64;
 
 /// Namespaces that hold functions only, so that nothing in them can be a value with a method.
-pub(crate) const FUNCTION_NAMESPACES: [&str; 8] = [
+pub(crate) const FUNCTION_NAMESPACES: [&str; 9] = [
     "secrets",
     "json",
     "regex",
@@ -202,6 +202,7 @@ pub(crate) const FUNCTION_NAMESPACES: [&str; 8] = [
     "datetime",
     "configFile",
     "fileStore",
+    "executionTags",
 ];
 
 fn undefined(path: &[Segment]) -> Reason {

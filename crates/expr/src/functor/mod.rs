@@ -1,5 +1,5 @@
 //! Functions that are built in: `secrets`, `json`, `xml`, `regex`, and the dates. What a run has to answer
-//! (`configFile`, `fileStore`) is the context's.
+//! (`configFile`, `fileStore`, `executionTags`) is the context's.
 
 mod json;
 mod xml;
@@ -48,6 +48,13 @@ pub(crate) fn call(
         ) => Err(problem(
             name,
             "files cannot be read where this expression stands",
+        )),
+        (
+            "executionTags.addTag" | "addTag" | "executionTags.addTagsList" | "addTagsList",
+            [_] | [_, _],
+        ) => Err(problem(
+            name,
+            "tags can be added to a run in the settings of its steps only",
         )),
         _ => return None,
     })

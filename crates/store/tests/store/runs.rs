@@ -318,3 +318,31 @@ async fn notes_are_changed_whenever_there_is_a_run() {
         assert_eq!(store.get_run(&run("r1")).await.expect("read").notes, notes);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn tags_are_added_and_the_newest_value_counts() {
+    let store = store();
+    let of = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let new = RunRecord {
+        tags: vec![of("team", "shop")],
+        ..record("r1", 10)
+    };
+    store.create_run(&new).await.expect("created");
+    store
+        .put_stage(&run("r1"), &stage("a", Status::Success))
+        .await
+        .expect("stored");
+    let sets = [
+        vec![of("version", "1"), of("team", "pay")],
+        vec![of("version", "2")],
+        vec![of("version", "1"), of("team", "pay")],
+    ];
+    for tags in &sets {
+        store.add_tags(&run("r1"), tags).await.expect("added");
+        clock().sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let read = store.get_run(&run("r1")).await.expect("read");
+    assert_eq!(read.tags.len(), 2);
+    assert_eq!(read.tags[0], of("team", "pay"));
+    assert_eq!(read.stages.len(), 1, "{:?}", read.stages);
+}
