@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
@@ -12,11 +13,12 @@ use crate::error::{ApiError, JournalError};
 use crate::history;
 use crate::perform::perform;
 use crate::record::Execution;
+use crate::rest::REST_AFTER;
 use crate::run::{Answer, Run};
 use crate::token::Token;
 
 /// After a failed commit (a full disk) the execution is tried again from the journal this much later.
-const COMMIT_RETRY: Duration = Duration::from_secs(1);
+pub(crate) const COMMIT_RETRY: Duration = Duration::from_secs(1);
 /// Signals taken into one commit.
 const SIGNALS_PER_STEP: usize = 64;
 
@@ -81,6 +83,8 @@ pub(crate) enum Signal {
 enum End {
     Closed,
     ShutDown,
+    /// It rests; who wakes it drives it again.
+    Resting,
 }
 
 /// Drives `run` until it closes or the engine shuts down.
@@ -88,7 +92,7 @@ pub(crate) async fn drive(engine: Arc<Inner>, mut run: Run, mut mailbox: Mailbox
     let number = run.number;
     loop {
         match drive_until_closed(&engine, &mut run, &mut mailbox).await {
-            Ok(End::ShutDown) => return,
+            Ok(End::ShutDown | End::Resting) => return,
             Ok(End::Closed) => {
                 engine.forget_driver(number);
                 break;
@@ -151,6 +155,12 @@ async fn drive_until_closed(
                 None => std::future::pending().await,
             }
         };
+        let rest = async {
+            match run.can_rest() && rests_before(deadline, engine.clock.now()) {
+                true => engine.clock.sleep(REST_AFTER).await,
+                false => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             () = engine.stop.cancelled() => return Ok(End::ShutDown),
@@ -159,8 +169,18 @@ async fn drive_until_closed(
                 None => return Ok(End::ShutDown),
             },
             () = due => run.fire(engine.clock.now()),
+            () = rest => {
+                if engine.rest(run.number, deadline, mailbox) {
+                    return Ok(End::Resting);
+                }
+            }
         }
     }
+}
+
+/// Whether an execution that rests now is not due before long.
+fn rests_before(deadline: Option<Timestamp>, now: Timestamp) -> bool {
+    deadline.is_none_or(|due| due.duration_since(now) > SignedDuration::from_secs(60))
 }
 
 /// Applies the signals that have come, moves on, and answers once all of it is durable.

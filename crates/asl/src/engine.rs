@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use slipway_clock::Clock;
 use tokio::sync::{Notify, mpsc};
@@ -18,6 +18,7 @@ use crate::effect::{Lambda, NoServices, Services};
 use crate::error::{ApiError, JournalError, OpenError};
 use crate::journal::Journal;
 use crate::record::{Execution, Phase, Revision, Status};
+use crate::rest::{Alarms, Slot};
 use crate::run::{Run, World, map_run_of};
 use crate::sync::lock;
 
@@ -52,6 +53,8 @@ pub struct Counters {
     pub writes: u64,
     /// Executions open now.
     pub open: u64,
+    /// Those of them that rest: they wait for long, and nothing of them is in memory.
+    pub resting: u64,
 }
 
 /// A Step Functions service in a process. Cheap to clone: clones are the same engine.
@@ -69,7 +72,10 @@ pub(crate) struct Inner {
     pub(crate) stop: CancellationToken,
     tasks: TaskTracker,
     definitions: Mutex<HashMap<String, Arc<Definition>>>,
-    drivers: Mutex<HashMap<u64, mpsc::UnboundedSender<Signal>>>,
+    pub(crate) drivers: Mutex<HashMap<u64, Slot>>,
+    pub(crate) alarms: Alarms,
+    /// Itself, for what brings executions back.
+    me: Weak<Self>,
     /// Serialises starts with the same name, by hash.
     pub(crate) starts: Vec<tokio::sync::Mutex<()>>,
     /// Serialises changes of machines and activities.
@@ -149,7 +155,9 @@ impl Engine {
         for activity in known {
             activities.add(&activity.arn);
         }
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new_cyclic(|me| Inner {
+            me: me.clone(),
+            alarms: Alarms::default(),
             home: Home {
                 region: config.region,
                 account: config.account,
@@ -240,13 +248,18 @@ impl Engine {
     /// Everything that is counted.
     pub fn counters(&self) -> Counters {
         let usage = &self.0.journal.usage;
+        let drivers = lock(&self.0.drivers);
+        let resting = drivers
+            .values()
+            .filter(|slot| matches!(slot, Slot::Resting));
         Counters {
             transitions: self.transitions(),
             events: self.0.events.load(Ordering::Relaxed),
             commits: usage.commits.load(Ordering::Relaxed),
             steps: usage.batches.load(Ordering::Relaxed),
             writes: usage.writes.load(Ordering::Relaxed),
-            open: lock(&self.0.drivers).len() as u64,
+            open: drivers.len() as u64,
+            resting: resting.count() as u64,
         }
     }
 
@@ -285,13 +298,24 @@ impl Inner {
 
     /// Tells an open execution something.
     pub(crate) fn signal(&self, execution: u64, signal: Signal) {
-        let driver = lock(&self.drivers).get(&execution).cloned();
-        let undelivered = match driver {
-            Some(driver) => driver.send(signal).err().map(|error| error.0),
-            None => Some(signal),
-        };
+        let undelivered = self.send(execution, signal);
         if let Some(signal) = undelivered {
             driver::undelivered(self, signal);
+        }
+    }
+
+    /// Sends under the lock, so that no execution goes to rest with a signal on its way.
+    fn send(&self, execution: u64, signal: Signal) -> Option<Signal> {
+        let mut drivers = lock(&self.drivers);
+        let Some(slot) = drivers.get_mut(&execution) else {
+            return Some(signal);
+        };
+        if let (Slot::Resting, Some(me)) = (&*slot, self.me.upgrade()) {
+            *slot = Slot::Awake(me.bring_back(execution));
+        }
+        match slot {
+            Slot::Awake(driver) => driver.send(signal).err().map(|error| error.0),
+            Slot::Resting => Some(signal),
         }
     }
 
@@ -327,14 +351,18 @@ impl Inner {
     /// Makes an execution known to those who have signals for it.
     pub(crate) fn expect_driver(&self, execution: u64) -> Mailbox {
         let (sender, mailbox) = mpsc::unbounded_channel();
-        lock(&self.drivers).insert(execution, sender);
+        lock(&self.drivers).insert(execution, Slot::Awake(sender));
         mailbox
     }
 
     /// Drives a run until it closes.
     pub(crate) fn drive(self: &Arc<Self>, run: Run, mailbox: Mailbox) {
-        self.tasks
-            .spawn(driver::drive(Arc::clone(self), run, mailbox));
+        self.track(driver::drive(Arc::clone(self), run, mailbox));
+    }
+
+    /// Runs what ends by itself when the engine stops.
+    pub(crate) fn track(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(work);
     }
 
     /// An open execution as the journal has it; `None` if it is not open.

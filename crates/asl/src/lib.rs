@@ -20,6 +20,7 @@
 //! - `run`: one execution's branches and the rules that move them; no I/O and no waiting.
 //! - `journal`: what is on disk, and the commits.
 //! - `driver`, `effect`, `perform`: carry out what `run` decided, and bring back what happened.
+//! - `rest`: executions that wait for long, of which nothing is kept in memory.
 //! - `items`: what a distributed map reads from S3, batches and writes there.
 //! - `test_state`: one state on its own, with mocks in place of the world.
 //! - `http`: the API's operations.
@@ -43,6 +44,7 @@ mod jsonpath;
 mod perform;
 mod query;
 mod record;
+mod rest;
 mod run;
 mod start;
 mod sync;

@@ -197,6 +197,25 @@ impl Run {
         }
     }
 
+    /// Whether nothing is lost where this is dropped and made again by [`Run::resume`]: it waits for time, for a token
+    /// or for an execution, and nothing is under way for it in this process.
+    pub(crate) fn can_rest(&self) -> bool {
+        let rests = |branch: (&u32, &Branch)| match &branch.1.phase {
+            Phase::Wait { .. }
+            | Phase::Backoff { .. }
+            | Phase::Children(_)
+            | Phase::Done { .. } => true,
+            // Heartbeats are not written down.
+            Phase::Task(task) => {
+                let effect = pending_effect(*branch.0, task.attempt, &task.awaited);
+                task.heartbeat_seconds.is_none()
+                    && matches!(effect, None | Some(Effect::CheckChild { .. }))
+            }
+            Phase::Enter | Phase::Run | Phase::MapRun(_) => false,
+        };
+        !self.execution.express && self.trial.is_none() && self.branches.iter().all(rests)
+    }
+
     /// Whether branches can move without waiting.
     pub(crate) fn is_ready(&self) -> bool {
         self.is_open() && !self.ready.is_empty()

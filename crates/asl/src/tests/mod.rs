@@ -4,6 +4,7 @@ mod api;
 mod crash;
 mod jsonpath;
 mod maps;
+mod rest;
 mod service;
 mod states;
 mod tasks;

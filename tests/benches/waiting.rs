@@ -1,0 +1,211 @@
+//! `cargo xtask bench`: runs that wait for an approval, many at once, in one `slipway local`. `SLIPWAY_BENCH_WAITING`
+//! says how many (10,000); the aim of the design is 100,000, started at 1,000 per second, at most 4 KiB of resident
+//! memory each, no work while they wait, and an answer that is acted on within 50 ms.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use slipway_cli::args::{Connection, Level};
+use slipway_cli::client::{Body, Client};
+use slipway_cli::commands::graph;
+use slipway_tests::LocalProcess;
+
+/// Requests under way at once.
+const AT_ONCE: usize = 64;
+/// Approvals that are answered one by one.
+const ANSWERED: usize = 25;
+/// How long the process is watched while all runs wait.
+const WATCHED: Duration = Duration::from_secs(10);
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> Result<(), Failure> {
+    let many = std::env::var("SLIPWAY_BENCH_WAITING").ok();
+    let many: usize = many.and_then(|n| n.parse().ok()).unwrap_or(10_000);
+    let memory = Path::new("/dev/shm");
+    let dir = match memory.is_dir() {
+        true => tempfile::tempdir_in(memory)?,
+        false => tempfile::tempdir()?,
+    };
+    let binary = match std::env::var_os("SLIPWAY_BENCH_BINARY") {
+        Some(path) => path.into(),
+        None => slipway_tests::binary(),
+    };
+    let local = LocalProcess::start_with(&binary, dir.path(), &[]);
+    tokio::runtime::Runtime::new()?.block_on(measure(&local, dir.path(), many))
+}
+
+async fn measure(local: &LocalProcess, dir: &Path, many: usize) -> Result<(), Failure> {
+    let client = Client::new(&Connection {
+        url: local.url().to_owned(),
+        token: None,
+        org: "default".to_owned(),
+        project: "default".to_owned(),
+        level: Level::Project,
+        data_dir: dir.to_path_buf(),
+    })?;
+    let files = json!({"files": [{"file": "bench.yaml", "yaml": pipeline()}]});
+    let path = "/slipway/api/apply";
+    client
+        .call(reqwest::Method::POST, path, &[], Body::Json(files))
+        .await?;
+    // The floor: the same request, refused before it does anything.
+    let floor = refused(&client).await?;
+    let before = resident(local.pid())?;
+
+    let began = Instant::now();
+    let runs = start(&client, many).await?;
+    let accepted = began.elapsed().as_secs_f64();
+    for run in &runs {
+        wait_for(&client, run, "ApprovalWaiting").await?;
+    }
+    let waiting = began.elapsed().as_secs_f64();
+    println!("{many} runs that wait for an approval");
+    println!(
+        "  accepted                 {:9.0} runs/s  {:5.1} x floor",
+        many as f64 / accepted,
+        accepted / many as f64 / floor
+    );
+    println!(
+        "  all waiting              {:9.0} runs/s",
+        many as f64 / waiting
+    );
+    let memory = (resident(local.pid())? - before) * 1_024.0 / many as f64;
+    println!("  resident memory each     {memory:9.1} KiB");
+
+    let (cpu, watched) = (cpu(local.pid())?, Instant::now());
+    tokio::time::sleep(WATCHED).await;
+    let spent = crate::cpu(local.pid())? - cpu;
+    let share = 100.0 * spent / watched.elapsed().as_secs_f64();
+    println!("  processor while waiting  {share:9.2} %");
+
+    let mut answers = Vec::new();
+    for run in runs.iter().step_by((many / ANSWERED).max(1)).take(ANSWERED) {
+        let began = Instant::now();
+        approve(&client, run).await?;
+        wait_for(&client, run, "Success").await?;
+        answers.push(began.elapsed().as_secs_f64());
+    }
+    answers.sort_by(f64::total_cmp);
+    let median = answers.get(answers.len() / 2).copied().unwrap_or(f64::NAN);
+    println!(
+        "  answer to end of the run {:9.1} ms      {:5.1} x floor",
+        median * 1_000.0,
+        median / floor
+    );
+    Ok(())
+}
+
+fn pipeline() -> String {
+    let step = json!({"step": {
+        "name": "ask", "identifier": "ask", "type": "HarnessApproval", "timeout": "1d",
+        "spec": {
+            "approvalMessage": "go on?",
+            "includePipelineExecutionHistory": false,
+            "approvers": {"minimumCount": 1, "disallowPipelineExecutor": false, "userGroups": ["all"]},
+            "approverInputs": [],
+        },
+    }});
+    let stage = json!({"stage": {
+        "name": "gate", "identifier": "gate", "type": "Approval",
+        "spec": {"execution": {"steps": [step]}},
+    }});
+    json!({"pipeline": {
+        "name": "waits", "identifier": "waits",
+        "orgIdentifier": "default", "projectIdentifier": "default",
+        "stages": [stage],
+    }})
+    .to_string()
+}
+
+/// Seconds that a request takes that is refused.
+async fn refused(client: &Client) -> Result<f64, Failure> {
+    let path = "/pipeline/api/pipeline/execute/nothing";
+    let began = Instant::now();
+    for _ in 0..200 {
+        let answer = client
+            .call(reqwest::Method::POST, path, &[], Body::Empty)
+            .await;
+        if answer.is_ok() {
+            return Err("a pipeline that is not there was started".into());
+        }
+    }
+    Ok(began.elapsed().as_secs_f64() / 200.0)
+}
+
+async fn start(client: &Client, many: usize) -> Result<Vec<String>, Failure> {
+    let each = many.div_ceil(AT_ONCE);
+    let workers = (0..AT_ONCE).map(|worker| {
+        let client = client.clone();
+        let count = each.min(many.saturating_sub(worker * each));
+        tokio::spawn(async move {
+            let mut ids = Vec::with_capacity(count);
+            for _ in 0..count {
+                ids.push(start_one(&client).await?);
+            }
+            Ok::<_, Failure>(ids)
+        })
+    });
+    let mut runs = Vec::with_capacity(many);
+    for worker in workers.collect::<Vec<_>>() {
+        runs.extend(worker.await??);
+    }
+    Ok(runs)
+}
+
+async fn start_one(client: &Client) -> Result<String, Failure> {
+    let path = "/pipeline/api/pipeline/execute/waits";
+    let answer = client
+        .call(reqwest::Method::POST, path, &[], Body::Empty)
+        .await?;
+    let id = answer
+        .pointer("/data/planExecution/uuid")
+        .and_then(Value::as_str);
+    Ok(id.ok_or("a run id")?.to_owned())
+}
+
+async fn wait_for(client: &Client, run: &str, wanted: &str) -> Result<(), Failure> {
+    loop {
+        let seen = graph::fetch(client, run).await?;
+        match seen.status.as_str() {
+            status if status == wanted => return Ok(()),
+            "Failed" | "Errored" | "Aborted" | "Expired" => {
+                return Err(format!("run {run} ended {}: {:?}", seen.status, seen.failure).into());
+            }
+            _ => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    }
+}
+
+async fn approve(client: &Client, run: &str) -> Result<(), Failure> {
+    let path = format!(
+        "/pipeline/api/approvals/{run}.stages.gate.spec.execution.steps.ask.0/harness/activity"
+    );
+    let body = Body::Json(json!({"action": "APPROVE", "comments": "", "approverInputs": []}));
+    client.call(reqwest::Method::POST, &path, &[], body).await?;
+    Ok(())
+}
+
+/// Resident memory of a process, in MiB.
+fn resident(pid: u32) -> Result<f64, Failure> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS"));
+    let kib = line
+        .and_then(|line| line.split_whitespace().nth(1))
+        .ok_or("VmRSS")?;
+    Ok(kib.parse::<f64>()? / 1_024.0)
+}
+
+/// Processor time of a process so far, in seconds.
+fn cpu(pid: u32) -> Result<f64, Failure> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name of the process may hold spaces; what follows its bracket is numbers. Ticks are hundredths of a second.
+    let numbers = stat.rsplit_once(')').ok_or("a process")?.1;
+    let ticks = numbers
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .map(str::parse::<f64>);
+    Ok(ticks.sum::<Result<f64, _>>()? / 100.0)
+}
