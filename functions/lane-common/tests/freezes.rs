@@ -7,57 +7,11 @@ use slipway_model::id::{AccountId, EntityId, Scope};
 use slipway_model::status::Status;
 use slipway_store::record::EntityRecord;
 use slipway_world::World;
-use slipway_world::yaml::{pipeline, script, stage, wait};
-
-const TARGET: &str = "service:
-  name: web
-  identifier: web
-  orgIdentifier: default
-  projectIdentifier: shop
-  serviceDefinition:
-    type: ECS
-    spec: {}
----
-environment:
-  name: prod
-  identifier: prod
-  orgIdentifier: default
-  projectIdentifier: shop
-  type: Production
----
-infrastructureDefinition:
-  name: cluster
-  identifier: cluster
-  orgIdentifier: default
-  projectIdentifier: shop
-  environmentRef: prod
-  deploymentType: ECS
-  type: ECS
-  spec:
-    connectorRef: aws
-    region: us-east-1
-    cluster: main
-  allowSimultaneousDeployments: false
----
-connector:
-  name: aws
-  identifier: aws
-  orgIdentifier: default
-  projectIdentifier: shop
-  type: Aws
-  spec:
-    credential:
-      type: InheritFromDelegate
-";
+use slipway_world::yaml::{TARGET, deployment, pipeline, script, stage, wait};
 
 /// A deployment stage.
 fn deploys(id: &str, steps: &str) -> String {
-    let target = "          deploymentType: ECS\n          service:\n            serviceRef: web\n          \
-                  environment:\n            environmentRef: prod\n            deployToAll: false\n            \
-                  infrastructureDefinitions:\n              - identifier: cluster\n";
-    let stage = stage(id, steps, "", "");
-    let stage = stage.replace("type: Custom\n", "type: Deployment\n");
-    stage.replacen("        spec:\n", &format!("        spec:\n{target}"), 1)
+    deployment(&stage(id, steps, "", ""))
 }
 
 /// A freeze of production from one in the morning of every day, for three hours.

@@ -504,20 +504,7 @@ async fn a_crash_while_people_and_others_are_waited_for_changes_nothing() {
     let run = world.finish(&run).await;
     let expected = world.story(&run).await;
     assert_eq!(run.status, Status::IgnoreFailed, "{expected}");
-    let mut crashes = 0;
-    for request in (1..).step_by(3) {
-        let after = request % 2 == 1;
-        world.crash.arm(request, after);
-        let run = world.start("release").await;
-        let run = world.finish(&run).await;
-        if world.crash.is_armed() {
-            break;
-        }
-        crashes += 1;
-        let story = world.story(&run).await;
-        assert_eq!(story, expected, "crash at request {request}, done: {after}");
-        world.assert_clean(&run.id).await;
-    }
+    let crashes = world.survives_crashes("release", 3, &expected).await;
     assert!(crashes > 20, "only {crashes} crashes");
 }
 

@@ -6,7 +6,9 @@ use slipway_engine::abort::abort_run;
 use slipway_model::id::PrincipalId;
 use slipway_model::status::Status;
 use slipway_world::World;
-use slipway_world::yaml::{ROLL_BACK, beside, group, pipeline, script, stage, wait};
+use slipway_world::yaml::{
+    ROLL_BACK, TARGET, beside, deployment, group, pipeline, script, stage, wait,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_run_goes_through_groups_branches_waits_and_conditions() {
@@ -222,55 +224,14 @@ async fn retries_timeouts_and_lost_delegates_are_told_apart() {
     world.assert_clean(&run.id).await;
 }
 
-/// A service, an environment and an infrastructure, to deploy to.
-const TARGET: &str = "service:
-  name: shop
-  identifier: shop
-  orgIdentifier: default
-  projectIdentifier: shop
-  serviceDefinition:
-    type: ECS
-    spec: {}
----
-environment:
-  name: prod
-  identifier: prod
-  orgIdentifier: default
-  projectIdentifier: shop
-  type: Production
----
-infrastructureDefinition:
-  name: cluster
-  identifier: cluster
-  orgIdentifier: default
-  projectIdentifier: shop
-  environmentRef: prod
-  deploymentType: ECS
-  type: ECS
-  spec:
-    connectorRef: aws
-    region: us-east-1
-    cluster: main
-  allowSimultaneousDeployments: false
----
-connector:
-  name: aws
-  identifier: aws
-  orgIdentifier: default
-  projectIdentifier: shop
-  type: Aws
-  spec:
-    credential:
-      type: InheritFromDelegate
-";
-
-fn deployment(steps: &str) -> String {
-    let target = "          deploymentType: ECS\n          service:\n            serviceRef: shop\n          \
-                  environment:\n            environmentRef: prod\n            deployToAll: false\n            \
-                  infrastructureDefinitions:\n              - identifier: cluster\n";
-    let stage = stage("deploy", steps, &script("undo", "ok", ""), ROLL_BACK);
-    let stage = stage.replace("type: Custom\n", "type: Deployment\n");
-    stage.replacen("        spec:\n", &format!("        spec:\n{target}"), 1)
+/// The stage `deploy`, which deploys and rolls back.
+fn deploys(steps: &str) -> String {
+    deployment(&stage(
+        "deploy",
+        steps,
+        &script("undo", "ok", ""),
+        ROLL_BACK,
+    ))
 }
 
 #[tokio::test(start_paused = true)]
@@ -278,7 +239,7 @@ async fn stages_that_deploy_the_same_to_the_same_take_turns() {
     let world = World::new().await;
     world.apply(TARGET).await;
     world
-        .apply(&pipeline(&[deployment(&wait("pause", "20m"))]))
+        .apply(&pipeline(&[deploys(&wait("pause", "20m"))]))
         .await;
     let mut runs = Vec::new();
     for _ in 0..3 {
@@ -339,25 +300,11 @@ async fn a_crash_at_any_request_to_the_store_changes_nothing() {
         + &group("g", &[script("b", "ok", reads), wait("pause", "90s")])
         + &beside(&[script("c", "ok", ""), wait("d", "10s")])
         + &script("e", "fail", "");
-    let yaml = pipeline(&[deployment(&steps)]);
+    let yaml = pipeline(&[deploys(&steps)]);
     let world = World::new().await;
     world.apply(TARGET).await;
     world.apply(&yaml).await;
-    let mut crashes = 0;
-    for request in (1..).step_by(2) {
-        // Every other crash comes after the request was carried out, and nobody hears of it.
-        let after = request % 4 == 1;
-        world.crash.arm(request, after);
-        let run = world.start("release").await;
-        let run = world.finish(&run).await;
-        if world.crash.is_armed() {
-            break;
-        }
-        crashes += 1;
-        let story = world.story(&run).await;
-        assert_eq!(story, CRASHING, "crash at request {request}, done: {after}");
-        world.assert_clean(&run.id).await;
-    }
+    let crashes = world.survives_crashes("release", 2, CRASHING).await;
     assert!(crashes > 30, "only {crashes} crashes");
 }
 

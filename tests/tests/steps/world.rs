@@ -10,7 +10,6 @@ use indexmap::IndexMap;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use slipway_clock::Clock;
-use slipway_engine::gather::FileSource;
 use slipway_engine::runs::Runs;
 use slipway_expr::{Context, Limits, Segment};
 use slipway_model::id::{
@@ -18,8 +17,8 @@ use slipway_model::id::{
 };
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{
-    ConnectorPlan, EnvironmentPlan, Fetched, InfrastructurePlan, ManifestPlan, Plan, RemoteFiles,
-    ServicePlan, StagePlan, StepPlan,
+    ConnectorPlan, EnvironmentPlan, InfrastructurePlan, ManifestPlan, Plan, ServicePlan, StagePlan,
+    StepPlan,
 };
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
@@ -29,6 +28,7 @@ use slipway_steps::{Expressions, Progress, StepContext, StepInput, StepServices}
 use slipway_store::embedded::{Embedded, in_process};
 use slipway_store::record::NodeRecord;
 use slipway_store::{NodeEnd, Store};
+use slipway_world::NoFiles;
 
 use crate::tap::{Mode, Tap};
 
@@ -107,15 +107,6 @@ impl SecretSource for Vault {
 fn no_workflows() -> aws_sdk_sfn::Client {
     let config = aws_sdk_sfn::Config::builder().behavior_version_latest();
     aws_sdk_sfn::Client::from_conf(config.build())
-}
-
-struct NoFiles;
-
-#[async_trait]
-impl FileSource for NoFiles {
-    async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
-        panic!("nothing here fetches {wanted:?}")
-    }
 }
 
 /// How a call of a step went.

@@ -3,14 +3,17 @@
 //!
 //! A [`tap::Tap`] stands between the functions and the services: it kills, refuses and delays.
 
+mod crashes;
 mod delegate;
 mod functions;
+mod look;
 pub mod receiver;
 mod service;
 pub mod tap;
+mod wiring;
 pub mod yaml;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,12 +33,10 @@ use slipway_model::id::{AccountId, EntityId, OrgId, PrincipalId, ProjectId, RunI
 use slipway_model::status::Failure;
 use slipway_plan::{Fetched, RemoteFiles};
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
-use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
-use slipway_steps::context::Starts;
 use slipway_steps::secrets::SecretSource;
 use slipway_steps::{StepServices, registry};
 use slipway_store::Store;
-use slipway_store::embedded::{Embedded, in_process};
+use slipway_store::embedded::Embedded;
 use slipway_store::record::{EntityRecord, RunRecord};
 
 pub use delegate::Deeds;
@@ -44,6 +45,7 @@ use receiver::Receiver;
 use service::Service;
 use tap::{Crash, LIFE, Place, Tap, tapped};
 use tokio::sync::Notify;
+use wiring::{activity, install, machine, services, store, workflows};
 
 const REGION: &str = "us-east-1";
 const ACCOUNT: &str = "123456789012";
@@ -149,7 +151,7 @@ pub fn scope() -> Scope {
 }
 
 /// The pipelines of these tests name no files of other places.
-struct NoFiles;
+pub struct NoFiles;
 
 #[async_trait]
 impl FileSource for NoFiles {
@@ -348,7 +350,7 @@ impl World {
             trigger: trigger.to_owned(),
             ..by_hand(pipeline)
         };
-        start_run(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await
+        self.try_start(request).await
     }
 
     /// Waits until a run's execution has ended.
@@ -382,238 +384,5 @@ impl World {
             .await;
         seen.expect("the execution of the run").status
             != aws_sdk_sfn::types::ExecutionStatus::Running
-    }
-
-    /// Status of the run, then of its stages, then of its nodes, in the order of the plan.
-    ///
-    /// # Panics
-    /// When the store cannot be read.
-    pub async fn story(&self, run: &RunRecord) -> String {
-        let mut lines = vec![format!(
-            "run {:?}{}",
-            run.status,
-            told(run.failure.as_ref())
-        )];
-        for stage in &run.stages {
-            lines.push(format!(
-                "{} {:?}{}",
-                stage.id,
-                stage.status,
-                told(stage.failure.as_ref())
-            ));
-        }
-        let nodes = self
-            .store
-            .list_nodes(&run.id, None)
-            .await
-            .expect("the nodes");
-        let mut nodes: Vec<_> = nodes
-            .iter()
-            .map(|node| {
-                let id = node.id.as_str().replace(".spec.execution", "");
-                let id = id
-                    .trim_start_matches("pipeline.")
-                    .trim_start_matches("stages.");
-                format!("{id} #{} {:?}", node.attempt, node.status)
-            })
-            .collect();
-        nodes.sort();
-        lines.extend(nodes);
-        lines.join("\n")
-    }
-
-    /// The states that an execution entered.
-    ///
-    /// # Panics
-    /// When there is no such execution.
-    pub async fn path(&self, machine: &str, name: &str) -> String {
-        let arn = format!("arn:aws:states:{REGION}:{ACCOUNT}:execution:{machine}:{name}");
-        let history = self
-            .sfn
-            .get_execution_history()
-            .execution_arn(arn)
-            .max_results(1000)
-            .send();
-        let history = history.await.expect("a history");
-        let entered = history
-            .events()
-            .iter()
-            .filter_map(|e| e.state_entered_event_details());
-        entered
-            .map(|details| details.name())
-            .collect::<Vec<_>>()
-            .join(" ")
-    }
-
-    /// Calls ECS in the account that is deployed to, with no tap between.
-    ///
-    /// # Panics
-    /// When it does not answer in JSON.
-    pub async fn ecs(&self, operation: &str, request: &serde_json::Value) -> serde_json::Value {
-        use tower::ServiceExt as _;
-        let target = format!("AmazonEC2ContainerServiceV20141113.{operation}");
-        let scope = format!("AKIASLIPWAYSANDBOX00/20260101/{REGION}/ecs/aws4_request");
-        let request = axum::http::Request::post("/")
-            .header("x-amz-target", target)
-            .header("content-type", "application/x-amz-json-1.1")
-            .header(
-                "authorization",
-                format!("AWS4-HMAC-SHA256 Credential={scope}"),
-            )
-            .body(axum::body::Body::from(request.to_string()))
-            .expect("a request");
-        let answer = self.sandbox.router().oneshot(request).await;
-        let body = answer.expect("an answer").into_body();
-        let body = axum::body::to_bytes(body, 1 << 24).await.expect("a body");
-        serde_json::from_slice(&body).expect("JSON")
-    }
-
-    /// Holds of infrastructures and queues that somebody has or waits for, whatever run they are of.
-    ///
-    /// # Panics
-    /// When the tables cannot be read.
-    pub async fn holds(&self) -> Vec<String> {
-        let layout = slipway_store::Layout::local();
-        let dynamodb = self.embedded.dynamodb();
-        let scan = dynamodb.scan().table_name(&layout.runs);
-        let items = scan
-            .into_paginator()
-            .items()
-            .send()
-            .collect::<Result<Vec<_>, _>>();
-        let items = items.await.expect("the table of runs");
-        let text = |item: &std::collections::HashMap<String, _>, name: &str| {
-            let value: Option<&aws_sdk_dynamodb::types::AttributeValue> = item.get(name);
-            value
-                .and_then(|value| value.as_s().ok())
-                .cloned()
-                .unwrap_or_default()
-        };
-        let held = items.iter().filter_map(|item| {
-            let (key, queue) = (text(item, "pk"), text(item, "queue"));
-            (key.starts_with("hold#") && queue != "[]").then(|| format!("{key} {queue}"))
-        });
-        held.collect()
-    }
-
-    /// The causes of what failed in an execution.
-    ///
-    /// # Panics
-    /// When there is no such execution.
-    pub async fn reasons(&self, machine: &str, name: &str) -> String {
-        let arn = format!("arn:aws:states:{REGION}:{ACCOUNT}:execution:{machine}:{name}");
-        let history = self.sfn.get_execution_history().execution_arn(arn);
-        let history = history.send().await.expect("a history");
-        let failed = history.events().iter();
-        let failed = failed.filter_map(|event| event.task_failed_event_details());
-        failed
-            .filter_map(|details| details.cause())
-            .collect::<Vec<_>>()
-            .join("\n")
-    }
-
-    /// Nothing that a run needed is left: no open wait, no execution that still runs.
-    ///
-    /// # Panics
-    /// When something is.
-    pub async fn assert_clean(&self, run: &RunId) {
-        let waits = self.store.list_waits(run).await.expect("the waits");
-        assert_eq!(waits, [], "waits are left behind");
-        assert_eq!(self.engine.counters().open, 0, "executions are left behind");
-    }
-}
-
-fn told(failure: Option<&Failure>) -> String {
-    let Some(failure) = failure else {
-        return String::new();
-    };
-    let left = failure
-        .left_behind
-        .as_ref()
-        .map(|left| format!(" LEFT BEHIND: {left}"));
-    format!(": {}{}", failure.message, left.unwrap_or_default())
-}
-
-/// A store whose requests pass the tap.
-fn store(embedded: &Embedded, tap: &Arc<dyn Tap>, clock: Clock) -> Store {
-    let router = tapped(Arc::clone(tap), Place::Store, embedded.router());
-    let dynamodb = embedded.dynamodb().config().to_builder();
-    let s3 = embedded.s3().config().to_builder();
-    let client = in_process(router);
-    Store::new(
-        aws_sdk_dynamodb::Client::from_conf(dynamodb.http_client(client.clone()).build()),
-        aws_sdk_s3::Client::from_conf(s3.http_client(client).build()),
-        slipway_store::Layout::local(),
-        clock,
-    )
-}
-
-/// What steps may touch, the tap between.
-fn services(runs: &Runs, sandbox: &Sandbox, tap: &Arc<dyn Tap>) -> StepServices {
-    let account = tapped(Arc::clone(tap), Place::Target, sandbox.router());
-    let target = TargetConfig {
-        endpoint_url: Some("http://sandbox.internal".to_owned()),
-        http_client: Some(in_process(account)),
-        ambient: Ambient::Sandbox,
-        objects: None,
-    };
-    StepServices {
-        store: runs.store.clone(),
-        clock: runs.clock.clone(),
-        aws: AwsTargets::new(target, runs.clock.clone()),
-        secrets: Arc::new(NoSecrets),
-        starts: Starts {
-            runs: runs.clone(),
-            files: Arc::new(NoFiles),
-        },
-    }
-}
-
-fn workflows(router: axum::Router) -> aws_sdk_sfn::Client {
-    let config = aws_sdk_sfn::Config::builder()
-        .behavior_version_latest()
-        .http_client(in_process(router))
-        .endpoint_url("http://states.internal")
-        .region(aws_sdk_sfn::config::Region::new(REGION))
-        .credentials_provider(aws_sdk_sfn::config::Credentials::new(
-            "a", "b", None, None, "test",
-        ))
-        .stalled_stream_protection(aws_sdk_sfn::config::StalledStreamProtectionConfig::disabled())
-        .build();
-    aws_sdk_sfn::Client::from_conf(config)
-}
-
-fn machine(name: &str) -> String {
-    format!("arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{name}")
-}
-
-fn activity() -> String {
-    format!("arn:aws:states:{REGION}:{ACCOUNT}:activity:delegate")
-}
-
-async fn install(sfn: &aws_sdk_sfn::Client) {
-    sfn.create_activity()
-        .name("delegate")
-        .send()
-        .await
-        .expect("an activity");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../statemachines");
-    for name in ["notify", "lane", "stage", "pipeline"] {
-        let text =
-            std::fs::read_to_string(folder.join(format!("{name}.asl.json"))).expect("a file");
-        let text = text
-            .replace("${NotifyFunctionArn}", "notify")
-            .replace("${PipelineFunctionArn}", "pipeline")
-            .replace("${StageMachineArn}", &machine("stage"))
-            .replace("${LaneMachineArn}", &machine("lane"))
-            .replace("${DelegateActivityArn}", &activity());
-        let created = sfn
-            .create_state_machine()
-            .name(name)
-            .definition(text)
-            .role_arn(format!("arn:aws:iam::{ACCOUNT}:role/test"))
-            .send()
-            .await;
-        created.unwrap_or_else(|error| panic!("{name}: {:?}", error.into_service_error()));
     }
 }

@@ -74,3 +74,54 @@ pub fn group(id: &str, steps: &[String]) -> String {
 /// Rolls a stage back after any failure.
 pub const ROLL_BACK: &str = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        \
                          type: StageRollback\n";
+
+/// A service, an environment and an infrastructure, to deploy to.
+pub const TARGET: &str = "service:
+  name: shop
+  identifier: shop
+  orgIdentifier: default
+  projectIdentifier: shop
+  serviceDefinition:
+    type: ECS
+    spec: {}
+---
+environment:
+  name: prod
+  identifier: prod
+  orgIdentifier: default
+  projectIdentifier: shop
+  type: Production
+---
+infrastructureDefinition:
+  name: cluster
+  identifier: cluster
+  orgIdentifier: default
+  projectIdentifier: shop
+  environmentRef: prod
+  deploymentType: ECS
+  type: ECS
+  spec:
+    connectorRef: aws
+    region: us-east-1
+    cluster: main
+  allowSimultaneousDeployments: false
+---
+connector:
+  name: aws
+  identifier: aws
+  orgIdentifier: default
+  projectIdentifier: shop
+  type: Aws
+  spec:
+    credential:
+      type: InheritFromDelegate
+";
+
+/// A stage, as [`stage`] writes it, that deploys the service of [`TARGET`].
+pub fn deployment(stage: &str) -> String {
+    let target = "          deploymentType: ECS\n          service:\n            serviceRef: shop\n          \
+                  environment:\n            environmentRef: prod\n            deployToAll: false\n            \
+                  infrastructureDefinitions:\n              - identifier: cluster\n";
+    let stage = stage.replace("type: Custom\n", "type: Deployment\n");
+    stage.replacen("        spec:\n", &format!("        spec:\n{target}"), 1)
+}
