@@ -1,4 +1,4 @@
-//! One task per open execution: it waits, lets the run decide, commits, and carries out the effects.
+//! One task per open execution that does not rest: it waits, lets the run decide, commits, and carries out the effects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,8 @@ use crate::token::Token;
 
 /// After a failed commit (a full disk) the execution is tried again from the journal this much later.
 pub(crate) const COMMIT_RETRY: Duration = Duration::from_secs(1);
+/// An execution that is due within this time stays awake: it would be read from the journal at once.
+const SHORTEST_REST: SignedDuration = SignedDuration::from_secs(60);
 /// Signals taken into one commit.
 const SIGNALS_PER_STEP: usize = 64;
 
@@ -180,7 +182,7 @@ async fn drive_until_closed(
 
 /// Whether an execution that rests now is not due before long.
 fn rests_before(deadline: Option<Timestamp>, now: Timestamp) -> bool {
-    deadline.is_none_or(|due| due.duration_since(now) > SignedDuration::from_secs(60))
+    deadline.is_none_or(|due| due.duration_since(now) > SHORTEST_REST)
 }
 
 /// Applies the signals that have come, moves on, and answers once all of it is durable.

@@ -8,7 +8,7 @@
 //! How an execution moves:
 //!
 //! ```text
-//! http ──▶ engine ──▶ driver (one task per open execution) ──▶ run: decides, pure
+//! http ──▶ engine ──▶ driver (a task per execution awake) ───▶ run: decides, pure
 //!                        │  commit events + branches             │
 //!                        ▼                                       ▼
 //!                     journal (SQLite, group commit)          effects: invoke, offer, start a child

@@ -5,7 +5,6 @@
 //! clock, no I/O. The use cases take the store.
 
 pub mod abort;
-pub mod asked;
 pub mod begin;
 pub mod check;
 pub mod context;
@@ -14,6 +13,7 @@ pub mod directive;
 pub mod end;
 pub mod error;
 pub mod error_name;
+pub mod execution_input;
 pub mod form;
 pub mod freeze;
 pub mod gather;

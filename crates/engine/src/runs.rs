@@ -12,9 +12,9 @@ use slipway_plan::{Plan, StagePlan};
 use slipway_store::Store;
 use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 
-use crate::asked;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::execution_input;
 use crate::lane::{Facts, NodeFact, contains};
 use crate::name::{Lane, Walk};
 use crate::signal;
@@ -189,7 +189,7 @@ impl StageOfRun {
             deadline_ms: (!self.rolls_back(lane)).then(|| self.deadline_ms()),
             answers: signal::answers(&self.run),
             stopped: signal::stopped(&self.run),
-            given: asked::given_at(&self.run),
+            given: execution_input::given_at(&self.run),
             paused: signal::is_paused(&self.run),
             ..Facts::default()
         }

@@ -9,10 +9,10 @@ use slipway_store::StoreError;
 use slipway_store::record::{NodeRecord, RunRecord, SignalRecord};
 
 use crate::abort::{cancel_task, task_of};
-use crate::asked;
 use crate::begin::complete;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::execution_input;
 use crate::lane::StopReason;
 use crate::notify::Event;
 use crate::runs::Runs;
@@ -60,7 +60,7 @@ pub enum Word {
         /// The word.
         says: String,
     },
-    /// The inputs that a step asked for, by field ([`crate::asked`]).
+    /// The inputs that a step asked for, by field ([`crate::execution_input`]).
     Input {
         /// The step.
         node: NodeId,
@@ -118,7 +118,7 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             }
             let known = node_in(runs, run, node, "waiting for inputs", asks_for_inputs).await?;
             let says = inputs_of(runs, run, node, values).await?;
-            vec![(node.clone(), known, asked::INPUT.to_owned(), says)]
+            vec![(node.clone(), known, execution_input::INPUT.to_owned(), says)]
         }
         Word::Step {
             node,
@@ -174,12 +174,14 @@ async fn inputs_of(
         let message = format!("run {run} has no step {node}");
         RunError::refused(ErrorName::NotFound, message)
     })?;
-    let all = asked::complete(&asked::asked(&step.spec), values).map_err(|faults| {
-        RunError::refused(
-            ErrorName::InvalidRequest,
-            format!("{node}: {}", faults.join("; ")),
-        )
-    })?;
+    let all = execution_input::complete(&execution_input::asked(&step.spec), values).map_err(
+        |faults| {
+            RunError::refused(
+                ErrorName::InvalidRequest,
+                format!("{node}: {}", faults.join("; ")),
+            )
+        },
+    )?;
     let says = Value::Object(all).to_string();
     if says.len() > LARGEST_INPUTS {
         let message = format!("the inputs of {node} have more than {LARGEST_INPUTS} bytes");

@@ -6,7 +6,7 @@ use slipway_model::id::{EntityId, PrincipalId, RunId, Scope};
 use slipway_model::inputs::Unfilled;
 use slipway_model::status::Status;
 use slipway_model::{Diagnostic, Kind, Parsed, Tree, emit, inputs, yaml};
-use slipway_plan::{Chosen, Plan, Request, Snapshot, resolve, wanted};
+use slipway_plan::{CHAINED, Chosen, Plan, Request, Snapshot, resolve, wanted};
 use slipway_store::record::{Origin, ParentRecord, RunRecord};
 use slipway_store::{Page, StoreError};
 
@@ -24,9 +24,6 @@ const MANUAL: &str = "MANUAL";
 
 /// Newest runs of a scope that are looked at for one that was recorded and not started.
 const SWEPT: usize = 100;
-
-/// `type` of a stage that runs another pipeline.
-pub const CHAINED: &str = "Pipeline";
 
 /// What is to be run.
 #[derive(Clone, Debug)]

@@ -51,7 +51,7 @@ pub use diff::diff;
 pub use form::{Form, form};
 pub use iteration::{Iteration, in_turns};
 pub use plan::{
-    ArtifactPlan, BarrierPlan, ConfigFilePlan, ConnectorPlan, EnvironmentPlan, EventPlan,
+    ArtifactPlan, BarrierPlan, CHAINED, ConfigFilePlan, ConnectorPlan, EnvironmentPlan, EventPlan,
     FailureStrategy, GroupPlan, InfrastructurePlan, ManifestPlan, Node, NotificationPlan,
     ParallelPlan, Plan, RunLoop, ServicePlan, StagePlan, StepPlan, Variable, When, WhenStatus,
 };

@@ -89,6 +89,9 @@ pub struct BarrierPlan {
     pub name: String,
 }
 
+/// `type` of a stage that runs another pipeline, and of the one step that it has in a plan.
+pub const CHAINED: &str = "Pipeline";
+
 /// One stage of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use slipway_engine::asked;
 use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
+use slipway_engine::execution_input;
 use slipway_engine::lane::{LanePlan, StopReason};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::StepPlan;
@@ -31,7 +31,7 @@ impl Walk<'_> {
         step: &StepPlan,
         attempt: u32,
     ) -> Result<Result<Inputs, Failure>, HandlerError> {
-        if !asked::asks(&step.spec) {
+        if !execution_input::asks(&step.spec) {
             return Ok(self.resolve(step).map(|_| Inputs::Taken));
         }
         let given = match self.given(step)? {
@@ -43,7 +43,7 @@ impl Walk<'_> {
             }
             Err(failure) => return Ok(Err(failure)),
         };
-        let spec = match self.resolve_spec(step, &asked::filled(&step.spec, &given)) {
+        let spec = match self.resolve_spec(step, &execution_input::filled(&step.spec, &given)) {
             Ok(spec) => spec,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -66,13 +66,13 @@ impl Walk<'_> {
         step: &StepPlan,
     ) -> Result<Result<Option<Map<String, Value>>, Failure>, HandlerError> {
         let record = self.record(step)?;
-        if let Some(given) = asked::given(&self.of_run.run, &step.id, record.attempt) {
+        if let Some(given) = execution_input::given(&self.of_run.run, &step.id, record.attempt) {
             return Ok(Ok(Some(given)));
         }
         if !self.goes_on_with_defaults(record) {
             return Ok(Ok(None));
         }
-        let all = asked::complete(&asked::asked(&step.spec), &Map::new());
+        let all = execution_input::complete(&execution_input::asked(&step.spec), &Map::new());
         Ok(all.map(Some).map_err(|faults| Failure {
             error: ErrorType::Unknown,
             message: format!(
@@ -145,7 +145,7 @@ impl Walk<'_> {
                 format!("It was made to expire{}.", self.said_by(step, attempt)),
             ),
             StopReason::StepTimeout => {
-                let fields = asked::asked(&step.spec)
+                let fields = execution_input::asked(&step.spec)
                     .into_iter()
                     .map(|input| input.field);
                 let fields = fields.collect::<Vec<_>>().join(", ");

@@ -4,11 +4,10 @@ use serde_json::Value as Json;
 use slipway_expr::Value;
 use slipway_model::id::{EntityId, NodeId};
 use slipway_model::status::Status;
-use slipway_plan::{Iteration, Node, StagePlan, in_turns};
+use slipway_plan::{CHAINED, Iteration, Node, StagePlan, in_turns};
 
 use super::{Found, RunContext, json, status_name, text, value, variable};
 use crate::lane::{children, node_id};
-use crate::start::CHAINED;
 
 impl RunContext<'_> {
     pub(super) fn execution(&self, stage: &StagePlan, path: &[&str]) -> Option<Found> {

@@ -10,13 +10,10 @@ use slipway_model::{Code, Kind, Parsed, Ref};
 use super::known::Known;
 use super::unplanned::REMOTE;
 use super::{Resolver, texts};
-use crate::{Node, StagePlan, StepPlan};
+use crate::{CHAINED, Node, StagePlan, StepPlan};
 
-/// `type` of a stage that runs another pipeline.
-pub(super) const CHAINED: &str = "Pipeline";
-
-/// Type and identifier of the step that does so, the only one of its stage.
-const STEP: (&str, &str) = (CHAINED, "pipeline");
+/// Identifier of the step that runs the other pipeline, the only one of its stage.
+const STEP: &str = "pipeline";
 
 impl Resolver<'_> {
     /// Refuses what a chained pipeline cannot be given.
@@ -55,10 +52,10 @@ impl Resolver<'_> {
         let outputs = self.child_outputs(spec.get("outputs"));
         let inputs = spec.get("inputs").map_or(Value::Null, Ref::to_json);
         let step = StepPlan {
-            id: NodeId::new(format!("stages.{}.spec.{}", plan.id, STEP.1)),
-            identifier: EntityId::new(STEP.1),
+            id: NodeId::new(format!("stages.{}.spec.{STEP}", plan.id)),
+            identifier: EntityId::new(STEP),
             name: plan.name.clone(),
-            step_type: STEP.0.to_owned(),
+            step_type: CHAINED.to_owned(),
             spec: json!({
                 "org": scope.org,
                 "project": scope.project,

@@ -4,12 +4,11 @@ use slipway_model::id::{EntityId, StageId};
 use slipway_model::names::MOST_STAGES;
 use slipway_model::{Code, Ref};
 
-use super::chained::CHAINED;
 use super::known::Known;
 use super::looping::Turn;
 use super::spread::{Spread, Target};
 use super::{Resolver, tags};
-use crate::{Iteration, StagePlan};
+use crate::{CHAINED, Iteration, StagePlan};
 
 /// Stage types that this version runs.
 const RUNNABLE: &[&str] = &["Approval", "Custom", "Deployment", "Pipeline"];

@@ -12,6 +12,7 @@ use slipway_engine::error_name::ErrorName;
 use slipway_engine::start::start_execution;
 use slipway_model::id::{EntityId, OrgId, PrincipalId, ProjectId};
 use slipway_model::status::{Failure, Status};
+use slipway_plan::CHAINED;
 
 use crate::context::{StepContext, store_failure};
 use crate::step::{Progress, Step, Undo};
@@ -48,7 +49,7 @@ struct Output {
 #[async_trait]
 impl Step for Pipeline {
     fn step_type(&self) -> &'static str {
-        "Pipeline"
+        CHAINED
     }
 
     fn units(&self) -> &'static [&'static str] {

@@ -13,7 +13,7 @@ use super::client::Jira;
 use crate::context::StepContext;
 use crate::criteria::{self, Criteria, Subject};
 use crate::step::{Progress, Step, Undo};
-use crate::ticket::{Poll, Stop, UNIT, Verdict, is_name, poll};
+use crate::ticket::{Poll, Stop, UNIT, Verdict, is_name, poll, tell};
 use crate::variable::{is_expression, read, wrong};
 
 /// The step.
@@ -120,7 +120,7 @@ async fn look(spec: &Spec, cx: &mut StepContext<'_>) -> Result<(Verdict, Value),
     )?;
     let (outputs, left_out) = issue.outputs();
     if verdict == Verdict::Approved {
-        super::create::tell(&issue, &left_out, cx);
+        tell(cx, &issue.key, &issue.url, &left_out);
     }
     Ok((verdict, outputs))
 }

@@ -18,7 +18,7 @@ use super::issue::Issue;
 use super::{Given, field, field_faults};
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
-use crate::ticket::{Stop, Tries, UNIT, is_name, marker};
+use crate::ticket::{Stop, Tries, UNIT, go_on, is_name, marker, tell};
 use crate::variable::{is_expression, read, wrong};
 
 /// How often an issue that may be there is looked for, and the wait between.
@@ -97,14 +97,8 @@ impl Step for JiraCreate {
         if let Some(rest) = state.tries.early(cx) {
             return Ok(Progress::Again(rest));
         }
-        match work(&spec, &mut state, cx).await {
-            Ok(outputs) => Ok(Progress::Done(outputs)),
-            Err(stop) => {
-                let wait = state.tries.again(stop, cx)?;
-                cx.save(&state).await?;
-                Ok(Progress::Again(wait))
-            }
-        }
+        let worked = work(&spec, &mut state, cx).await;
+        go_on(worked, &mut state, |state| &mut state.tries, cx).await
     }
 }
 
@@ -126,7 +120,7 @@ async fn work(spec: &Spec, state: &mut State, cx: &mut StepContext<'_>) -> Resul
     match jira.issue(cx, &key).await {
         Ok(issue) => {
             let (outputs, left_out) = issue.outputs();
-            tell(&issue, &left_out, cx);
+            tell(cx, &issue.key, &issue.url, &left_out);
             Ok(outputs)
         }
         Err(Stop::Missing(failure) | Stop::Over(failure)) => {
@@ -217,16 +211,4 @@ async fn create(
         state.sent = false;
     }
     created
-}
-
-/// Says what the outputs are, and what they are not.
-pub(super) fn tell(issue: &Issue, left_out: &[String], cx: &mut StepContext<'_>) {
-    cx.info(UNIT, format!("{} {}", issue.key, issue.url));
-    if !left_out.is_empty() {
-        let names = left_out.join(", ");
-        cx.warn(
-            UNIT,
-            format!("Fields that are too large for outputs were left out: {names}"),
-        );
-    }
 }

@@ -13,11 +13,10 @@ use slipway_model::status::Failure;
 
 use super::approval::{key, key_fault};
 use super::client::{Jira, Transition};
-use super::create::tell;
 use super::{Given, field, field_faults};
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
-use crate::ticket::{Stop, Tries, UNIT};
+use crate::ticket::{Stop, Tries, UNIT, go_on, tell};
 use crate::variable::{read, wrong};
 
 /// The step.
@@ -103,14 +102,8 @@ impl Step for JiraUpdate {
         if let Some(rest) = state.tries.early(cx) {
             return Ok(Progress::Again(rest));
         }
-        match work(&spec, &mut state, cx).await {
-            Ok(outputs) => Ok(Progress::Done(outputs)),
-            Err(stop) => {
-                let wait = state.tries.again(stop, cx)?;
-                cx.save(&state).await?;
-                Ok(Progress::Again(wait))
-            }
-        }
+        let worked = work(&spec, &mut state, cx).await;
+        go_on(worked, &mut state, |state| &mut state.tries, cx).await
     }
 }
 
@@ -135,7 +128,7 @@ async fn work(spec: &Spec, state: &mut State, cx: &mut StepContext<'_>) -> Resul
     }
     let issue = jira.issue(cx, key).await?;
     let (outputs, left_out) = issue.outputs();
-    tell(&issue, &left_out, cx);
+    tell(cx, &issue.key, &issue.url, &left_out);
     Ok(outputs)
 }
 

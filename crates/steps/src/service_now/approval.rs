@@ -18,7 +18,7 @@ use super::{name, name_fault, table};
 use crate::context::StepContext;
 use crate::criteria::{self, Criteria, Subject};
 use crate::step::{Progress, Step, Undo};
-use crate::ticket::{Poll, Stop, UNIT, Verdict, poll};
+use crate::ticket::{Poll, Stop, UNIT, Verdict, poll, tell};
 use crate::variable::{read, wrong};
 
 /// The step.
@@ -129,7 +129,7 @@ async fn look(spec: &Spec, cx: &mut StepContext<'_>) -> Result<(Verdict, Value),
     }
     let (output, left_out) = ticket.output();
     if verdict == Verdict::Approved {
-        super::create::tell(&ticket, &left_out, cx);
+        tell(cx, &ticket.number, &ticket.url, &left_out);
     }
     Ok((verdict, json!({"ticket": output})))
 }

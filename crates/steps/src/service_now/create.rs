@@ -18,7 +18,7 @@ use super::ticket::Ticket;
 use super::{Given, body, name_fault, table};
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
-use crate::ticket::{Stop, Tries, UNIT, marker};
+use crate::ticket::{Stop, Tries, UNIT, go_on, marker, tell};
 use crate::variable::{flag, read, wrong};
 
 /// The column that marks what a step created.
@@ -127,18 +127,12 @@ impl Step for ServiceNowCreate {
         if let Some(rest) = state.tries.early(cx) {
             return Ok(Progress::Again(rest));
         }
-        match work(&spec, &way, &mut state, cx).await {
-            Ok(ticket) => {
-                let (output, left_out) = ticket.output();
-                tell(&ticket, &left_out, cx);
-                Ok(Progress::Done(json!({"ticket": output})))
-            }
-            Err(stop) => {
-                let wait = state.tries.again(stop, cx)?;
-                cx.save(&state).await?;
-                Ok(Progress::Again(wait))
-            }
-        }
+        let worked = work(&spec, &way, &mut state, cx).await.map(|ticket| {
+            let (output, left_out) = ticket.output();
+            tell(cx, &ticket.number, &ticket.url, &left_out);
+            json!({"ticket": output})
+        });
+        go_on(worked, &mut state, |state| &mut state.tries, cx).await
     }
 }
 
@@ -191,16 +185,4 @@ async fn work(
         state.sent = false;
     }
     created
-}
-
-/// Says what the outputs are, and what they are not.
-pub(super) fn tell(ticket: &Ticket, left_out: &[String], cx: &mut StepContext<'_>) {
-    cx.info(UNIT, format!("{} {}", ticket.number, ticket.url));
-    if !left_out.is_empty() {
-        let names = left_out.join(", ");
-        cx.warn(
-            UNIT,
-            format!("Fields that are too large for outputs were left out: {names}"),
-        );
-    }
 }

@@ -15,7 +15,7 @@ use super::{Given, body, name, name_fault};
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
 use crate::ticket::text::{as_output, words};
-use crate::ticket::{Stop, Tries, UNIT};
+use crate::ticket::{Stop, Tries, UNIT, go_on};
 use crate::variable::{is_expression, read, wrong};
 
 /// Most outcomes of transform maps that are told.
@@ -132,14 +132,8 @@ impl Step for ServiceNowImportSet {
         if let Some(rest) = state.tries.early(cx) {
             return Ok(Progress::Again(rest));
         }
-        match work(&spec, row, &mut state, cx).await {
-            Ok(outputs) => Ok(Progress::Done(outputs)),
-            Err(stop) => {
-                let wait = state.tries.again(stop, cx)?;
-                cx.save(&state).await?;
-                Ok(Progress::Again(wait))
-            }
-        }
+        let worked = work(&spec, row, &mut state, cx).await;
+        go_on(worked, &mut state, |state| &mut state.tries, cx).await
     }
 }
 

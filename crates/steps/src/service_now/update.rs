@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 use slipway_model::status::Failure;
 
 use super::client::ServiceNow;
-use super::create::{no_form, tell};
+use super::create::no_form;
 use super::ticket::Ticket;
 use super::{Given, body, name, name_fault, table};
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
-use crate::ticket::{Stop, Tries, UNIT};
+use crate::ticket::{Stop, Tries, UNIT, go_on, tell};
 use crate::variable::{flag, read, wrong};
 
 /// Columns that keep what was written before.
@@ -128,14 +128,8 @@ impl Step for ServiceNowUpdate {
         if let Some(rest) = state.tries.early(cx) {
             return Ok(Progress::Again(rest));
         }
-        match work(&spec, &mut state, cx).await {
-            Ok(outputs) => Ok(Progress::Done(outputs)),
-            Err(stop) => {
-                let wait = state.tries.again(stop, cx)?;
-                cx.save(&state).await?;
-                Ok(Progress::Again(wait))
-            }
-        }
+        let worked = work(&spec, &mut state, cx).await;
+        go_on(worked, &mut state, |state| &mut state.tries, cx).await
     }
 }
 
@@ -153,7 +147,7 @@ async fn work(spec: &Spec, state: &mut State, cx: &mut StepContext<'_>) -> Resul
     let ticket = service_now.ticket(cx, &table, number).await?;
     let ticket = update(&table, ticket, &fields, &service_now, state, cx).await?;
     let (output, left_out) = ticket.output();
-    tell(&ticket, &left_out, cx);
+    tell(cx, &ticket.number, &ticket.url, &left_out);
     Ok(json!({"ticket": output}))
 }
 

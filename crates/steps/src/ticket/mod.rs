@@ -8,7 +8,7 @@ pub(crate) mod text;
 
 pub(crate) use poll::{Poll, Verdict};
 pub(crate) use server::{Call, Server};
-pub(crate) use stop::{Stop, Tries};
+pub(crate) use stop::{Stop, Tries, go_on};
 
 /// The one command unit of these steps.
 pub(crate) const UNIT: &str = "Execute";
@@ -17,6 +17,18 @@ pub(crate) const UNIT: &str = "Execute";
 pub(crate) fn is_name(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     !text.is_empty() && text.len() <= 255 && text.chars().all(allowed)
+}
+
+/// Says which ticket the outputs are of, and what they lack.
+pub(crate) fn tell(cx: &mut crate::StepContext<'_>, name: &str, url: &str, left_out: &[String]) {
+    cx.info(UNIT, format!("{name} {url}"));
+    if !left_out.is_empty() {
+        let names = left_out.join(", ");
+        cx.warn(
+            UNIT,
+            format!("Fields that are too large for outputs were left out: {names}"),
+        );
+    }
 }
 
 /// What marks a ticket that this attempt of the step creates, so that it is found again after a crash.

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use slipway_model::status::{ErrorType, Failure};
 
 use super::UNIT;
 use super::text::shortened;
 use crate::context::StepContext;
+use crate::step::Progress;
 
 /// How often a server that cannot answer is asked again by a step that does not wait for anything else.
 const MOST_TRIES: u32 = 5;
@@ -96,6 +98,24 @@ impl Tries {
         };
         self.next_ms = Some(later(wait, cx));
         Ok(wait)
+    }
+}
+
+/// Ends a call of a step that tries again: with its outputs, with the wait before it goes on, or as failed.
+/// `tries_of` finds the tries in what the step remembers.
+pub(crate) async fn go_on<S: Serialize>(
+    worked: Result<Value, Stop>,
+    state: &mut S,
+    tries_of: fn(&mut S) -> &mut Tries,
+    cx: &mut StepContext<'_>,
+) -> Result<Progress, Failure> {
+    match worked {
+        Ok(outputs) => Ok(Progress::Done(outputs)),
+        Err(stop) => {
+            let wait = tries_of(state).again(stop, cx)?;
+            cx.save(state).await?;
+            Ok(Progress::Again(wait))
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use axum::extract::Path;
 use serde_json::{Map, Value, json};
-use slipway_engine::asked::asked;
+use slipway_engine::execution_input::asked;
 use slipway_engine::signal::{Word, say};
 
 use crate::body::Body;
