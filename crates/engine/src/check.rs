@@ -111,6 +111,8 @@ mod tests {
             step("fine").strategy(retry(json!({"retryCount": "2", "retryIntervals": ["1m 30s"]}))),
             step("none").strategy(retry(json!({"retryCount": 0}))),
             step("odd").strategy(retry(json!({"retryCount": 1, "retryIntervals": ["soon"]}))),
+            step("odd_one").strategy(retry(json!({"retryCount": 1, "condition": "<+step.exitCode> =="}))),
+            step("if").strategy(retry(json!({"retryCount": 1, "condition": "<+step.exitCode> == 137"}))),
             step("again").strategy(retry(json!({
                 "retryCount": 1, "onRetryFailure": {"action": {"type": "Retry", "spec": {"retryCount": 1}}},
             }))),

@@ -156,6 +156,7 @@ async fn close_open_nodes(
                 left_behind: None,
             }),
             outputs: node.outputs.clone(),
+            refused: node.refused.clone(),
             units: node.units.clone(),
             progress: None,
         };

@@ -257,5 +257,6 @@ pub(crate) fn record(id: &str, outputs: Value) -> slipway_store::record::NodeRec
         asked_ms: None,
         round: 0,
         base: 0,
+        refused: Vec::new(),
     }
 }

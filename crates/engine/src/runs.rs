@@ -67,11 +67,7 @@ impl Runs {
             return Ok(plan);
         }
         let nodes = self.nodes(run, None).await?;
-        let turns_of = |id: &NodeId| {
-            let turns = nodes.get(id)?.spec.get(TURNS)?;
-            Vec::<RunTurn>::deserialize(turns).ok()
-        };
-        Ok(Arc::new(plan.unrolled(&turns_of)))
+        Ok(unrolled_by(plan, &nodes))
     }
 
     /// Loads a stage of a run that has been planned.
@@ -125,6 +121,19 @@ const TURNS: &str = "turns";
 /// What is recorded as the spec of a block whose loop is taken apart.
 pub fn spec_of_turns(turns: &[RunTurn]) -> serde_json::Value {
     serde_json::json!({ TURNS: turns })
+}
+
+/// A plan with those of its loops taken apart that go over what the run brings forth, as the newest attempts of the
+/// run's nodes say.
+pub fn unrolled_by(plan: Arc<Plan>, nodes: &BTreeMap<NodeId, NodeRecord>) -> Arc<Plan> {
+    if !plan.has_run_loops() {
+        return plan;
+    }
+    let turns_of = |id: &NodeId| {
+        let turns = nodes.get(id)?.spec.get(TURNS)?;
+        Vec::<RunTurn>::deserialize(turns).ok()
+    };
+    Arc::new(plan.unrolled(&turns_of))
 }
 
 /// The newest attempt of each node.
@@ -217,6 +226,7 @@ pub fn fact(record: &NodeRecord) -> NodeFact {
         asked_ms: record.asked_ms,
         round: record.round,
         base: record.base,
+        refused: record.refused.clone(),
     }
 }
 

@@ -248,6 +248,7 @@ fn by_stage(stage: &StagePlan, error: ErrorType, status: Status, now_ms: i64) ->
         retried: u32::MAX,
     };
     let failed = Failed {
+        refused: &[],
         error,
         status,
         at_ms: i64::MIN,

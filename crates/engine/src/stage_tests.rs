@@ -99,6 +99,7 @@ fn fact(status: Status, message: &str) -> NodeFact {
         asked_ms: None,
         round: 0,
         base: 0,
+        refused: Vec::new(),
     }
 }
 

@@ -168,8 +168,9 @@ fn stages(pipeline: &Parsed) -> Vec<Ref<'_>> {
     found
 }
 
-/// Nesting is bounded by the depth that the language accepts.
-fn flatten<'r>(list: Ref<'r>, into: &mut Vec<Ref<'r>>) {
+/// The stages of a list, those of its parallel blocks in their place. A block in a block is no wait of its own: its
+/// stages begin with those around it. Nesting is bounded by the depth that the language accepts.
+pub(crate) fn flatten<'r>(list: Ref<'r>, into: &mut Vec<Ref<'r>>) {
     for item in list.items() {
         match item.get("parallel") {
             Some(inner) => flatten(inner, into),

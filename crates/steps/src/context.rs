@@ -91,6 +91,8 @@ pub struct StepTrace {
     pub progress: Value,
     /// Command units so far.
     pub units: Vec<UnitRecord>,
+    /// What expressions may read of it although it failed.
+    pub outputs: Value,
     /// Whether the store has this progress already.
     pub stored: bool,
     /// Whether it said something that others of its run may wait for.
@@ -117,6 +119,7 @@ pub struct StepContext<'a> {
     stored: Value,
     log: LogBuffer,
     said: bool,
+    outputs: Value,
 }
 
 impl<'a> StepContext<'a> {
@@ -133,7 +136,14 @@ impl<'a> StepContext<'a> {
             stored,
             log: LogBuffer::default(),
             said: false,
+            outputs: Value::Null,
         }
+    }
+
+    /// What expressions may read of the step although it fails, `{"exitCode": 137}` for instance: conditions of retries
+    /// and later steps ask for it. Secrets must not be in it.
+    pub fn fails_with(&mut self, outputs: Value) {
+        self.outputs = outputs;
     }
 
     /// Says something to the other steps of the run, once for each attempt and kind; those that hold are woken.
@@ -452,6 +462,7 @@ impl<'a> StepContext<'a> {
         Ok(StepTrace {
             stored: progress == self.stored,
             said: self.said,
+            outputs: self.outputs,
             progress,
             units: self.units,
         })

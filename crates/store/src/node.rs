@@ -31,6 +31,8 @@ pub struct NodeEnd {
     pub failure: Option<Failure>,
     /// What expressions may read of it.
     pub outputs: Value,
+    /// Conditions of retries that did not hold when it failed.
+    pub refused: Vec<String>,
     /// Its command units.
     pub units: Vec<UnitRecord>,
     /// What it saved last; `None` leaves what is there.
@@ -246,6 +248,10 @@ impl Store {
     async fn end_change(&self, end: &NodeEnd) -> Result<Change, StoreError> {
         let what = describe(&end.node, end.attempt);
         let asks = end.status == Status::InterventionWaiting;
+        let refused = match end.refused.as_slice() {
+            [] => None,
+            refused => Some(self.store_value(&what, &refused).await?),
+        };
         let progress = match &end.progress {
             Some(progress) => Some(self.store_value(&what, progress).await?),
             None => None,
@@ -257,6 +263,7 @@ impl Store {
             .put("outputs", self.some_value(&what, &end.outputs).await?)
             .set("units", self.store_value(&what, &end.units).await?)
             .set_some("progress", progress)
+            .set_some("refused", refused)
             .when(open()))
     }
 
@@ -273,11 +280,16 @@ impl Store {
             units: Vec::new(),
             delegate: None,
             asked_ms: None,
+            refused: Vec::new(),
             ..node.clone()
         };
         let units = match node.units.is_empty() {
             true => None,
             false => Some(self.store_value(&what, &node.units).await?),
+        };
+        let refused = match node.refused.as_slice() {
+            [] => None,
+            refused => Some(self.store_value(&what, &refused).await?),
         };
         let item = row(&key)
             .with("body", self.store_value(&what, &bare).await?)
@@ -290,6 +302,7 @@ impl Store {
             .with_some("progress", self.some_value(&what, &node.progress).await?)
             .with_some("units", units)
             .with_some("delegate", node.delegate.clone().map(text))
+            .with_some("refused", refused)
             .with_some("asked", node.asked_ms.map(number));
         Ok((key, item))
     }
@@ -324,6 +337,7 @@ impl Store {
         node.units = self.load_value(item, "units").await?.unwrap_or_default();
         node.delegate = read_text(item, "delegate").map(str::to_owned);
         node.asked_ms = read_number(item, "asked");
+        node.refused = self.load_value(item, "refused").await?.unwrap_or_default();
         Ok(node)
     }
 }

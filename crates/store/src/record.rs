@@ -260,6 +260,10 @@ pub struct NodeRecord {
     /// Its first attempt in that round.
     #[serde(default)]
     pub base: u32,
+    /// Conditions of its failure strategies' retries that did not hold when it failed: what is decided about the
+    /// failure must not change afterwards.
+    #[serde(default)]
+    pub refused: Vec<String>,
 }
 
 /// A command unit of a step: a section of its log.

@@ -167,6 +167,7 @@ pub(crate) async fn last_plan(
         .list_runs(&pipeline.scope, Some(&pipeline.id), newest);
     for run in runs.await?.items {
         if let Some(digest) = &run.plan {
+            // As it was decided: what is compared with it has not begun, so its run-time loops are whole too.
             let plan = deps.store.get_plan(digest).await?;
             return Ok(Some((run.id, plan)));
         }

@@ -36,6 +36,7 @@ impl Unwritten {
                 status: record.status,
                 failure: record.failure,
                 outputs: record.outputs,
+                refused: record.refused,
                 units: record.units,
                 progress: (!record.progress.is_null()).then_some(record.progress),
             }),
@@ -152,6 +153,7 @@ impl Writer<'_> {
             asked_ms: None,
             round: attempt.round,
             base: attempt.base,
+            refused: Vec::new(),
         }
     }
 }

@@ -7,7 +7,7 @@ use slipway_engine::abort::{abort_run, cancel_task, task_of};
 use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::lane::{LanePlan, StopReason, judge};
+use slipway_engine::lane::{LanePlan, StopReason, judge, retry_conditions};
 use slipway_engine::notify::{Event, step_failed};
 use slipway_engine::signal::{tell_end, wake};
 use slipway_engine::strategy::Verdict;
@@ -228,7 +228,23 @@ impl Walk<'_> {
         trace: Option<StepTrace>,
     ) -> Result<Option<Directive>, HandlerError> {
         let record = self.record(step)?.clone();
-        let verdict = judge(lane, &self.facts, step, &failure, failed, self.now_ms());
+        let (progress, units, outputs) = match trace {
+            Some(trace) => (trace.progress, trace.units, trace.outputs),
+            None => (record.progress.clone(), record.units.clone(), Value::Null),
+        };
+        let failing = NodeRecord {
+            status: failed,
+            failure: Some(failure),
+            progress,
+            units,
+            outputs,
+            ..record
+        };
+        let record = self.with_refusals(lane, step, failing);
+        let failure = record.failure.clone().unwrap_or_else(|| self.aborted(None));
+        let now_ms = self.now_ms();
+        let refused = &record.refused;
+        let verdict = judge(lane, &self.facts, step, &failure, refused, failed, now_ms);
         let status = match verdict {
             Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed => failed,
             Verdict::Ask { .. } => Status::InterventionWaiting,
@@ -242,19 +258,12 @@ impl Walk<'_> {
             Verdict::Over { .. } => self.tell_failed(&step.id, record.attempt, status).await,
             Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed => {}
         }
-        let (progress, units) = match trace {
-            Some(trace) => (trace.progress, trace.units),
-            None => (record.progress.clone(), record.units.clone()),
-        };
-        let now = Some(self.now_ms());
+        let now = Some(now_ms);
         let asks = status == Status::InterventionWaiting;
         let ended = NodeRecord {
             status,
             ended_ms: now.filter(|_| !asks),
             asked_ms: now.filter(|_| asks),
-            failure: Some(failure),
-            progress,
-            units,
             ..record
         };
         self.end(ended).await?;
@@ -265,6 +274,42 @@ impl Walk<'_> {
             tell_end(&self.deps.runs, &self.of_run.run.id, &step.id, attempt).await?;
         }
         Ok(None)
+    }
+
+    /// A step that fails, with those of its retries' conditions that do not hold now. One that cannot be evaluated does
+    /// not hold, and the failure says why.
+    pub(crate) fn with_refusals(
+        &self,
+        lane: &LanePlan<'_>,
+        step: &StepPlan,
+        mut failing: NodeRecord,
+    ) -> NodeRecord {
+        let Some(mut failure) = failing.failure.take() else {
+            return failing;
+        };
+        let conditions = retry_conditions(lane, &self.facts, step, failure.error);
+        if !conditions.is_empty() {
+            let mut nodes = self.nodes.clone();
+            let seen = NodeRecord {
+                failure: Some(failure.clone()),
+                ..failing.clone()
+            };
+            nodes.insert(step.id.clone(), seen);
+            let expressions = NodeExpressions::new(&self.of_run, &nodes, &step.id, &self.tags);
+            for condition in conditions {
+                match expressions.condition(&condition) {
+                    Ok(true) => continue,
+                    Ok(false) => {}
+                    Err(why) => failure.message.push_str(&format!(
+                        " It is not tried again: the condition `{condition}` of its retry cannot be evaluated. {}",
+                        why.message
+                    )),
+                }
+                failing.refused.push(condition);
+            }
+        }
+        failing.failure = Some(failure);
+        failing
     }
 
     /// Tells that a person is waited for: before it is recorded, because nobody comes back to tell it.

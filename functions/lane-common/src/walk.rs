@@ -151,7 +151,7 @@ impl<'d> Walk<'d> {
                 node,
                 attempt,
                 condition,
-            } => self.evaluate(node, attempt, condition).await,
+            } => self.evaluate(lane, node, attempt, condition).await,
             Move::Skip {
                 node,
                 attempt,
@@ -186,6 +186,7 @@ impl<'d> Walk<'d> {
 
     async fn evaluate(
         &mut self,
+        lane: &LanePlan<'_>,
         node: &Node,
         attempt: Attempt,
         condition: &str,
@@ -201,13 +202,14 @@ impl<'d> Walk<'d> {
                 Ok(None)
             }
             Err(failure) => {
+                let mut failed =
+                    self.writer()
+                        .ends_unrun(node, attempt, Status::Failed, Some(failure));
                 if let Node::Step(step) = node {
                     self.tell_failed(&step.id, attempt.number, Status::Failed)
                         .await;
+                    failed = self.with_refusals(lane, step, failed);
                 }
-                let failed = self
-                    .writer()
-                    .ends_unrun(node, attempt, Status::Failed, Some(failure));
                 self.begin(failed).await
             }
         }

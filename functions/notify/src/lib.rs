@@ -12,6 +12,7 @@ mod message;
 mod rule;
 mod wiring;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -19,7 +20,8 @@ use slipway_clock::Clock;
 use slipway_engine::error::{Doing, RunError};
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::notify::Notice;
-use slipway_engine::runs::newest;
+use slipway_engine::runs::{newest, unrolled_by};
+use slipway_model::id::NodeId;
 use slipway_plan::Plan;
 use slipway_steps::secrets::SecretSource;
 use slipway_store::Store;
@@ -59,6 +61,8 @@ pub(crate) struct Facts {
     pub(crate) plan: Arc<Plan>,
     /// All attempts of its nodes.
     pub(crate) nodes: Vec<NodeRecord>,
+    /// The newest attempt of each.
+    pub(crate) newest: BTreeMap<NodeId, NodeRecord>,
 }
 
 /// Sends a notice; whether it was worth sending.
@@ -91,8 +95,7 @@ pub async fn handle(deps: &Deps, notice: &Notice) -> Result<bool, HandlerError> 
         let message = format!("run {} has no rule {}", notice.run_id, notice.rule);
         HandlerError::new(ErrorName::InvalidRequest, message)
     })?;
-    let newest = newest(facts.nodes.clone());
-    let mut rule = Rule::new(deps, &facts, &newest, notice, planned);
+    let mut rule = Rule::new(deps, &facts, notice, planned);
     let sent = channel::send(deps, &mut rule, notice.receiver, &message).await;
     sent.map_err(|error| rule.told(error))?;
     tracing::info!(
@@ -130,5 +133,11 @@ async fn facts(deps: &Deps, notice: &Notice) -> Result<Facts, RunError> {
     let plan = plan.doing(|| format!("read the plan of run {id}"))?;
     let nodes = deps.store.list_nodes(id, None).await;
     let nodes = nodes.doing(|| format!("read the steps of run {id}"))?;
-    Ok(Facts { run, plan, nodes })
+    let newest = newest(nodes.clone());
+    Ok(Facts {
+        run,
+        plan: unrolled_by(plan, &newest),
+        nodes,
+        newest,
+    })
 }

@@ -1,7 +1,5 @@
 //! A rule in the hands of the one who sends: its texts, with expressions and secrets filled in.
 
-use std::collections::BTreeMap;
-
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use slipway_engine::context::RunContext;
@@ -9,10 +7,8 @@ use slipway_engine::error::HandlerError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::notify::{Notice, addresses};
 use slipway_expr::{Limits, evaluate_json};
-use slipway_model::id::NodeId;
 use slipway_plan::NotificationPlan;
 use slipway_steps::secrets::Secrets;
-use slipway_store::record::NodeRecord;
 
 use crate::{Deps, Facts};
 
@@ -27,7 +23,6 @@ impl<'a> Rule<'a> {
     pub(crate) fn new(
         deps: &'a Deps,
         facts: &'a Facts,
-        nodes: &'a BTreeMap<NodeId, NodeRecord>,
         notice: &'a Notice,
         plan: &'a NotificationPlan,
     ) -> Self {
@@ -37,7 +32,7 @@ impl<'a> Rule<'a> {
             context: RunContext {
                 plan: &facts.plan,
                 run: &facts.run,
-                nodes,
+                nodes: &facts.newest,
                 stage: stages.find(|stage| Some(&stage.id) == notice.event.stage()),
                 node: notice.event.step().map(|(node, _)| node),
             },

@@ -413,6 +413,7 @@ impl World {
                 status,
                 failure: failure.clone(),
                 outputs: outputs.clone(),
+                refused: Vec::new(),
                 units: trace.units,
                 progress: Some(trace.progress),
             };
@@ -470,6 +471,7 @@ impl World {
             asked_ms: None,
             round: 0,
             base: 0,
+            refused: Vec::new(),
         }
     }
 

@@ -27,7 +27,7 @@ impl Deeds {
 }
 
 /// Plays scripts: `fail` fails, `fail until N` fails before attempt N, `vanish` never answers,
-/// `NAME=value` sets an output variable, and `NAME=#` sets it to how many tasks were done so far; anything else
+/// `exit A B` ends with the exit code A in the first attempt and with B from then on, `NAME=value` sets an output variable, and `NAME=#` sets it to how many tasks were done so far; anything else
 /// succeeds.
 pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: String, deeds: Deeds) {
     loop {
@@ -61,6 +61,16 @@ pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: Strin
 
 fn play(script: &str, attempt: u32, done: usize) -> Option<Value> {
     let script = script.trim();
+    if let Some(codes) = script.strip_prefix("exit ") {
+        let codes: Vec<i32> = codes
+            .split_whitespace()
+            .map(|code| code.parse().expect("an exit code"))
+            .collect();
+        let at = usize::try_from(attempt).expect("a number");
+        let code = codes.get(at).or(codes.last()).expect("an exit code");
+        let status = if *code == 0 { "SUCCESS" } else { "FAILURE" };
+        return Some(json!({"status": status, "exitCode": code}));
+    }
     let fails = match script.strip_prefix("fail until ") {
         Some(number) => attempt < number.parse().expect("a number"),
         None => script == "fail",

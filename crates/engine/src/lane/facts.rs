@@ -27,6 +27,8 @@ pub struct NodeFact {
     pub round: u32,
     /// Its first attempt in that round.
     pub base: u32,
+    /// Conditions of retries that did not hold when it failed.
+    pub refused: Vec<String>,
 }
 
 /// An attempt of a node.

@@ -64,28 +64,45 @@ pub(super) fn levels<'p>(
     std::iter::once(own).chain(groups).chain([stage]).collect()
 }
 
-/// What a failure of a step of `lane`, that has just happened, comes to: what to record of it.
+/// What a failure of a step of `lane`, that has just happened, comes to: what to record of it. `refused` are those of
+/// its [`retry_conditions`] that do not hold.
 pub fn judge(
     lane: &LanePlan<'_>,
     facts: &Facts,
     step: &StepPlan,
     failure: &Failure,
+    refused: &[String],
     failed: Status,
     now_ms: i64,
 ) -> Verdict {
-    let groups = lane.step(&step.id).map(|(_, groups)| groups);
-    let frames = frames(&groups.unwrap_or_default(), facts);
-    let fact = facts.nodes.get(&step.id);
-    let retried = fact.map_or(0, NodeFact::retried);
-    let levels = levels(&step.failure_strategies, retried, &frames, lane.stage);
     let failed = Failed {
+        refused,
         error: failure.error,
         status: failed,
         at_ms: now_ms,
         answer: None,
         now_ms,
     };
-    strategy::judge(&levels, &failed)
+    strategy::judge(&around(lane, facts, step), &failed)
+}
+
+/// The conditions of retries that a failure of a step of `lane` may ask for, see [`strategy::conditions`].
+pub fn retry_conditions(
+    lane: &LanePlan<'_>,
+    facts: &Facts,
+    step: &StepPlan,
+    error: ErrorType,
+) -> Vec<String> {
+    strategy::conditions(&around(lane, facts, step), error)
+}
+
+/// The levels around a step of `lane`.
+fn around<'p>(lane: &LanePlan<'p>, facts: &Facts, step: &'p StepPlan) -> Vec<Level<'p>> {
+    let groups = lane.step(&step.id).map(|(_, groups)| groups);
+    let frames = frames(&groups.unwrap_or_default(), facts);
+    let fact = facts.nodes.get(&step.id);
+    let retried = fact.map_or(0, NodeFact::retried);
+    levels(&step.failure_strategies, retried, &frames, lane.stage)
 }
 
 /// What the failure of a step comes to that is recorded.
@@ -98,6 +115,7 @@ pub(super) fn recorded(
 ) -> Verdict {
     let ended = fact.ended_ms.unwrap_or(fact.started_ms);
     let failed = Failed {
+        refused: &fact.refused,
         error: fact
             .failure
             .as_ref()

@@ -10,7 +10,7 @@ mod plan;
 mod walk;
 
 pub use facts::{Attempt, Facts, NodeFact, worst};
-pub use level::judge;
+pub use level::{judge, retry_conditions};
 pub use moves::{GroupThen, Halt, Move, Opening, StopReason};
 pub use plan::{LanePlan, node_id};
 pub(crate) use plan::{children, contains};

@@ -9,7 +9,10 @@ use slipway_model::id::NodeId;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Node, StagePlan, StepPlan, WhenStatus};
 
-use super::{Attempt, Facts, LanePlan, Move, NodeFact, Opening, StopReason, judge, next, node_id};
+use super::{
+    Attempt, Facts, LanePlan, Move, NodeFact, Opening, StopReason, judge, next, node_id,
+    retry_conditions,
+};
 use crate::fixture::{With, group, on, parallel, retry, stage, step};
 use crate::name::Lane;
 use crate::stage::{AfterSteps, after_steps};
@@ -163,6 +166,7 @@ impl<'p> World<'p> {
             asked_ms: None,
             round: attempt.round,
             base: attempt.base,
+            refused: Vec::new(),
         };
         self.facts.nodes.insert(id.clone(), fact);
     }
@@ -214,7 +218,9 @@ impl<'p> World<'p> {
             message: "as the test asked".to_owned(),
             left_behind: None,
         };
-        let verdict = judge(plan, &self.facts, step, &failure, failed, self.now_ms);
+        let refused = self.refuse(plan, step, error);
+        let now_ms = self.now_ms;
+        let verdict = judge(plan, &self.facts, step, &failure, &refused, failed, now_ms);
         let status = match verdict {
             Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed => failed,
             Verdict::Ask { .. } => Status::InterventionWaiting,
@@ -222,6 +228,15 @@ impl<'p> World<'p> {
         };
         self.note(format!("{} #{attempt} {status:?}", step.id));
         self.record(&step.id, status, Some(failure));
+    }
+
+    /// The conditions of its retries that do not hold: those that the test says so of.
+    fn refuse(&mut self, plan: &LanePlan<'p>, step: &'p StepPlan, error: ErrorType) -> Vec<String> {
+        let mut refused = retry_conditions(plan, &self.facts, step, error);
+        refused.retain(|condition| condition == "false");
+        let fact = self.facts.nodes.get_mut(&step.id).expect("it has begun");
+        fact.refused.clone_from(&refused);
+        refused
     }
 
     fn record(&mut self, id: &NodeId, status: Status, failure: Option<Failure>) {

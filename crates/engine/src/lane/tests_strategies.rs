@@ -323,3 +323,32 @@ proptest! {
         assert_eq!(world.walk(&lane), first, "asked again, the lane answers the same");
     }
 }
+
+/// Tries again where a condition holds; the tests say that `false` does not.
+fn again_if(condition: &str, action: &str, then: Value) -> FailureStrategy {
+    let spec = json!({"retryCount": 3, "condition": condition, "onRetryFailure": {"action": then}});
+    on("AllErrors", action, spec)
+}
+
+#[test]
+fn a_retry_whose_condition_does_not_hold_does_what_comes_after_all_retries() {
+    let ignore = json!({"type": "Ignore"});
+    let asks = json!({"type": "ManualIntervention", "spec": {"timeout": "1h", "onTimeout": {"action": {
+        "type": "Retry", "spec": {"retryCount": 1, "condition": "false"}}}}});
+    let inner = vec![step("d")];
+    let stage = stage(
+        "deploy",
+        vec![
+            step("a").strategy(again_if("true", "Retry", ignore.clone())),
+            step("b").strategy(again_if("false", "Retry", ignore.clone())),
+            step("c").strategy(again_if("false", "Retry", asks)),
+            group("g", inner).strategy(again_if("false", "RetryStepGroup", ignore)),
+        ],
+    );
+    let world = ["a", "b", "c", "d"]
+        .iter()
+        .fold(World::new(&stage), |world, step| {
+            world.fails(step, ErrorType::Unknown, 1)
+        });
+    insta::assert_snapshot!(world.story(), @"");
+}

@@ -436,6 +436,7 @@ impl<'a, 'p> Walker<'a, 'p> {
             level.retried = u32::MAX;
         }
         let failed = Failed {
+            refused: &[],
             error: ErrorType::Unknown,
             status: fact.status,
             at_ms: i64::MIN,

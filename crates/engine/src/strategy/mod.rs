@@ -47,6 +47,8 @@ pub struct Retry {
     pub count: u32,
     /// Waits before the attempts; the last one repeats.
     pub intervals: Vec<Duration>,
+    /// An attempt follows only where this expression holds.
+    pub condition: Option<String>,
     /// What to do when all attempts failed.
     pub then: Box<Action>,
 }
@@ -82,6 +84,8 @@ pub struct Level<'p> {
 /// A failure to be judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Failed<'a> {
+    /// Conditions of retries (see [`conditions`]) that did not hold when it happened.
+    pub refused: &'a [String],
     /// Its type.
     pub error: ErrorType,
     /// Its own status: `Failed`, `Expired`, ….
@@ -150,12 +154,31 @@ pub fn judge(levels: &[Level<'_>], failed: &Failed<'_>) -> Verdict {
     settle(action, level, levels, failed)
 }
 
+/// The conditions that [`judge`] may want to know the answers to: those of the retries in the action for `error`, and in
+/// what it falls back on. They are evaluated once, when the failure happens.
+pub fn conditions(levels: &[Level<'_>], error: ErrorType) -> Vec<String> {
+    let mut found = Vec::new();
+    let (mut action, _) = resolve(levels, error);
+    loop {
+        action = match action {
+            Action::Retry(retry) | Action::RetryStepGroup(retry) => {
+                found.extend(retry.condition);
+                *retry.then
+            }
+            Action::ManualIntervention(asked) => *asked.then,
+            _ => return found,
+        };
+    }
+}
+
 fn settle(action: Action, level: usize, levels: &[Level<'_>], failed: &Failed<'_>) -> Verdict {
     // The level of the innermost group at least; none where the last level, the stage, comes next.
     let group = Some(level.max(1)).filter(|group| group + 1 < levels.len());
     let again = |retry: &Retry, level: usize| {
         let retried = levels.get(level).map_or(u32::MAX, |level| level.retried);
-        (retried < retry.count).then(|| retry.wait_before(retried + 1))
+        let condition = retry.condition.as_ref();
+        let refused = condition.is_some_and(|condition| failed.refused.contains(condition));
+        (retried < retry.count && !refused).then(|| retry.wait_before(retried + 1))
     };
     let over = |status, halt| Verdict::Over { status, halt };
     match action {

@@ -34,6 +34,7 @@ pub fn answer(action: &str) -> Option<Action> {
         "Retry" => Some(Action::Retry(Retry {
             count: u32::MAX,
             intervals: Vec::new(),
+            condition: None,
             then: Box::new(Action::MarkAsFailure),
         })),
         "RetryStepGroup" | "ManualIntervention" | "ProceedWithDefaultValues" => None,
@@ -42,9 +43,6 @@ pub fn answer(action: &str) -> Option<Action> {
 }
 
 fn parse_retry(spec: &Value) -> Result<Retry, String> {
-    if !matches!(spec.get("condition"), None | Some(Value::Null)) {
-        return Err("`condition` of the Retry action comes with a later version".to_owned());
-    }
     let count = whole_number(spec.get("retryCount"))
         .filter(|count| (1..=MOST_RETRIES).contains(count))
         .and_then(|count| u32::try_from(count).ok())
@@ -58,12 +56,32 @@ fn parse_retry(spec: &Value) -> Result<Retry, String> {
             .ok_or("`retryIntervals` must be durations such as 10s or 1m 30s")?,
         Some(_) => return Err("`retryIntervals` must be a list of durations".to_owned()),
     };
+    let condition = parse_condition(spec.get("condition"))?;
     let then = parse_last_resort(spec)?;
     Ok(Retry {
         count,
         intervals,
+        condition,
         then: Box::new(then),
     })
+}
+
+/// `condition`: an expression that tells whether to try again (RetryFailureSpecConfig in the pipeline schema). `true` and
+/// `false` may be written plainly.
+fn parse_condition(condition: Option<&Value>) -> Result<Option<String>, String> {
+    let text = match condition {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Bool(flag)) => flag.to_string(),
+        Some(Value::String(text)) => text.trim().to_owned(),
+        Some(_) => return Err("`condition` must be an expression".to_owned()),
+    };
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match slipway_expr::check_condition(&text) {
+        Ok(()) => Ok(Some(text)),
+        Err(error) => Err(format!("`condition` does not parse: {error}")),
+    }
 }
 
 fn parse_last_resort(spec: &Value) -> Result<Action, String> {

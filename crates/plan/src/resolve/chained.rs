@@ -10,6 +10,7 @@ use slipway_model::{Code, Kind, Parsed, Ref};
 use super::known::Known;
 use super::unplanned::REMOTE;
 use super::{Resolver, texts};
+use crate::chosen::flatten;
 use crate::{CHAINED, Node, StagePlan, StepPlan};
 
 /// Identifier of the step that runs the other pipeline, the only one of its stage.
@@ -108,16 +109,11 @@ impl Resolver<'_> {
 
 /// Whether a pipeline, as it is written, has a stage that runs another one.
 fn chains(pipeline: &Parsed) -> bool {
-    let stages = pipeline.body().get("stages");
-    let items = stages.into_iter().flat_map(Ref::items);
-    let of_item = |item: Ref<'_>| {
-        let parallel = item.get("parallel");
-        let nested = parallel.into_iter().flat_map(Ref::items);
-        let mut all = nested.chain([item]);
-        all.any(|item| {
-            item.get("stage")
-                .is_some_and(|stage| stage.get_text("type") == Some(CHAINED))
-        })
-    };
-    items.into_iter().any(of_item)
+    let mut stages = Vec::new();
+    if let Some(list) = pipeline.body().get("stages") {
+        flatten(list, &mut stages);
+    }
+    stages
+        .iter()
+        .any(|stage| stage.get_text("type") == Some(CHAINED))
 }

@@ -7,6 +7,7 @@ use slipway_expr::{Context, Limits, Segment, Value};
 use slipway_model::id::Scope;
 use slipway_model::{Parsed, Ref};
 
+use crate::chosen::flatten;
 use crate::facts::{Facts, names};
 use crate::{
     Chosen, EnvironmentPlan, InfrastructurePlan, Iteration, ServicePlan, Variable, in_turns,
@@ -64,17 +65,12 @@ impl<'a> Known<'a> {
 
     /// A stage of the pipeline as it is written.
     pub(super) fn stage(&self, name: &str) -> Option<Ref<'a>> {
-        let items = self
-            .pipeline
-            .body()
-            .get("stages")
-            .into_iter()
-            .flat_map(Ref::items);
-        let mut flat = items.flat_map(|item| match item.get("parallel") {
-            Some(list) => list.items().filter_map(|item| item.get("stage")).collect(),
-            None => item.get("stage").into_iter().collect::<Vec<_>>(),
-        });
-        flat.find(|stage| stage.get_text("identifier") == Some(name))
+        let mut all = Vec::new();
+        if let Some(list) = self.pipeline.body().get("stages") {
+            flatten(list, &mut all);
+        }
+        all.into_iter()
+            .find(|stage| stage.get_text("identifier") == Some(name))
     }
 
     /// The text with its expressions replaced, or why they cannot be yet.

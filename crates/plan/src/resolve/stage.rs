@@ -8,6 +8,7 @@ use super::known::Known;
 use super::looping::Turn;
 use super::spread::{Spread, Target};
 use super::{Resolver, tags};
+use crate::chosen::flatten;
 use crate::{CHAINED, Iteration, StagePlan};
 
 /// Stage types that this version runs.
@@ -25,7 +26,7 @@ impl Resolver<'_> {
         for item in pipeline.get("stages").into_iter().flat_map(Ref::items) {
             let mut stages = Vec::new();
             match item.get("parallel") {
-                Some(list) => self.parallel_stages(list, &mut stages),
+                Some(list) => flatten(list, &mut stages),
                 None => stages.extend(item.get("stage")),
             }
             // What waits for its turn runs beside what waits in its neighbours.
@@ -45,15 +46,6 @@ impl Resolver<'_> {
             self.fault(Code::MissingField, pipeline, "the pipeline has no stages");
         }
         groups
-    }
-
-    fn parallel_stages<'r>(&mut self, list: Ref<'r>, out: &mut Vec<Ref<'r>>) {
-        for item in list.items() {
-            if let Some(inner) = item.get("parallel") {
-                self.unsupported(inner, "`parallel` inside of `parallel` stages", "");
-            }
-            out.extend(item.get("stage"));
-        }
     }
 
     /// The plans of a stage, in waves that run one after the other: more than one where it loops, or deploys

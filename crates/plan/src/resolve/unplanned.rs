@@ -81,6 +81,14 @@ const STAGE_SPEC: Fields = &[
 /// Elements that name something which may live in Git.
 pub(super) const REMOTE: Fields = &[("gitBranch", Refused(NO_GIT))];
 
+/// What a stage says of its services and environments beside naming them.
+const PLACE: Fields = &[(
+    "failureStrategies",
+    Told(
+        "what it names is read before the run begins, and a fault there keeps the run from starting",
+    ),
+)];
+
 pub(super) const SERVICE: Fields = &[
     ("gitOpsEnabled", Refused("; leave it out")),
     (
@@ -216,7 +224,7 @@ impl Resolver<'_> {
             ("environmentGroup", "environments", "environment"),
         ] {
             if let Some(element) = spec.get(list) {
-                self.refuse_strategies(element, list);
+                self.tell_strategies(element, list);
             }
             let values = spec.at(&[list, values]).into_iter();
             for element in values.flat_map(Ref::items) {
@@ -227,15 +235,14 @@ impl Resolver<'_> {
 
     fn check_place(&mut self, element: Ref<'_>, field: &str) {
         self.look_over(element, &format!("`{field}`"), REMOTE);
-        self.refuse_strategies(element, field);
+        self.tell_strategies(element, field);
     }
 
-    fn refuse_strategies(&mut self, element: Ref<'_>, field: &str) {
-        let strategies = element.get("failureStrategies");
-        if let Some(value) = strategies.filter(|value| !is_empty(*value)) {
-            let what = format!("`failureStrategies` of `{field}`");
-            self.unsupported(value, &what, "; put them on the stage");
-        }
+    /// Harness fetches what a service or an environment is made of in steps of the stage, whose failures these
+    /// strategies answer. Here it is fetched before the run begins, and a fault there keeps the run from starting: no
+    /// failure is left that they could answer.
+    fn tell_strategies(&mut self, element: Ref<'_>, field: &str) {
+        self.look_over(element, &format!("`{field}`"), PLACE);
     }
 }
 

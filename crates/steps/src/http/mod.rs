@@ -257,6 +257,12 @@ fn judge(spec: &Spec, answer: Answer, cx: &mut StepContext<'_>) -> Result<Progre
     if let Some(assertion) = assertion
         && !expressions.condition(assertion)?
     {
+        cx.fails_with(json!({"output": {
+            "httpUrl": spec.url,
+            "httpMethod": spec.method,
+            "httpResponseCode": answer.code,
+            "httpResponseBody": SecretText::plain(body).encode(),
+        }}));
         return Err(Failure {
             error: ErrorType::Unknown,
             message: format!(

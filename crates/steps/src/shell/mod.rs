@@ -211,6 +211,9 @@ impl Step for ShellScript {
             let outcome: Outcome = read(result)
                 .map_err(|message| wrong(&step, &format!("the delegate's answer: {message}")))?;
             let ended = end(&outcome);
+            if let (Err(_), Some(code)) = (&ended, outcome.exit_code) {
+                cx.fails_with(json!({"exitCode": code}));
+            }
             cx.unit_ended(UNIT, ended.is_ok());
             return ended.map(Progress::Done);
         }

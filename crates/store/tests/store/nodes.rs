@@ -30,6 +30,7 @@ fn node(name: &str, attempt: u32) -> NodeRecord {
         asked_ms: None,
         round: 0,
         base: 0,
+        refused: Vec::new(),
     }
 }
 
@@ -41,6 +42,7 @@ fn end(name: &str) -> NodeEnd {
         status: Status::Success,
         failure: None,
         outputs: json!({"code": 200}),
+        refused: Vec::new(),
         units: vec![UnitRecord {
             name: "Execute".to_owned(),
             status: "SUCCESS".to_owned(),

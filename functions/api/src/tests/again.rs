@@ -98,6 +98,7 @@ impl Api {
                 status: *status,
                 failure: None,
                 outputs: json!({"output": {"by": stage}}),
+                refused: Vec::new(),
                 units: begun.units.clone(),
                 progress: None,
             };

@@ -34,6 +34,7 @@ pub(super) fn node(run: &str, id: &str, step_type: &str, status: Status) -> Node
         asked_ms: None,
         round: 0,
         base: 0,
+        refused: Vec::new(),
     }
 }
 
@@ -209,6 +210,7 @@ async fn a_failed_run_tells_why_and_shows_its_rollback() {
             status: step.status,
             failure: step.failure,
             outputs: json!({"output": {"k": 1}}),
+            refused: Vec::new(),
             units: Vec::new(),
             progress: None,
         };
