@@ -53,7 +53,8 @@ pub use iteration::{Iteration, in_turns};
 pub use plan::{
     ArtifactPlan, BarrierPlan, CHAINED, ConfigFilePlan, ConnectorPlan, EnvironmentPlan, EventPlan,
     FailureStrategy, GroupPlan, InfrastructurePlan, ManifestPlan, Node, NotificationPlan,
-    ParallelPlan, Plan, RunLoop, ServicePlan, StagePlan, StepPlan, Variable, When, WhenStatus,
+    ParallelPlan, Plan, RunLoop, STAGE_INPUTS, ServicePlan, StagePlan, StepPlan, Variable, When,
+    WhenStatus,
 };
 pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, VARIABLE, Wanted};
 pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};

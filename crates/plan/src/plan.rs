@@ -92,6 +92,9 @@ pub struct BarrierPlan {
 /// `type` of a stage that runs another pipeline, and of the one step that it has in a plan.
 pub const CHAINED: &str = "Pipeline";
 
+/// Type of the step that asks for variables of its stage when the stage begins; plans have it, no document names it.
+pub const STAGE_INPUTS: &str = "StageInputs";
+
 /// One stage of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {

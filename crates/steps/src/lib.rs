@@ -23,6 +23,7 @@ pub mod registry;
 pub mod secrets;
 pub mod service_now;
 pub mod shell;
+pub mod stage_inputs;
 pub mod step;
 mod ticket;
 mod variable;

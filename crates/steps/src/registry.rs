@@ -2,7 +2,8 @@
 
 use crate::step::Step;
 use crate::{
-    approval, barrier, chained, custom_approval, ecs, http, jira, queue, service_now, shell, wait,
+    approval, barrier, chained, custom_approval, ecs, http, jira, queue, service_now, shell,
+    stage_inputs, wait,
 };
 
 /// Which function walks the lanes of a stage.
@@ -32,6 +33,7 @@ pub static STEPS: &[(&str, &dyn Step)] = &[
     ("ServiceNowImportSet", &service_now::ServiceNowImportSet),
     ("ServiceNowUpdate", &service_now::ServiceNowUpdate),
     ("ShellScript", &shell::ShellScript),
+    ("StageInputs", &stage_inputs::StageInputs),
     ("Wait", &wait::Wait),
 ];
 

@@ -156,3 +156,89 @@ async fn a_crash_at_any_request_asks_once() {
     }
     assert!(crashes > 10, "only {crashes} crashes");
 }
+
+/// A pipeline whose stage asks for two variables when it begins, and whose next stage reads them.
+fn asks_for_variables(more: &str) -> String {
+    let variables = format!(
+        "variables:\n  - name: tag\n    type: String\n    value: <+input>.default(v1).regex(v[0-9]+).executionInput()\n  \
+         - name: count\n    type: Number\n    value: <+input>.default(2).executionInput()\n  - name: fixed\n    type: \
+         String\n    value: <+stage.variables.tag>-fixed\n{more}"
+    );
+    let here = "'word=<+stage.variables.fixed> <+stage.variables.count + 1>'";
+    let there =
+        "'word=<+pipeline.stages.deploy.variables.tag> <+pipeline.stages.deploy.variables.count>'";
+    let output = "      outputVariables:\n        - name: word\n          type: String\n          value: word\n";
+    let says = |id: &str, what: &str| {
+        script(id, what, "").replacen("      source:", &format!("{output}      source:"), 1)
+    };
+    pipeline(&[
+        stage("deploy", &says("say", here), "", &variables),
+        stage("after", &says("say", there), "", ""),
+    ])
+}
+
+async fn give_variables(world: &World, run: &RunId, values: Value) -> Result<(), String> {
+    let word = Word::Input {
+        node: NodeId::new("stages.deploy.spec.execution.steps.__inputs"),
+        values: values.as_object().cloned().unwrap_or_else(Map::new),
+    };
+    let said = say(&world.runs, run, &PrincipalId::new("sam"), &word).await;
+    said.map_err(|error| error.to_string())
+}
+
+async fn words(world: &World, run: &RunId) -> Vec<Value> {
+    let nodes = world.store.list_nodes(run, None).await.expect("nodes");
+    let said = nodes
+        .iter()
+        .filter(|node| node.identifier.as_str() == "say");
+    said.map(|node| node.outputs["output"]["outputVariables"]["word"].clone())
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_asks_for_its_variables_when_it_begins() {
+    let world = World::new().await;
+    world.apply(&asks_for_variables("")).await;
+    let run = world.start("release").await;
+    world.runs.clock.sleep(Duration::from_secs(3_600)).await;
+    let wrong = json!({"variables.tag": "latest", "tag": "v2"});
+    insta::assert_snapshot!(give_variables(&world, &run, wrong).await.expect_err("wrong"), @"");
+    let given = json!({"variables.tag": "v7", "variables.count": "5"});
+    give_variables(&world, &run, given).await.expect("given");
+    let run = world.finish(&run).await;
+
+    insta::assert_snapshot!(world.story(&run).await, @"");
+    assert_eq!(words(&world, &run.id).await, ["v7-fixed 6", "v7 5"]);
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_that_nobody_gives_its_variables_expires_or_goes_on_with_defaults() {
+    let world = World::new().await;
+    world.apply(&asks_for_variables("timeout: 2h\n")).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await, @"");
+
+    let world = World::new().await;
+    let goes_on = on_late("ProceedWithDefaultValues");
+    world.apply(&asks_for_variables(&goes_on)).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await, @"");
+    assert_eq!(words(&world, &run.id).await, ["v1-fixed 3", "v1 2"]);
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_given_at_the_start_is_not_asked_for_again() {
+    let world = World::new().await;
+    world.apply(&asks_for_variables("")).await;
+    let inputs = "pipeline: {identifier: release, stages: [{stage: {identifier: deploy, type: Custom, variables: \
+                  [{name: tag, type: String, value: v3}, {name: count, type: Number, value: 4}]}}]}";
+    let mut request = slipway_world::by_hand("release");
+    request.inputs_yaml = Some(inputs.to_owned());
+    let run = world.try_start(request).await.expect("started");
+    let run = world.finish(&run.id).await;
+    assert_eq!(words(&world, &run.id).await, ["v3-fixed 5", "v3 4"]);
+}

@@ -172,6 +172,40 @@ async fn every_event_is_told_once_to_those_who_asked_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_rule_reads_the_turn_of_a_loop_over_what_the_run_brought_forth() {
+    let receiver = Receiver::new().await;
+    let world = World::with_receiver(&receiver).await;
+    let output = "      outputVariables:\n        - name: words\n          type: String\n          value: words\n";
+    let says = script("say", "'words=x,y'", "").replacen(
+        "      source:",
+        &format!("{output}      source:"),
+        1,
+    );
+    let each = "strategy:\n  repeat:\n    items: <+execution.steps.say.output.outputVariables.words.split(\",\")>\n";
+    let steps = says + &script("each", "fail", each);
+    let method = format!(
+        "{{type: Webhook, spec: {{webhookUrl: '{}', headers: {{x-turn: '<+step.identifier> <+repeat.item>'}}}}}}",
+        receiver.url("turns")
+    );
+    let rules = [("{type: StepFailed}", method)];
+    world
+        .apply(&with_rules(&[stage("build", &steps, "", "")], &rules))
+        .await;
+    let run = world.start("release").await;
+    let record = world.finish(&run).await;
+    minutes(&world, 10).await;
+    assert_eq!(record.status, Status::Failed);
+    let got = receiver.got();
+    let turn = |got: &slipway_world::receiver::Got| {
+        let turn = got.headers["x-turn"].to_str();
+        turn.expect("a text").to_owned()
+    };
+    let mut turns: Vec<String> = got.iter().map(turn).collect();
+    turns.sort();
+    assert_eq!(turns, ["each_0 x", "each_1 y"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_receiver_that_is_away_holds_no_run_up_and_gets_its_message_later() {
     let receiver = Receiver::new().await;
     let world = World::with_receiver(&receiver).await;

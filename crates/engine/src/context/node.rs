@@ -23,10 +23,10 @@ impl RunContext<'_> {
     /// An output of the pipeline that a stage ran (`pipeline.stages.X.output.NAME`; developer.harness.io, *Output
     /// variables with chained pipeline*).
     pub(super) fn child_output(&self, stage: &StagePlan, name: &[&str]) -> Option<Found> {
-        let step = match stage.steps.as_slice() {
-            [Node::Step(step)] if step.step_type == CHAINED => step,
-            _ => return None,
-        };
+        let step = stage.steps.iter().find_map(|node| match node {
+            Node::Step(step) if step.step_type == CHAINED => Some(step),
+            _ => None,
+        })?;
         let outputs = self.nodes.get(&step.id)?.outputs.get("outputs")?;
         // A name may hold dots.
         match outputs.get(name.join(".")) {

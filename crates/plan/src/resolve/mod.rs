@@ -19,6 +19,7 @@ mod scope;
 mod service;
 mod spread;
 mod stage;
+mod stage_inputs;
 mod unplanned;
 mod variable;
 
@@ -248,17 +249,23 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// Inputs that nothing was given for are left only where they are asked for while the run goes on: steps ask.
+    /// Inputs that nothing was given for are left only where they are asked for while the run goes on: steps ask, and
+    /// stages for their variables. What decides the plan must be known before.
     fn refuse_execution_inputs(&mut self, body: Ref<'_>) {
         for value in body.scalars() {
-            let asks = inputs::RuntimeInput::of(value).is_some();
-            if asks && !value.path().contains(".step.spec.") {
-                self.unsupported(
-                    value,
-                    "`executionInput()` outside of the `spec` of a step",
-                    "; give the input when the run starts",
-                );
+            if inputs::RuntimeInput::of(value).is_none() {
+                continue;
             }
+            let path = value.path();
+            let of_stage = path.contains(".stage.variables[") && path.ends_with(".value");
+            if path.contains(".step.spec.") || of_stage {
+                continue;
+            }
+            self.unsupported(
+                value,
+                "`executionInput()` outside of the `spec` of a step and the variables of a stage",
+                "; give the input when the run starts, or refer to a variable of the stage that asks",
+            );
         }
     }
 

@@ -7,7 +7,7 @@ use slipway_model::{Code, Ref};
 use super::known::Known;
 use super::looping::Turn;
 use super::spread::{Spread, Target};
-use super::{Resolver, tags};
+use super::{Resolver, stage_inputs, tags};
 use crate::chosen::flatten;
 use crate::{CHAINED, Iteration, StagePlan};
 
@@ -203,6 +203,7 @@ impl Resolver<'_> {
         known: &mut Known<'r>,
     ) -> StagePlan {
         let stage = around.stage;
+        let asking = stage_inputs::asking(&identifier, &mut known.stage_variables);
         self.stages += 1;
         if self.stages == MOST_STAGES + 1 {
             let message = format!("with its loops the pipeline has more than {MOST_STAGES} stages");
@@ -239,6 +240,7 @@ impl Resolver<'_> {
             CHAINED => self.chained(around.spec, &mut plan, known),
             _ => self.execution(around.spec, &mut plan, known),
         }
+        stage_inputs::ask_first(&mut plan, asking);
         plan
     }
 

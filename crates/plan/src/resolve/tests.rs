@@ -379,7 +379,7 @@ fn faults_name_what_and_where() {
         (
             ".default(v1)",
             ".executionInput()",
-            "`executionInput()` outside of the `spec` of a step is not supported by this version yet",
+            "`executionInput()` outside of the `spec` of a step and the variables of a stage is not supported by this version yet",
         ),
     ];
     for (from, to, expected) in cases {

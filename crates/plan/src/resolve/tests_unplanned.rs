@@ -98,3 +98,22 @@ fn what_only_informs_is_told() {
     pipeline.stages[0].stage.spec.execution.steps[1].stepGroup.sharedPaths: `sharedPaths` of a step group has no effect: only groups that run in a container share paths
     ");
 }
+
+#[test]
+fn parallel_blocks_in_parallel_blocks_begin_with_what_is_around_them() {
+    let stage = |id: &str| {
+        format!(
+            "{{stage: {{identifier: {id}, name: {id}, type: Custom, spec: {{execution: {{steps: []}}}}}}}}"
+        )
+    };
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(stage);
+    let planned = plan(&format!(
+        "pipeline: {{identifier: web, name: P, stages: [{{parallel: [{a}, {{parallel: [{b}, {{parallel: [{c}]}}]}}]}}, {d}]}}"
+    ));
+    let groups = planned.unwrap().groups;
+    let ids = groups.iter().map(|group| {
+        let ids = group.iter().map(|stage| stage.id.as_str());
+        ids.collect::<Vec<_>>().join(" ")
+    });
+    assert_eq!(ids.collect::<Vec<_>>(), ["a b c", "d"]);
+}
