@@ -129,6 +129,7 @@ mod tests {
         insta::assert_snapshot!(told.join("\n"), @"
         none.failureStrategies[0].onFailure.action: `retryCount` must be a number from 1 to 100
         odd.failureStrategies[0].onFailure.action: `retryIntervals` must be durations such as 10s or 1m 30s
+        odd_one.failureStrategies[0].onFailure.action: `condition` does not parse: expected an operand, found the end of the text (byte 19)
         again.failureStrategies[0].onFailure.action: `onRetryFailure` cannot be Retry again
         g.failureStrategies[0].onFailure.action: ManualIntervention needs `onTimeout.action`: what to do when nobody answers
         typo.failureStrategies[0].onFailure.errors: `Timeouts` is not an error type of a failure strategy

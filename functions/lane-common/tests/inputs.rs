@@ -191,8 +191,14 @@ async fn words(world: &World, run: &RunId) -> Vec<Value> {
     let said = nodes
         .iter()
         .filter(|node| node.identifier.as_str() == "say");
-    said.map(|node| node.outputs["output"]["outputVariables"]["word"].clone())
-        .collect()
+    let mut words: Vec<(String, Value)> = said
+        .map(|node| {
+            let word = node.outputs["output"]["outputVariables"]["word"].clone();
+            (node.stage.to_string(), word)
+        })
+        .collect();
+    words.sort_by(|a, b| b.0.cmp(&a.0));
+    words.into_iter().map(|(_, word)| word).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,12 +208,19 @@ async fn a_stage_asks_for_its_variables_when_it_begins() {
     let run = world.start("release").await;
     world.runs.clock.sleep(Duration::from_secs(3_600)).await;
     let wrong = json!({"variables.tag": "latest", "tag": "v2"});
-    insta::assert_snapshot!(give_variables(&world, &run, wrong).await.expect_err("wrong"), @"");
+    insta::assert_snapshot!(give_variables(&world, &run, wrong).await.expect_err("wrong"), @"stages.deploy.spec.execution.steps.__inputs: the step does not ask for `tag`; it asks for variables.tag, variables.count; `variables.tag` must be a text that matches v[0-9]+");
     let given = json!({"variables.tag": "v7", "variables.count": "5"});
     give_variables(&world, &run, given).await.expect("given");
     let run = world.finish(&run).await;
 
-    insta::assert_snapshot!(world.story(&run).await, @"");
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Success
+    deploy Success
+    after Success
+    after.steps.say #0 Success
+    deploy.steps.__inputs #0 Success
+    deploy.steps.say #0 Success
+    ");
     assert_eq!(words(&world, &run.id).await, ["v7-fixed 6", "v7 5"]);
     world.assert_clean(&run.id).await;
 }
@@ -218,14 +231,28 @@ async fn a_stage_that_nobody_gives_its_variables_expires_or_goes_on_with_default
     world.apply(&asks_for_variables("timeout: 2h\n")).await;
     let run = world.start("release").await;
     let run = world.finish(&run).await;
-    insta::assert_snapshot!(world.story(&run).await, @"");
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Expired: Step __inputs: Nobody gave its inputs (variables.tag, variables.count) within 1h 59m 59s.
+    deploy Expired: Step __inputs: Nobody gave its inputs (variables.tag, variables.count) within 1h 59m 59s.
+    after Skipped
+    deploy.steps.__inputs #0 Expired
+    deploy.steps.say #0 Skipped
+    ");
 
     let world = World::new().await;
     let goes_on = on_late("ProceedWithDefaultValues");
     world.apply(&asks_for_variables(&goes_on)).await;
     let run = world.start("release").await;
     let run = world.finish(&run).await;
-    insta::assert_snapshot!(world.story(&run).await, @"");
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Success
+    deploy Success
+    after Success
+    after.steps.say #0 Success
+    deploy.steps.__inputs #0 Expired
+    deploy.steps.__inputs #1 Success
+    deploy.steps.say #0 Success
+    ");
     assert_eq!(words(&world, &run.id).await, ["v1-fixed 3", "v1 2"]);
     world.assert_clean(&run.id).await;
 }

@@ -39,7 +39,19 @@ async fn a_step_is_tried_again_while_the_condition_of_its_retry_holds() {
 
     assert_eq!(run.status, Status::IgnoreFailed);
     let story = world.story(&run).await;
-    insta::assert_snapshot!(story, @"");
+    insta::assert_snapshot!(story, @"
+    run IgnoreFailed
+    build IgnoreFailed
+    build.steps.broken #0 Failed
+    build.steps.broken #1 IgnoreFailed
+    build.steps.hangs #0 IgnoreFailed
+    build.steps.high #0 Failed
+    build.steps.high #1 Success
+    build.steps.killed #0 Failed
+    build.steps.killed #1 Failed
+    build.steps.killed #2 Success
+    build.steps.level #0 Success
+    ");
     world.assert_clean(&run.id).await;
     let crashes = world.survives_crashes("release", 3, &story).await;
     assert!(crashes > 10, "only {crashes} crashes");

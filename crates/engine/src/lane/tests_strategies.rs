@@ -341,8 +341,8 @@ fn a_retry_whose_condition_does_not_hold_does_what_comes_after_all_retries() {
         vec![
             step("a").strategy(again_if("true", "Retry", ignore.clone())),
             step("b").strategy(again_if("false", "Retry", ignore.clone())),
-            step("c").strategy(again_if("false", "Retry", asks)),
             group("g", inner).strategy(again_if("false", "RetryStepGroup", ignore)),
+            step("c").strategy(again_if("false", "Retry", asks)),
         ],
     );
     let world = ["a", "b", "c", "d"]
@@ -350,5 +350,20 @@ fn a_retry_whose_condition_does_not_hold_does_what_comes_after_all_retries() {
         .fold(World::new(&stage), |world, step| {
             world.fails(step, ErrorType::Unknown, 1)
         });
-    insta::assert_snapshot!(world.story(), @"");
+    insta::assert_snapshot!(world.story(), @"
+       0 start a #0
+       1 a #0 Failed
+       1 start a #1
+       2 start b #0
+       3 b #0 IgnoreFailed
+       3 open g #0
+       3 start d #0
+       4 d #0 IgnoreFailed
+       4 close g IgnoreFailed
+       4 start c #0
+       5 c #0 InterventionWaiting
+    3605 settle c Failed
+    3605 lane Failed
+    3605 end Failed
+    ");
 }

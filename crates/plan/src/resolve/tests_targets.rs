@@ -248,10 +248,6 @@ fn what_cannot_be_taken_apart_says_why() {
         (format!("services: {{useFromStage: {{stage: x}}}}, {site}"), "stage `x` has no `services` of its own to use"),
         (format!("service: {{serviceRef: gone}}, {site}"), "the service `gone` does not exist"),
         (site.to_owned(), "`service` is missing from a deployment stage"),
-        (
-            format!("service: {{serviceRef: api, failureStrategies: [{{onFailure: {{errors: [AllErrors], action: {{type: Ignore}}}}}}]}}, {site}"),
-            "`failureStrategies` of `service` is not supported by this version yet; put them on the stage",
-        ),
         ("service: {serviceRef: api}".to_owned(), "`environment` is missing from a deployment stage"),
         ("service: {serviceRef: api}, environment: {environmentRef: qa}".to_owned(), "no infrastructure is named in `infrastructureDefinitions`"),
         ("service: {serviceRef: api}, environment: {environmentRef: account.prod, filters: [{identifier: f, type: tags, entities: [infrastructures], spec: {tags: {zone: mars}}}]}".to_owned(), "the environment `prod` has no infrastructure that passes the filters and ECS can be deployed to"),
