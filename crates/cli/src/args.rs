@@ -281,6 +281,9 @@ pub enum Kind {
     /// A freeze window.
     #[value(alias = "freezes")]
     Freeze,
+    /// A group of people who approve and are told.
+    #[value(alias = "user-groups", alias = "usergroup")]
+    UserGroup,
     /// A run of a pipeline.
     #[value(alias = "runs", alias = "execution", alias = "executions")]
     Run,

@@ -260,18 +260,28 @@ fn names_step(filter: &[String], stage: &StagePlan, node: &NodeId) -> bool {
     found
 }
 
-/// How many messages a rule sends of one event: one, or one for each key of MS Teams. A rule that names nobody but
-/// user groups has none.
+/// How many messages a rule sends of one event: one to whom it names itself, or one for each key of MS Teams, and then
+/// one to each of its user groups.
 fn receivers(rule: &NotificationPlan) -> usize {
     let Some(method) = &rule.method else { return 0 };
     match receiver_field(method) {
-        Some(field) => addresses(&method["spec"][field], field).len(),
+        Some(field) => addresses(&method["spec"][field], field).len() + user_groups(method).len(),
         None => 0,
     }
 }
 
+/// The user groups that a method tells, expressions as written. Webhooks and Datadog have none.
+pub fn user_groups(method: &Value) -> Vec<&str> {
+    match method["type"].as_str() {
+        Some("Slack" | "MsTeams" | "PagerDuty" | "Email") => {
+            addresses(&method["spec"]["userGroups"], "userGroups")
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The field of a method's spec that says where to.
-fn receiver_field(method: &Value) -> Option<&'static str> {
+pub fn receiver_field(method: &Value) -> Option<&'static str> {
     match method["type"].as_str()? {
         "Slack" | "Webhook" => Some("webhookUrl"),
         "MsTeams" => Some("msTeamKeys"),
@@ -350,6 +360,7 @@ mod tests {
             events: serde_json::from_value(events).expect("events"),
             method: Some(method),
             template: None,
+            message: None,
         }
     }
 
@@ -460,7 +471,11 @@ mod tests {
         };
         assert_eq!(count(slack()), 1);
         let groups = json!({"type": "Slack", "spec": {"userGroups": ["a"], "webhookUrl": ""}});
-        assert_eq!(count(groups), 0);
+        assert_eq!(count(groups), 1);
+        let both = json!({"type": "Email", "spec": {"userGroups": ["a", "org.b"], "recipients": ["a@b.c", "d@e.f"]}});
+        assert_eq!(count(both), 3);
+        let none = json!({"type": "Webhook", "spec": {"userGroups": ["a"], "webhookUrl": "u"}});
+        assert_eq!(count(none), 1);
         let teams =
             json!({"type": "MsTeams", "spec": {"msTeamKeys": ["https://a", " ", "https://b"]}});
         assert_eq!(count(teams), 2);

@@ -41,11 +41,13 @@ pub enum Kind {
     Variable,
     /// `file`: a file or folder of the file store
     File,
+    /// `userGroup`: people who approve, and are told
+    UserGroup,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Pipeline,
         Self::Service,
         Self::Environment,
@@ -64,6 +66,7 @@ impl Kind {
         Self::ServiceOverrides,
         Self::Variable,
         Self::File,
+        Self::UserGroup,
     ];
 
     /// Root key of its YAML.
@@ -87,6 +90,7 @@ impl Kind {
             Self::ServiceOverrides => "serviceOverrides",
             Self::Variable => "variable",
             Self::File => "file",
+            Self::UserGroup => "userGroup",
         }
     }
 

@@ -92,6 +92,13 @@ fn the_least_of_every_kind_is_accepted() {
             ),
         ),
         (Kind::File, named("file", "  type: FILE\n  content: x\n")),
+        (
+            Kind::UserGroup,
+            named(
+                "userGroup",
+                "  users: [sam, alex@example.com]\n  notificationConfigs:\n  - type: SLACK\n    slackWebhookUrl: https://x\n",
+            ),
+        ),
     ];
     for kind in Kind::ALL {
         let (_, text) = cases

@@ -52,9 +52,9 @@ pub use form::{Form, form};
 pub use iteration::{Iteration, in_turns};
 pub use plan::{
     ArtifactPlan, BarrierPlan, CHAINED, ConfigFilePlan, ConnectorPlan, EnvironmentPlan, EventPlan,
-    FailureStrategy, GroupPlan, InfrastructurePlan, ManifestPlan, Node, NotificationPlan,
-    ParallelPlan, Plan, RunLoop, STAGE_INPUTS, ServicePlan, StagePlan, StepPlan, Variable, When,
-    WhenStatus,
+    FailureStrategy, GroupPlan, InfrastructurePlan, ManifestPlan, MessagePlan, Node,
+    NotificationPlan, ParallelPlan, Plan, RunLoop, STAGE_INPUTS, ServicePlan, StagePlan, StepPlan,
+    Variable, When, WhenStatus,
 };
 pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, VARIABLE, Wanted};
 pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};

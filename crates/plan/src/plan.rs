@@ -64,6 +64,19 @@ pub struct NotificationPlan {
     /// `template` as written: the link to a notification template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Value>,
+    /// What the template says, its inputs filled in; without one the standard message is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessagePlan>,
+}
+
+/// The body of a notification template.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessagePlan {
+    /// `JSON`, `YAML`, `STRING` or `HTML`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The text, with its expressions.
+    pub content: String,
 }
 
 /// One entry of `pipelineEvents`.

@@ -334,8 +334,12 @@ fn notification(rule: &NotificationPlan) -> String {
     });
     let events: Vec<_> = events.collect();
     let off = if rule.enabled { "" } else { " (disabled)" };
+    let own = match &rule.message {
+        Some(message) => format!(", with a message of its own ({})", message.kind),
+        None => String::new(),
+    };
     format!(
-        "notification \"{}\": {method} on {}{off}",
+        "notification \"{}\": {method} on {}{own}{off}",
         rule.name,
         events.join(", ")
     )

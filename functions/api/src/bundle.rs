@@ -26,6 +26,16 @@ fn fields(kind: Kind) -> &'static [&'static str] {
             "description",
             "tags",
         ],
+        Kind::UserGroup => &[
+            "name",
+            "identifier",
+            "orgIdentifier",
+            "projectIdentifier",
+            "description",
+            "tags",
+            "users",
+            "notificationConfigs",
+        ],
         _ => &[
             "name",
             "identifier",

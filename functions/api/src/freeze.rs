@@ -7,6 +7,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_engine::error_name::ErrorName;
 use slipway_engine::freeze::{Freeze, GLOBAL};
 use slipway_model::Code;
 use slipway_model::Diagnostic;
@@ -150,6 +151,31 @@ pub(crate) fn check(draft: &mut Draft) -> ApiResult<()> {
     Ok(())
 }
 
+/// Refuses to edit a freeze while it is enabled (developer-hub, *Freeze deployments*, "Important notes"): what holds
+/// deployments back now must not change unseen. It may be disabled, together with other changes. The global freeze is
+/// written as a whole each time.
+pub(crate) async fn check_edit(deps: &Deps, draft: &Draft) -> ApiResult<()> {
+    let id = draft.place.id.as_str();
+    let Some(before) = entity::find(deps, &draft.place)
+        .await?
+        .filter(|_| id != GLOBAL)
+    else {
+        return Ok(());
+    };
+    let said = |yaml: &str| flat::parsed(Kind::Freeze, yaml).map(|parsed| parsed.to_json());
+    let (Some(before), Some(after)) = (said(&before.yaml), said(&draft.yaml)) else {
+        return Ok(());
+    };
+    let enabled = |freeze: &Value| freeze["status"] == "Enabled";
+    if !enabled(&before) || !enabled(&after) || before == after {
+        return Ok(());
+    }
+    let message = format!(
+        "The freeze `{id}` is enabled and cannot be edited: disable it, change it, and enable it again"
+    );
+    Err(ApiError::new(ErrorName::Conflict, message))
+}
+
 fn answer(deps: &Deps, saved: &Saved) -> Response {
     saved.answer(|record| render(record, deps.runs.clock.now()))
 }
@@ -162,6 +188,7 @@ async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
 async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
     let draft = draft(query.scope(&caller)?, yaml, Some(&id))?;
+    check_edit(&deps, &draft).await?;
     Ok(answer(&deps, &entity::update(&deps, &caller, draft).await?))
 }
 

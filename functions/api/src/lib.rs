@@ -46,6 +46,7 @@ mod template;
 mod token;
 mod trigger;
 mod user;
+mod user_group;
 mod variable;
 mod wire;
 
@@ -129,6 +130,7 @@ pub fn router(deps: Deps) -> Router {
         .merge(template::routes())
         .merge(trigger::routes())
         .merge(freeze::routes())
+        .merge(user_group::routes())
         .merge(pipeline::ng::routes())
         .merge(pipeline::v1::routes())
         .merge(input_set::routes())

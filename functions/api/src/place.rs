@@ -43,6 +43,7 @@ pub(crate) fn noun(kind: Kind) -> &'static str {
         Kind::ServiceOverrides => "Service Overrides",
         Kind::Variable => "Variable",
         Kind::File => "File",
+        Kind::UserGroup => "User Group",
     }
 }
 

@@ -156,6 +156,7 @@ const HELD_BY: &[Kind] = &[
     Kind::Template,
     Kind::Variable,
     Kind::Freeze,
+    Kind::UserGroup,
 ];
 
 async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {

@@ -18,6 +18,7 @@ mod secrets;
 mod sources;
 mod stored;
 mod templates;
+mod user_groups;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -206,6 +206,114 @@ async fn a_rule_reads_the_turn_of_a_loop_over_what_the_run_brought_forth() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn user_groups_are_told_where_their_settings_say() {
+    let receiver = Receiver::new().await;
+    let world = World::with_receiver(&receiver).await;
+    let group = format!(
+        "userGroup:\n  name: Ops\n  identifier: ops\n  orgIdentifier: default\n  projectIdentifier: shop\n  users: \
+         [sam]\n  notificationConfigs:\n    - {{type: SLACK, slackWebhookUrl: '{}'}}\n    - {{type: PAGERDUTY, \
+         pagerDutyKey: '<+secrets.getValue(\"pager\")>'}}\n",
+        receiver.url("slack-of-ops")
+    );
+    world.apply(&group).await;
+    let end = "{type: PipelineEnd}";
+    let rules = [
+        (
+            end,
+            format!(
+                "{{type: Slack, spec: {{webhookUrl: '{}', userGroups: [ops, gone]}}}}",
+                receiver.url("slack")
+            ),
+        ),
+        (
+            end,
+            "{type: PagerDuty, spec: {userGroups: ['<+pipeline.variables.team>']}}".to_owned(),
+        ),
+        (end, "{type: MsTeams, spec: {userGroups: [ops]}}".to_owned()),
+    ];
+    let text = with_rules(&[stage("build", &script("a", "ok", ""), "", "")], &rules);
+    let text = text.replacen(
+        "  stages:",
+        "  variables: [{name: team, type: String, value: ops}]\n  stages:",
+        1,
+    );
+    world.apply(&text).await;
+    let run = world.start("release").await;
+    world.finish(&run).await;
+    minutes(&world, 10).await;
+    let mut got = receiver.got();
+    got.sort_by(|a, b| a.path.cmp(&b.path));
+    let paths: Vec<&str> = got.iter().map(|got| got.path.as_str()).collect();
+    assert_eq!(paths, ["pagerduty", "slack", "slack-of-ops"]);
+    assert_eq!(got[0].body["routing_key"], "hidden-pager");
+    assert_eq!(got[1].body, got[2].body);
+    for (notice, expected) in [
+        ("PipelineEnd-0-2", "there is no user group `gone`"),
+        (
+            "PipelineEnd-2-0",
+            "the user group `ops` has no setting for MsTeams",
+        ),
+    ] {
+        let notice = notify_execution(&run, notice);
+        let reason = world.reasons("notify", &notice).await;
+        assert!(reason.contains(expected), "{reason}");
+    }
+    world.assert_clean(&run).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_template_words_the_message() {
+    let receiver = Receiver::new().await;
+    let world = World::with_receiver(&receiver).await;
+    let template = |id: &str, kind: &str, content: &str| {
+        format!(
+            "template:\n  name: {id}\n  identifier: {id}\n  versionLabel: v1\n  type: Notification\n  orgIdentifier: \
+             default\n  projectIdentifier: shop\n  spec:\n    body:\n      type: {kind}\n      content: '{content}'\n"
+        )
+    };
+    let json = template(
+        "card",
+        "JSON",
+        "{\"text\": \"<+pipeline.name> <+pipeline.variables.nope> <+pipeline.sequenceId>\"}",
+    );
+    let plain = template("line", "STRING", "<+input>");
+    world.apply(&[json, plain].join("---\n")).await;
+    let receivers = ["json", "text", "slack"].map(|path| receiver.url(path));
+    let [to_json, to_text, to_slack] = receivers;
+    let rules = [
+        ("{type: PipelineEnd}", webhook(&to_json)),
+        ("{type: StageSuccess}", webhook(&to_text)),
+        (
+            "{type: StageSuccess}",
+            format!("{{type: Slack, spec: {{webhookUrl: '{to_slack}'}}}}"),
+        ),
+    ];
+    let text = with_rules(&[stage("build", &script("a", "ok", ""), "", "")], &rules);
+    let line = "template: {templateRef: line, versionLabel: v1, templateInputs: {body: {content: \"<+stage.name> ends\"}}}";
+    let card = "template: {templateRef: card, versionLabel: v1}";
+    let text = text
+        .replacen("name: rule0,", &format!("name: rule0, {card},"), 1)
+        .replacen("name: rule1,", &format!("name: rule1, {line},"), 1)
+        .replacen("name: rule2,", &format!("name: rule2, {line},"), 1);
+    world.apply(&text).await;
+    let run = world.start("release").await;
+    world.finish(&run).await;
+    minutes(&world, 10).await;
+    let mut got = receiver.got();
+    got.sort_by(|a, b| a.path.cmp(&b.path));
+    let told: Vec<String> = got
+        .iter()
+        .map(|got| {
+            format!(
+                "{} {:?} {}",
+                got.path, got.headers["content-type"], got.body
+            )
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @"");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_receiver_that_is_away_holds_no_run_up_and_gets_its_message_later() {
     let receiver = Receiver::new().await;
     let world = World::with_receiver(&receiver).await;

@@ -6,6 +6,7 @@
 //! answer sends the same message, with the same id, again.
 
 mod channel;
+mod custom;
 mod fact;
 mod mail;
 mod message;
@@ -90,13 +91,18 @@ pub async fn handle(deps: &Deps, notice: &Notice) -> Result<bool, HandlerError> 
             return Ok(false);
         }
     };
-    let message = Message::of(&facts, notice, record, deps.url.as_deref());
+    let mut message = Message::of(&facts, notice, record, deps.url.as_deref());
     let planned = facts.plan.notifications.get(notice.rule).ok_or_else(|| {
         let message = format!("run {} has no rule {}", notice.run_id, notice.rule);
         HandlerError::new(ErrorName::InvalidRequest, message)
     })?;
     let mut rule = Rule::new(deps, &facts, notice, planned);
-    let sent = channel::send(deps, &mut rule, notice.receiver, &message).await;
+    message.custom = rule.custom();
+    let sent = async {
+        rule.turn_to(&deps.store, notice.receiver).await?;
+        channel::send(deps, &mut rule, notice.receiver, &message).await
+    };
+    let sent = sent.await;
     sent.map_err(|error| rule.told(error))?;
     tracing::info!(
         run.id = %notice.run_id,

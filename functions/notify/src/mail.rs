@@ -145,7 +145,7 @@ async fn mail(
             server.from.email.domain()
         )))
         .date(deps.clock.now().into())
-        .header(ContentType::TEXT_PLAIN);
+        .header(content_type(message));
     let mut count = 0;
     for text in rule.texts("recipients").await? {
         let listed = text.expose_secret().split([',', ';', '\n']).map(str::trim);
@@ -169,6 +169,13 @@ async fn mail(
     }
     let mail = builder.body(format!("{}\n", message.text()));
     mail.map_err(|error| refused(format!("the mail cannot be made: {error}")))
+}
+
+fn content_type(message: &Message) -> ContentType {
+    match &message.custom {
+        Some(custom) if custom.kind == "HTML" => ContentType::TEXT_HTML,
+        _ => ContentType::TEXT_PLAIN,
+    }
 }
 
 async fn transport(

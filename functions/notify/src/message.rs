@@ -7,6 +7,7 @@ use slipway_model::status::{Failure, Status};
 use slipway_plan::StagePlan;
 
 use crate::Facts;
+use crate::custom::Custom;
 use crate::fact::Record;
 
 /// Longest text of a failure that is sent, in characters.
@@ -37,6 +38,8 @@ pub(crate) struct Message {
     pub(crate) link: Option<String>,
     /// What webhooks get: Harness's `eventData`.
     pub(crate) data: Value,
+    /// The message as a template of the rule words it, which takes the place of the standard one.
+    pub(crate) custom: Option<Custom>,
 }
 
 /// What an event is about: names, times, and how it ended.
@@ -70,11 +73,15 @@ impl Message {
             facts: rows(facts, &subject),
             data: data(facts, event, &subject, link.as_deref()),
             link,
+            custom: None,
         }
     }
 
-    /// The whole message as plain text.
+    /// The whole message as text, plain unless a template words it.
     pub(crate) fn text(&self) -> String {
+        if let Some(custom) = &self.custom {
+            return custom.text.clone();
+        }
         let mut text = self.headline.clone();
         for (name, value) in &self.facts {
             text.push_str(&format!("\n{name}: {value}"));

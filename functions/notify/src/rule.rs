@@ -5,11 +5,14 @@ use serde_json::Value;
 use slipway_engine::context::RunContext;
 use slipway_engine::error::HandlerError;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::notify::{Notice, addresses};
+use slipway_engine::notify::{Notice, addresses, receiver_field, user_groups};
+use slipway_engine::user_group::{self, Found};
 use slipway_expr::{Limits, evaluate_json};
 use slipway_plan::NotificationPlan;
 use slipway_steps::secrets::Secrets;
+use slipway_store::Store;
 
+use crate::custom::Custom;
 use crate::{Deps, Facts};
 
 /// One rule and the run that it tells of.
@@ -17,6 +20,8 @@ pub(crate) struct Rule<'a> {
     plan: &'a NotificationPlan,
     context: RunContext<'a>,
     secrets: Secrets<'a>,
+    /// Where the user group is reached that this message is for; none where the rule itself says where to.
+    group: Option<Vec<String>>,
 }
 
 impl<'a> Rule<'a> {
@@ -37,7 +42,59 @@ impl<'a> Rule<'a> {
                 node: notice.event.step().map(|(node, _)| node),
             },
             secrets: Secrets::new(&*deps.secrets, &facts.plan.scope),
+            group: None,
         }
+    }
+
+    /// Turns the rule to its `receiver`-th receiver: those that it names itself come first, then its user groups.
+    pub(crate) async fn turn_to(
+        &mut self,
+        store: &Store,
+        receiver: usize,
+    ) -> Result<(), HandlerError> {
+        let Some(method) = self.plan.method.as_ref() else {
+            return Ok(());
+        };
+        let own =
+            receiver_field(method).map_or(0, |field| addresses(self.field(field), field).len());
+        let Some(number) = receiver.checked_sub(own) else {
+            return Ok(());
+        };
+        let groups = user_groups(method);
+        let Some(written) = groups.get(number) else {
+            return Ok(());
+        };
+        let reference = self.fill("userGroups", written).await?;
+        let reference = reference.expose_secret();
+        let found = user_group::find(store, &self.context.plan.scope, reference).await?;
+        let targets = match found {
+            Found::Group(group) => {
+                let targets = group.targets(self.method()).into_iter().map(str::to_owned);
+                targets.collect::<Vec<_>>()
+            }
+            Found::Everybody => {
+                return Err(refused(format!(
+                    "the user group `{reference}` is everybody, and where everybody is reached is not known; name another group"
+                )));
+            }
+            Found::Missing => {
+                return Err(refused(format!("there is no user group `{reference}`")));
+            }
+        };
+        if targets.is_empty() {
+            let method = self.method();
+            return Err(refused(format!(
+                "the user group `{reference}` has no setting for {method}"
+            )));
+        }
+        self.group = Some(targets);
+        Ok(())
+    }
+
+    /// The message as the rule's template words it.
+    pub(crate) fn custom(&self) -> Option<Custom> {
+        let message = self.plan.message.as_ref()?;
+        Some(Custom::of(message, &self.context))
     }
 
     /// `notificationMethod.type`.
@@ -63,9 +120,15 @@ impl<'a> Rule<'a> {
         field: &str,
         receiver: usize,
     ) -> Result<SecretString, HandlerError> {
-        let written = addresses(self.field(field), field).get(receiver).copied();
+        let written = match self.of_group(field) {
+            Some(targets) => targets.first().cloned(),
+            None => {
+                let own = addresses(self.field(field), field).get(receiver).copied();
+                own.map(str::to_owned)
+            }
+        };
         match written {
-            Some(text) => self.fill(field, text).await,
+            Some(text) => self.fill(field, &text).await,
             None => Err(refused(format!(
                 "its {field} has no entry {}",
                 receiver + 1
@@ -75,16 +138,27 @@ impl<'a> Rule<'a> {
 
     /// All texts of a field, filled in.
     pub(crate) async fn texts(&mut self, field: &str) -> Result<Vec<SecretString>, HandlerError> {
-        let written: Vec<&str> = match self.field(field) {
-            Value::String(text) => vec![text],
-            Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+        let of_group = self.of_group(field);
+        let written = of_group.unwrap_or_else(|| match self.field(field) {
+            Value::String(text) => vec![text.clone()],
+            Value::Array(items) => {
+                let texts = items.iter().filter_map(Value::as_str);
+                texts.map(str::to_owned).collect()
+            }
             _ => Vec::new(),
-        };
+        });
         let mut texts = Vec::with_capacity(written.len());
         for text in written {
-            texts.push(self.fill(field, text).await?);
+            texts.push(self.fill(field, &text).await?);
         }
         Ok(texts)
+    }
+
+    /// What the group that this message is for has in the place of a field that says where to.
+    fn of_group(&self, field: &str) -> Option<Vec<String>> {
+        let method = self.plan.method.as_ref()?;
+        let says_where = receiver_field(method) == Some(field);
+        self.group.clone().filter(|_| says_where)
     }
 
     /// The name-value pairs of `headers`, filled in.

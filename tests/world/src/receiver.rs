@@ -20,7 +20,7 @@ pub struct Got {
     pub path: String,
     /// Its headers.
     pub headers: HeaderMap,
-    /// Its body.
+    /// Its body, as a text where it is no JSON.
     pub body: Value,
 }
 
@@ -147,7 +147,8 @@ async fn take(State(inbox): State<Inbox>, request: Request) -> (StatusCode, Stri
     inbox.got.lock().expect("the inbox").push(Got {
         path: head.uri.path().trim_start_matches('/').to_owned(),
         headers: head.headers,
-        body: serde_json::from_slice(&body).expect("JSON"),
+        body: serde_json::from_slice(&body)
+            .unwrap_or_else(|_| String::from_utf8_lossy(&body).into_owned().into()),
     });
     (StatusCode::OK, "ok".to_owned())
 }

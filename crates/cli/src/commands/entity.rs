@@ -117,6 +117,7 @@ fn place(kind: Kind) -> Place {
         Kind::File => at("/ng/api/file-store", "", FILES),
         Kind::Trigger => at("/pipeline/api/triggers", "", TRIGGERS),
         Kind::Freeze => at("/ng/api/freeze", "", FREEZES),
+        Kind::UserGroup => at("/ng/api/user-groups", "", NAMED),
         Kind::Run => at("/pipeline/api/pipelines/execution", "", RUNS),
         Kind::Instance => at("/slipway/api/instances", "", INSTANCES),
     }

@@ -1,9 +1,9 @@
 //! Organizations, projects, variables and files of the store, and which root key has which shape.
 
 use super::{
-    ANY, FILLED, IDENTIFIER, MARKS, NAME, Object, Shape, TAGS, TEXT, TEXT_OR_TEXTS, connector,
-    environment, freeze, infrastructure, input_set, object, pipeline, secret, service, template,
-    trigger,
+    ANY, BOOL, FILLED, IDENTIFIER, MARKS, NAME, Object, Shape, TAGS, TEXT, TEXT_OR_TEXTS, TEXTS,
+    connector, environment, freeze, infrastructure, input_set, object, pipeline, secret, service,
+    template, trigger,
 };
 use crate::entity::Kind;
 use crate::shape::Field;
@@ -29,6 +29,7 @@ pub(crate) fn root(kind: Kind) -> Shape {
         Kind::ServiceOverrides => &environment::SERVICE_OVERRIDES,
         Kind::Variable => &VARIABLE,
         Kind::File => &FILE,
+        Kind::UserGroup => &USER_GROUP,
     })
 }
 
@@ -64,6 +65,26 @@ object!(VARIABLE_SPEC, "the spec of a variable", [
     may "allowedValues": TEXT_OR_TEXTS,
     may "regex": TEXT,
 ], open: true, also: &[&MARKS]);
+
+// Harness has user groups in its API only; the names are those of its requests.
+object!(USER_GROUP, "a user group", [
+    must "identifier": IDENTIFIER,
+    must "name": NAME,
+    may "description": TEXT,
+    may "tags": TAGS,
+    may "orgIdentifier": TEXT,
+    may "projectIdentifier": TEXT,
+    may "users": TEXTS,
+    may "notificationConfigs": Shape::List(&Shape::Object(&NOTIFICATION_CONFIG)),
+], also: &[&MARKS]);
+object!(NOTIFICATION_CONFIG, "a notification setting of a user group", [
+    must "type": Shape::OneOf(&["EMAIL", "SLACK", "PAGERDUTY", "MSTEAMS"]),
+    may "groupEmail": TEXT,
+    may "sendEmailToAllUsers": BOOL,
+    may "slackWebhookUrl": TEXT,
+    may "pagerDutyKey": TEXT,
+    may "microsoftTeamsWebhookUrl": TEXT,
+], also: &[&MARKS]);
 
 // Harness has files and folders in its API only; the names are those of its requests.
 object!(FILE, "a file of the store", [

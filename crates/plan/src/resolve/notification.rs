@@ -3,49 +3,47 @@
 use std::collections::HashSet;
 
 use slipway_model::id::EntityId;
-use slipway_model::{Code, Diagnostic, Ref};
+use slipway_model::{Code, Ref};
 
 use super::{Resolver, texts};
-use crate::{BarrierPlan, EventPlan, NotificationPlan};
+use crate::{BarrierPlan, EventPlan, MessagePlan, NotificationPlan, template};
 
 impl Resolver<'_> {
-    /// `notificationRules`, in order. What an enabled rule asks for and does not get is told.
+    /// `notificationRules`, in order, enabled ones with what their templates say.
     pub(super) fn notifications(&mut self, pipeline: Ref<'_>) -> Vec<NotificationPlan> {
         let rules = pipeline.get("notificationRules").into_iter();
         let rules: Vec<_> = rules.flat_map(Ref::items).collect();
         let mut out = Vec::with_capacity(rules.len());
         for rule in rules {
             let enabled = rule.get_text("enabled") != Some("false");
-            if enabled {
-                self.check_notification(rule);
-            }
+            let link = rule.get("template").filter(|_| enabled);
             out.push(NotificationPlan {
                 name: rule.get_text("name").unwrap_or_default().to_owned(),
                 enabled,
                 events: events(rule.get("pipelineEvents")),
                 method: rule.get("notificationMethod").map(Ref::to_json),
                 template: rule.get("template").map(Ref::to_json),
+                message: link.and_then(|link| self.message(link)),
             });
         }
         out
     }
 
-    fn check_notification(&mut self, rule: Ref<'_>) {
-        let groups = rule.at(&["notificationMethod", "spec", "userGroups"]);
-        let names = texts(groups);
-        if let Some(groups) = groups.filter(|_| !names.is_empty()) {
-            let names = names.join("`, `");
-            let message = format!(
-                "there are no user groups yet, so `{names}` is not told; name receivers in the rule itself"
-            );
-            self.faults
-                .warn_with(|| Diagnostic::at(Code::NotSupported, groups, message));
-        }
-        if let Some(template) = rule.get("template") {
-            let message =
-                "the notification template is not used; the rule's standard message is sent";
-            self.faults
-                .warn_with(|| Diagnostic::at(Code::NotSupported, template, message));
+    /// What the notification template of a rule says.
+    fn message(&mut self, link: Ref<'_>) -> Option<MessagePlan> {
+        let source = super::source(self.request, self.asked);
+        match template::notification(&source, link, self.request.scope) {
+            Ok(spec) => {
+                let body = spec.root().get("body")?;
+                Some(MessagePlan {
+                    kind: body.get_text("type")?.to_owned(),
+                    content: body.get_text("content")?.to_owned(),
+                })
+            }
+            Err(faults) => {
+                self.faults.extend(faults);
+                None
+            }
         }
     }
 

@@ -248,7 +248,12 @@ impl Expander<'_> {
 
     /// The spec of a template with the inputs of a link; `direct` is a link of the document itself, not one of
     /// another template.
-    fn filled(&mut self, template: &Parsed, link: Ref<'_>, direct: bool) -> Option<Tree> {
+    pub(super) fn filled(
+        &mut self,
+        template: &Parsed,
+        link: Ref<'_>,
+        direct: bool,
+    ) -> Option<Tree> {
         let Some(spec) = template.body().get("spec") else {
             let message = format!("the template `{}` has no `spec`", template.head.identifier);
             self.fault(Code::MissingField, link, message);

@@ -131,6 +131,22 @@ pub(crate) fn deployment(
     found.map(|(template, _)| template).ok_or_else(Vec::new)
 }
 
+/// The spec of the notification template that a rule links to, with the inputs of the link.
+///
+/// # Errors
+/// When there is none, it is of another type, or lacks inputs.
+pub(crate) fn notification(
+    source: &Source<'_>,
+    link: Ref<'_>,
+    scope: &Scope,
+) -> Result<Tree, Vec<Diagnostic>> {
+    let mut expander = Expander::new(source);
+    let found = expander.follow(link, "Notification", &Chain::new(scope.clone()));
+    let spec = found.and_then(|(template, _)| expander.filled(&template, link, true));
+    let (spec, _) = expander.faults.finish(spec)?;
+    spec.ok_or_else(Vec::new)
+}
+
 /// What a value is, as far as it decides which type of template may stand in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {

@@ -134,6 +134,16 @@ impl Approval {
             .map_err(|error| format!("autoApproval.scheduledDeadline: {error}"))
     }
 
+    /// References to the user groups whose members are asked.
+    pub fn groups(&self) -> Vec<String> {
+        crate::variable::selectors(&self.approvers.user_groups)
+    }
+
+    /// Names of the service accounts that are asked.
+    pub fn accounts(&self) -> Vec<String> {
+        crate::variable::selectors(&self.approvers.service_accounts)
+    }
+
     /// Whether who started the run may not approve it.
     pub fn bars_executor(&self) -> bool {
         flag(&self.approvers.disallow_pipeline_executor) == Some(true)

@@ -2,8 +2,7 @@
 //! `/pipeline/api/approvals/{id}/harness/activity`.
 //!
 //! An approval is an attempt of a step of one of [`TYPES`]; its id is `<run>.<node>.<attempt>`. People answer those of
-//! type `HarnessApproval`; a ticket or a script decides the others. Until there are user groups, whoever may use the
-//! API is a member of each.
+//! type `HarnessApproval`, where they are members of one of its user groups; a ticket or a script decides the others.
 
 mod shown;
 
@@ -32,6 +31,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::execution::find;
 use crate::pipeline::v1;
 use crate::query::Query;
+use crate::user_group::check_member;
 use shown::{id_of, show, status};
 
 /// Step types that are approvals, and types of approvals.
@@ -161,6 +161,8 @@ async fn note(
         return Err(ApiError::new(ErrorName::Conflict, message));
     }
     let approval = read(&record)?;
+    let (groups, accounts) = (approval.groups(), approval.accounts());
+    check_member(deps, &run.scope, caller, &groups, &accounts).await?;
     let given: IndexMap<String, String> = said
         .inputs
         .into_iter()

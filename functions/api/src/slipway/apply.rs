@@ -41,6 +41,7 @@ const ORDER: &[Kind] = &[
     Kind::Secret,
     Kind::Variable,
     Kind::File,
+    Kind::UserGroup,
     Kind::Template,
     Kind::Connector,
     Kind::Service,
@@ -275,6 +276,7 @@ async fn store(
         }
         Kind::Freeze => {
             freeze::check(&mut draft)?;
+            freeze::check_edit(deps, &draft).await?;
             entity::upsert(deps, caller, draft).await
         }
         _ => entity::upsert(deps, caller, draft).await,

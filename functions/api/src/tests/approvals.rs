@@ -34,6 +34,24 @@ async fn an_approval_is_listed_answered_once_and_shown() {
     let approvers =
         json!({"minimumCount": 2, "disallowPipelineExecutor": false, "userGroups": ["leads"]});
     let (run, id) = waiting(&api, approvers).await;
+    let groups = format!("/ng/api/user-groups?{SCOPE}");
+    let leads = |users: Value| json!({"identifier": "leads", "name": "Leads", "users": users});
+    let no = json!({"action": "REJECT"});
+    let (status, _, message) = api.post(&activity(&id), &no).await.refusal();
+    assert!(
+        status == 403 && message.contains("there is no user group `leads`"),
+        "{message}"
+    );
+    api.post(&groups, &leads(json!(["sam"]))).await.data();
+    let (status, _, message) = api.post(&activity(&id), &no).await.refusal();
+    assert!(
+        status == 403
+            && message.contains("jo@example.com is not among those who are asked: `leads`"),
+        "{message}"
+    );
+    api.put(&groups, &leads(json!(["sam", "Jo@example.com"])))
+        .await
+        .data();
     let list = format!("/v1/orgs/default/projects/default/approvals/execution/{run}?{SCOPE}");
     let listed = api
         .get(&format!("{list}&approval_status=WAITING"))
@@ -83,8 +101,7 @@ async fn an_approval_is_listed_answered_once_and_shown() {
 #[tokio::test(start_paused = true)]
 async fn who_started_the_run_may_be_barred_and_what_ended_is_answered_no_more() {
     let api = Api::new().await;
-    let approvers =
-        json!({"minimumCount": 1, "disallowPipelineExecutor": true, "userGroups": ["leads"]});
+    let approvers = json!({"minimumCount": 1, "disallowPipelineExecutor": true, "userGroups": ["nobody", "account._account_all_users"]});
     let (run, id) = waiting(&api, approvers).await;
     let yes = json!({"action": "APPROVE", "approver_inputs": [{"name": "ticket", "value": "A-1"}]});
     let (status, _, message) = api.post(&activity(&id), &yes).await.refusal();

@@ -3,7 +3,7 @@
 use serde_json::json;
 use slipway_engine::error::HandlerError;
 
-use super::Post;
+use super::{Payload, Post};
 use crate::message::{Message, Severity};
 use crate::rule::Rule;
 
@@ -20,13 +20,13 @@ pub(super) async fn post(rule: &mut Rule<'_>, message: &Message) -> Result<Post,
     Ok(Post {
         url: rule.address("url", 0).await?,
         headers,
-        body: json!({
+        body: Payload::Json(json!({
             "title": message.headline,
             "text": message.text(),
             "alert_type": alert,
             "aggregation_key": message.run,
             "date_happened": message.at.as_second(),
             "tags": ["source:slipway"],
-        }),
+        })),
     })
 }

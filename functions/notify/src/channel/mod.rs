@@ -28,7 +28,14 @@ const LONGEST_ANSWER: usize = 200;
 struct Post {
     url: SecretString,
     headers: Vec<(String, SecretString)>,
-    body: Value,
+    body: Payload,
+}
+
+/// What a request carries.
+enum Payload {
+    Json(Value),
+    /// A text, and its media type where the rule's headers name none.
+    Text(String, &'static str),
 }
 
 /// Sends a message as the rule says.
@@ -56,10 +63,14 @@ impl Post {
         let typed = headers
             .iter()
             .any(|(name, _)| name.trim().eq_ignore_ascii_case("content-type"));
+        let (body, media_type) = match self.body {
+            Payload::Json(body) => (body.to_string(), "application/json"),
+            Payload::Text(text, media_type) => (text, media_type),
+        };
         if !typed {
-            headers.push(("content-type".to_owned(), "application/json".into()));
+            headers.push(("content-type".to_owned(), media_type.into()));
         }
-        let body = SecretString::from(self.body.to_string());
+        let body = SecretString::from(body);
         let request =
             Request::new(Method::POST, &self.url, headers, Some(body)).map_err(refused)?;
         let sent = request.send(PATIENCE).await;

@@ -1,10 +1,10 @@
 //! `PagerDuty`: an event of its Events API v2. The key of the message makes a repeated one no second alert.
 
 use secrecy::ExposeSecret;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use slipway_engine::error::HandlerError;
 
-use super::Post;
+use super::{Payload, Post};
 use crate::message::{Message, Severity};
 use crate::rule::Rule;
 
@@ -22,11 +22,16 @@ pub(super) async fn post(
         Severity::Warning => "warning",
         Severity::Error => "error",
     };
-    let details: Map<String, Value> = message
-        .facts
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), value.clone().into()))
-        .collect();
+    let details: Value = match &message.custom {
+        Some(custom) => custom
+            .object()
+            .unwrap_or_else(|| json!({"Message": custom.text})),
+        None => {
+            let facts = message.facts.iter();
+            let details = facts.map(|(name, value)| ((*name).to_owned(), value.clone().into()));
+            Value::Object(details.collect())
+        }
+    };
     let links = message.link.iter();
     let links: Vec<Value> = links
         .map(|link| json!({"href": link, "text": "Details"}))
@@ -35,7 +40,7 @@ pub(super) async fn post(
     Ok(Post {
         url: url.to_owned().into(),
         headers: Vec::new(),
-        body: json!({
+        body: Payload::Json(json!({
             "routing_key": key.expose_secret(),
             "event_action": "trigger",
             "dedup_key": message.id,
@@ -48,6 +53,6 @@ pub(super) async fn post(
                 "timestamp": message.at.to_string(),
                 "custom_details": details,
             },
-        }),
+        })),
     })
 }

@@ -3,11 +3,19 @@
 use serde_json::json;
 use slipway_engine::error::HandlerError;
 
-use super::Post;
+use super::{Payload, Post};
 use crate::message::{Message, Severity};
 use crate::rule::Rule;
 
 pub(super) async fn post(rule: &mut Rule<'_>, message: &Message) -> Result<Post, HandlerError> {
+    if let Some(custom) = &message.custom {
+        let body = custom.object();
+        return Ok(Post {
+            url: rule.address("webhookUrl", 0).await?,
+            headers: Vec::new(),
+            body: Payload::Json(body.unwrap_or_else(|| json!({"text": custom.text}))),
+        });
+    }
     let color = match message.severity {
         Severity::Info => "#3a87d1",
         Severity::Success => "#2eb67d",
@@ -29,7 +37,7 @@ pub(super) async fn post(rule: &mut Rule<'_>, message: &Message) -> Result<Post,
     Ok(Post {
         url: rule.address("webhookUrl", 0).await?,
         headers: Vec::new(),
-        body: json!({
+        body: Payload::Json(json!({
             "text": headline,
             "attachments": [{
                 "color": color,
@@ -38,7 +46,7 @@ pub(super) async fn post(rule: &mut Rule<'_>, message: &Message) -> Result<Post,
                 "mrkdwn_in": ["text"],
                 "ts": message.at.as_second(),
             }],
-        }),
+        })),
     })
 }
 

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 use slipway_engine::error::HandlerError;
 
-use super::Post;
+use super::{Payload, Post};
+use crate::custom::Custom;
 use crate::message::{Message, Severity};
 use crate::rule::Rule;
 
@@ -19,12 +20,27 @@ pub(super) async fn post(
         Severity::Warning => "warning",
         Severity::Error => "attention",
     };
+    let custom = message.custom.as_ref();
+    if let Some(body) = custom.and_then(Custom::object) {
+        return Ok(Post {
+            url: rule.address("msTeamKeys", receiver).await?,
+            headers: Vec::new(),
+            body: Payload::Json(body),
+        });
+    }
     let headline = json!({
         "type": "TextRun", "text": message.headline,
         "weight": "bolder", "size": "medium", "color": color,
     });
     let mut body = vec![block(vec![headline])];
-    for (name, value) in &message.facts {
+    let facts = match custom {
+        Some(custom) => {
+            body.push(block(vec![json!({"type": "TextRun", "text": custom.text})]));
+            [].as_slice()
+        }
+        None => message.facts.as_slice(),
+    };
+    for (name, value) in facts {
         let name = json!({"type": "TextRun", "text": format!("{name}: "), "weight": "bolder"});
         body.push(block(vec![name, json!({"type": "TextRun", "text": value})]));
     }
@@ -35,7 +51,7 @@ pub(super) async fn post(
     Ok(Post {
         url: rule.address("msTeamKeys", receiver).await?,
         headers: Vec::new(),
-        body: json!({
+        body: Payload::Json(json!({
             "type": "message",
             "attachments": [{
                 "contentType": "application/vnd.microsoft.card.adaptive",
@@ -48,7 +64,7 @@ pub(super) async fn post(
                     "actions": actions,
                 },
             }],
-        }),
+        })),
     })
 }
 

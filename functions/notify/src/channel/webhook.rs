@@ -3,7 +3,7 @@
 use serde_json::json;
 use slipway_engine::error::HandlerError;
 
-use super::Post;
+use super::{Payload, Post};
 use crate::message::Message;
 use crate::rule::Rule;
 
@@ -26,9 +26,13 @@ pub(super) async fn post(rule: &mut Rule<'_>, message: &Message) -> Result<Post,
         !ours.any(|known| known.eq_ignore_ascii_case(name.trim()))
     });
     headers.push((ID.to_owned(), message.id.clone().into()));
+    let body = match &message.custom {
+        Some(custom) => Payload::Text(custom.text.clone(), custom.media_type()),
+        None => Payload::Json(json!({"eventData": message.data})),
+    };
     Ok(Post {
         url: rule.address("webhookUrl", 0).await?,
         headers,
-        body: json!({"eventData": message.data}),
+        body,
     })
 }
