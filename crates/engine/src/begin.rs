@@ -194,7 +194,13 @@ async fn check_freeze(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> 
     }
     let freezes = Freezes::of(runs, &plan.scope).await?;
     match freezes.hold(plan, stage, runs.clock.now()) {
-        Some(failure) => end_unbegun(runs, of_run, Status::AbortedByFreeze, failure).await,
+        Some(failure) => {
+            // Before it is recorded: nobody comes back to it.
+            let (run, now) = (&of_run.run.id, runs.clock.now());
+            let notices = freezes.notices(run, plan, stage, now);
+            runs.start_notices(notices).await;
+            end_unbegun(runs, of_run, Status::AbortedByFreeze, failure).await
+        }
         None => Ok(()),
     }
 }

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use slipway_model::id::{NodeId, RunId, StageId};
+use slipway_model::id::{EntityId, NodeId, RunId, Scope, StageId};
 use slipway_model::status::Status;
 use slipway_plan::{EventPlan, NotificationPlan, Plan, StagePlan};
 
@@ -67,6 +67,15 @@ pub enum Event {
         /// Its attempt.
         attempt: u32,
     },
+    /// A freeze kept a stage from beginning. Rules of the freeze tell of it, not those of the pipeline.
+    DeploymentRejectedDueToFreeze {
+        /// The stage.
+        stage_id: StageId,
+        /// Where the freeze lives.
+        scope: Scope,
+        /// The freeze.
+        freeze: EntityId,
+    },
     /// An approval, an input or an answer to a failure is waited for.
     WaitingForUserAction {
         /// Its stage.
@@ -84,7 +93,7 @@ pub enum Event {
 pub struct Notice {
     /// The run.
     pub run_id: RunId,
-    /// The rule: its place in the plan, from 0.
+    /// The rule: its place in the plan, or in the freeze, from 0.
     pub rule: usize,
     /// The receiver: its place in the rule, from 0.
     pub receiver: usize,
@@ -107,6 +116,7 @@ impl Event {
             Self::StageSuccess { .. } => "StageSuccess",
             Self::StageFailed { .. } => "StageFailed",
             Self::StepFailed { .. } => "StepFailed",
+            Self::DeploymentRejectedDueToFreeze { .. } => "DeploymentRejectedDueToFreeze",
             Self::WaitingForUserAction { .. } => "WaitingForUserAction",
         }
     }
@@ -118,6 +128,7 @@ impl Event {
             | Self::StageSuccess { stage_id }
             | Self::StageFailed { stage_id }
             | Self::StepFailed { stage_id, .. }
+            | Self::DeploymentRejectedDueToFreeze { stage_id, .. }
             | Self::WaitingForUserAction { stage_id, .. } => Some(stage_id),
             _ => None,
         }
@@ -141,6 +152,18 @@ impl Event {
         match self {
             Self::PipelinePaused { number } | Self::PipelineResumed { number } => {
                 number.to_string()
+            }
+            Self::DeploymentRejectedDueToFreeze {
+                stage_id,
+                scope,
+                freeze,
+            } => {
+                let level = match (&scope.org, &scope.project) {
+                    (None, _) => "account",
+                    (_, None) => "org",
+                    _ => "project",
+                };
+                format!("{level}.{freeze}-{stage_id}")
             }
             _ => match (self.step(), self.stage()) {
                 (Some((node, attempt)), _) => format!("{node}-{attempt}"),
@@ -194,8 +217,24 @@ pub fn step_failed(status: Status) -> bool {
 
 /// The notices of an event, by the rules of the plan.
 pub fn notices(run: &RunId, plan: &Plan, event: &Event) -> Vec<Notice> {
-    let rules = plan.notifications.iter().enumerate();
-    let wanted = rules.filter(|(_, rule)| wants(plan, rule, event));
+    notices_by(run, &plan.notifications, event, &|wish| {
+        covers(plan, wish, event)
+    })
+}
+
+/// The notices of an event that a freeze brought forth, by the rules of the freeze.
+pub fn freeze_notices(run: &RunId, rules: &[NotificationPlan], event: &Event) -> Vec<Notice> {
+    notices_by(run, rules, event, &|wish| wish.kind == event.name())
+}
+
+fn notices_by(
+    run: &RunId,
+    rules: &[NotificationPlan],
+    event: &Event,
+    covers: &dyn Fn(&EventPlan) -> bool,
+) -> Vec<Notice> {
+    let rules = rules.iter().enumerate();
+    let wanted = rules.filter(|(_, rule)| rule.enabled && rule.events.iter().any(covers));
     wanted
         .flat_map(|(number, rule)| {
             (0..receivers(rule)).map(move |receiver| Notice {
@@ -208,12 +247,9 @@ pub fn notices(run: &RunId, plan: &Plan, event: &Event) -> Vec<Notice> {
         .collect()
 }
 
-fn wants(plan: &Plan, rule: &NotificationPlan, event: &Event) -> bool {
-    rule.enabled && rule.events.iter().any(|wish| covers(plan, wish, event))
-}
-
 fn covers(plan: &Plan, wish: &EventPlan, event: &Event) -> bool {
-    if wish.kind != "AllEvents" && wish.kind != event.name() {
+    let of_freeze = matches!(event, Event::DeploymentRejectedDueToFreeze { .. });
+    if of_freeze || wish.kind != "AllEvents" && wish.kind != event.name() {
         return false;
     }
     let Some(stage_id) = event.stage() else {
@@ -311,14 +347,20 @@ impl Runs {
     /// Starts the notices of events. It neither waits for them nor fails: a notice that cannot be started is lost, and
     /// the log says so.
     pub async fn tell(&self, run: &RunId, plan: &Plan, events: &[Event]) {
+        let notices = events.iter().flat_map(|event| notices(run, plan, event));
+        self.start_notices(notices.collect()).await;
+    }
+
+    /// Starts notices, as [`Runs::tell`] does.
+    pub(crate) async fn start_notices(&self, notices: Vec<Notice>) {
         let Some(machine) = &self.notify_machine else {
             return;
         };
-        for notice in events.iter().flat_map(|event| notices(run, plan, event)) {
+        for notice in notices {
             if let Err(error) = self.start_notice(machine, &notice).await {
                 tracing::error!(
-                    run.id = %run,
-                    notification.rule = plan.notifications[notice.rule].name,
+                    run.id = %notice.run_id,
+                    notification.rule = notice.rule,
                     notification.event = notice.event.name(),
                     error = %error.full_text(),
                     "a notification is lost: it could not be started"
@@ -420,6 +462,28 @@ mod tests {
                 assert_eq!(wanted, wish == event, "{wish:?} and {event:?}");
             }
         }
+    }
+
+    #[test]
+    fn rules_of_a_freeze_tell_of_freezes_and_those_of_a_pipeline_do_not() {
+        let event = Event::DeploymentRejectedDueToFreeze {
+            stage_id: StageId::new("build"),
+            scope: Scope::account(slipway_model::id::AccountId::new("acme")),
+            freeze: EntityId::new("winter"),
+        };
+        assert!(!told(json!([{"type": "AllEvents"}]), &event));
+        let of = |kind: &str| {
+            let rules = [rule(json!([{"type": kind}]), slack())];
+            freeze_notices(&RunId::new("r"), &rules, &event)
+        };
+        assert!(of("FreezeWindowEnabled").is_empty());
+        let notices = of("DeploymentRejectedDueToFreeze");
+        assert_eq!(notices.len(), 1);
+        let text = serde_json::to_string(&notices).expect("JSON");
+        assert_eq!(
+            serde_json::from_str::<Vec<Notice>>(&text).expect("notices"),
+            notices
+        );
     }
 
     #[test]

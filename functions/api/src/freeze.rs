@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::freeze::{Freeze, GLOBAL};
 use slipway_model::Code;
-use slipway_model::Diagnostic;
 use slipway_model::entity::Kind;
 use slipway_model::id::Scope;
+use slipway_model::{Diagnostic, Ref};
 use slipway_store::record::EntityRecord;
 
 use crate::auth::Caller;
@@ -25,6 +25,9 @@ use crate::page::Page;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
 use crate::{Deps, edit, flat};
+
+/// The event of a freeze that is told.
+const TOLD: &str = "DeploymentRejectedDueToFreeze";
 
 /// Most identifiers of one request.
 const MOST: usize = 100;
@@ -141,12 +144,19 @@ pub(crate) fn check(draft: &mut Draft) -> ApiResult<()> {
     };
     let read = Freeze::read(draft.place.id.as_str(), &parsed.to_json());
     read.map_err(|faults| ApiError::invalid(format!("freeze: {}", faults.join("; "))))?;
-    let rules = parsed.body().get("notificationRules");
-    if let Some(rules) = rules.filter(|rules| rules.items().next().is_some()) {
-        let message = "nobody is told of freezes by this version: only runs have notifications";
-        let warning = Diagnostic::at(Code::NotSupported, rules, message);
-        let warning = warning.path("freeze.notificationRules").warning();
-        draft.warnings.push(warning);
+    let rules = parsed.body().get("notificationRules").into_iter();
+    let events = rules
+        .flat_map(Ref::items)
+        .filter_map(|rule| rule.get("events"));
+    for event in events.flat_map(Ref::items) {
+        let Some(kind) = event.get_text("type").filter(|kind| *kind != TOLD) else {
+            continue;
+        };
+        let message = format!(
+            "nobody is told of {kind} by this version: of freezes it tells {TOLD} only, when a run meets one"
+        );
+        let warning = Diagnostic::at(Code::NotSupported, event, message);
+        draft.warnings.push(warning.warning());
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use slipway_model::id::{AccountId, EntityId, Scope};
 use slipway_model::status::Status;
 use slipway_store::record::EntityRecord;
 use slipway_world::World;
+use slipway_world::receiver::Receiver;
 use slipway_world::yaml::{TARGET, deployment, pipeline, script, stage, wait};
 
 /// A deployment stage.
@@ -76,6 +77,49 @@ async fn a_stage_that_runs_finishes_and_the_next_deployment_is_aborted() {
     hours(&world, 3).await;
     let run = world.start("release").await;
     assert_eq!(world.finish(&run).await.status, Status::Success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployment_that_is_rejected_is_told_by_the_rules_of_the_freeze() {
+    let receiver = Receiver::new().await;
+    let world = World::with_receiver(&receiver).await;
+    world.apply(TARGET).await;
+    let rule = |path: &str, event: &str, enabled: bool| {
+        format!(
+            "    - {{name: {path}, identifier: {path}, enabled: {enabled}, events: [{{type: {event}}}], notificationMethod: \
+             {{type: Webhook, spec: {{webhookUrl: '{}'}}}}}}\n",
+            receiver.url(path)
+        )
+    };
+    let rejected = "DeploymentRejectedDueToFreeze";
+    let rules = [
+        rule("other", "FreezeWindowEnabled", true),
+        rule("off", rejected, false),
+        rule("told", rejected, true),
+    ];
+    let night = NIGHT.replace("01:00 AM", "12:00 AM");
+    world
+        .apply(&format!("{night}  notificationRules:\n{}", rules.concat()))
+        .await;
+    world
+        .apply(&pipeline(&[deploys("deploy", &script("a", "ok", ""))]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::AbortedByFreeze);
+    hours(&world, 1).await;
+    assert_eq!(
+        receiver.events("told"),
+        ["DeploymentRejectedDueToFreeze deploy"]
+    );
+    assert_eq!(receiver.got().len(), 1);
+    let data = &receiver.got()[0].body["eventData"];
+    let why = data["errorMessage"].as_str();
+    assert!(
+        why.is_some_and(|why| why.contains("the freeze `night`")),
+        "{data}"
+    );
+    world.assert_clean(&run.id).await;
 }
 
 #[tokio::test(start_paused = true)]

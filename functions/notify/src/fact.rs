@@ -75,6 +75,13 @@ fn recorded<'f>(facts: &'f Facts, event: &Event) -> Fact<'f> {
                 _ => Fact::NotYet,
             }
         }
+        Event::DeploymentRejectedDueToFreeze { stage_id, .. } => match stage(facts, stage_id) {
+            Some(stage) if stage.status == Status::AbortedByFreeze => {
+                Fact::Happened(Record::Stage(stage))
+            }
+            Some(stage) if stage.status.is_final() => Fact::Never(OTHERWISE),
+            _ => Fact::NotYet,
+        },
         Event::StepFailed {
             node_id, attempt, ..
         } => match step(facts, node_id, *attempt) {

@@ -13,6 +13,7 @@ mod message;
 mod rule;
 mod wiring;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,10 +21,12 @@ use serde_json::{Value, json};
 use slipway_clock::Clock;
 use slipway_engine::error::{Doing, RunError};
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::notify::Notice;
+use slipway_engine::freeze::notification_rules;
+use slipway_engine::notify::{Event, Notice};
 use slipway_engine::runs::{newest, unrolled_by};
+use slipway_model::Kind;
 use slipway_model::id::NodeId;
-use slipway_plan::Plan;
+use slipway_plan::{NotificationPlan, Plan};
 use slipway_steps::secrets::SecretSource;
 use slipway_store::Store;
 use slipway_store::record::{NodeRecord, RunRecord};
@@ -92,9 +95,13 @@ pub async fn handle(deps: &Deps, notice: &Notice) -> Result<bool, HandlerError> 
         }
     };
     let mut message = Message::of(&facts, notice, record, deps.url.as_deref());
-    let planned = facts.plan.notifications.get(notice.rule).ok_or_else(|| {
-        let message = format!("run {} has no rule {}", notice.run_id, notice.rule);
-        HandlerError::new(ErrorName::InvalidRequest, message)
+    let planned = rules(deps, &facts, notice).await?;
+    let planned = planned.get(notice.rule).ok_or_else(|| {
+        let message = format!(
+            "run {} has no rule {}, or its freeze has none any more",
+            notice.run_id, notice.rule
+        );
+        HandlerError::new(ErrorName::DeliveryRefused, message)
     })?;
     let mut rule = Rule::new(deps, &facts, notice, planned);
     message.custom = rule.custom();
@@ -125,6 +132,25 @@ pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
     // Boxed: the futures of the SDK clients nest deeper than the compiler likes to lay out.
     let sent = Box::pin(handle(deps, &notice)).await?;
     Ok(json!({"sent": sent}))
+}
+
+/// The rules that tell of an event: those of the plan, or of the freeze that it is about.
+async fn rules<'f>(
+    deps: &Deps,
+    facts: &'f Facts,
+    notice: &Notice,
+) -> Result<Cow<'f, [NotificationPlan]>, RunError> {
+    let Event::DeploymentRejectedDueToFreeze { scope, freeze, .. } = &notice.event else {
+        return Ok(Cow::Borrowed(&facts.plan.notifications));
+    };
+    let kind = Kind::Freeze.key();
+    let found = deps.store.find_entity(scope, kind, None, freeze).await;
+    let found = found.doing(|| format!("read the freeze {freeze}"))?;
+    Ok(found
+        .as_ref()
+        .map(notification_rules)
+        .unwrap_or_default()
+        .into())
 }
 
 async fn facts(deps: &Deps, notice: &Notice) -> Result<Facts, RunError> {

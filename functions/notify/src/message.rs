@@ -157,6 +157,9 @@ fn headline(facts: &Facts, event: &Event, subject: &Subject<'_>) -> String {
         Event::StageSuccess { .. } => format!("Stage {stage} of pipeline {pipeline} succeeded"),
         Event::StageFailed { .. } => format!("Stage {stage} of pipeline {pipeline} failed"),
         Event::StepFailed { .. } => format!("Step {step} of pipeline {pipeline} failed"),
+        Event::DeploymentRejectedDueToFreeze { .. } => {
+            format!("Stage {stage} of pipeline {pipeline} did not begin: deployments are frozen")
+        }
         Event::WaitingForUserAction { .. } => {
             let what = match subject.status {
                 Status::InterventionWaiting => "an answer to its failure",
@@ -173,7 +176,9 @@ fn severity(event: &Event, status: Status) -> Severity {
         Event::PipelineFailed | Event::StageFailed { .. } | Event::StepFailed { .. } => {
             Severity::Error
         }
-        Event::PipelinePaused { .. } | Event::WaitingForUserAction { .. } => Severity::Warning,
+        Event::PipelinePaused { .. }
+        | Event::WaitingForUserAction { .. }
+        | Event::DeploymentRejectedDueToFreeze { .. } => Severity::Warning,
         Event::PipelineSuccess | Event::StageSuccess { .. } => Severity::Success,
         Event::PipelineEnd if status.is_good() => Severity::Success,
         Event::PipelineEnd if status == Status::Aborted => Severity::Warning,
@@ -319,6 +324,7 @@ fn node_status(event: &Event, status: Status) -> &'static str {
         Event::PipelineEnd => "completed",
         Event::PipelinePaused { .. } => "paused",
         Event::PipelineResumed { .. } => "resumed",
+        Event::DeploymentRejectedDueToFreeze { .. } => "aborted",
         Event::WaitingForUserAction { .. } => "waiting",
     }
 }

@@ -4,22 +4,25 @@
 //! organization and the project count. A freeze that cannot be understood holds back too: nothing is deployed past
 //! what somebody may have meant to stop.
 
+mod rule;
 mod window;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
-use slipway_model::id::Scope;
+use slipway_model::id::{EntityId, RunId, Scope};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_model::{Kind, entity};
-use slipway_plan::{Plan, StagePlan};
+use slipway_plan::{NotificationPlan, Plan, StagePlan};
 use slipway_store::Page;
 use slipway_store::record::EntityRecord;
 
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::notify::{Event, Notice, freeze_notices};
 use crate::runs::Runs;
 
+pub use rule::notification_rules;
 pub use window::{Occurrence, Window};
 
 /// Identifier of the freeze of a whole scope, which needs no rules.
@@ -194,6 +197,8 @@ pub(crate) async fn check_start(runs: &Runs, plan: &Plan) -> Result<(), RunError
 
 /// A freeze as it is stored: what it says, or why it cannot be read.
 struct Stored {
+    scope: Scope,
+    rules: Vec<NotificationPlan>,
     id: String,
     name: String,
     level: &'static str,
@@ -278,6 +283,31 @@ impl Freezes {
     }
 }
 
+impl Freezes {
+    /// What is told of a stage that is held back, by the rules of each freeze that holds it.
+    pub(crate) fn notices(
+        &self,
+        run: &RunId,
+        plan: &Plan,
+        stage: &StagePlan,
+        now: Timestamp,
+    ) -> Vec<Notice> {
+        let holds = |one: &&Stored| {
+            let freeze = one.read.as_ref();
+            freeze.is_ok_and(|freeze| freeze.holds(plan, stage, now).is_some())
+        };
+        let of = |one: &Stored| {
+            let event = Event::DeploymentRejectedDueToFreeze {
+                stage_id: stage.id.clone(),
+                scope: one.scope.clone(),
+                freeze: EntityId::new(one.id.as_str()),
+            };
+            freeze_notices(run, &one.rules, &event)
+        };
+        self.0.iter().filter(holds).flat_map(of).collect()
+    }
+}
+
 impl Stored {
     fn told(&self, when: &str) -> String {
         let Self {
@@ -301,6 +331,8 @@ fn stored(record: &EntityRecord, level: &'static str) -> Option<Stored> {
         Err(faults) => Err(faults.iter().map(ToString::to_string).collect()),
     };
     Some(Stored {
+        scope: record.scope.clone(),
+        rules: notification_rules(record),
         id: id.to_owned(),
         name: record.name.clone(),
         level,
