@@ -18,6 +18,9 @@ use crate::{
 /// Time limit of a step that names none (docs: platform/pipelines/failure-handling/timeout-settings).
 const STEP_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
+/// Time limit of an approval that names none (docs: platform/approvals/adding-harness-approval-stages, "Set timeout").
+const APPROVAL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Most bytes of all texts of steps in loops, each counted as often as it is repeated.
 const MOST_REPEATED_BYTES: usize = 16 * 1024 * 1024;
 
@@ -301,7 +304,9 @@ impl Resolver<'_> {
                 own
             },
             connector: self.step_connector(step, step_type, &called.identifier, known),
-            timeout: self.timeout(step, known).unwrap_or(STEP_TIMEOUT),
+            timeout: self
+                .timeout(step, known)
+                .unwrap_or_else(|| usual_timeout(step_type)),
             id: NodeId::new(called.id),
             identifier: EntityId::new(called.identifier),
             name: called.name,
@@ -388,5 +393,15 @@ impl Resolver<'_> {
             })
         });
         strategies.collect()
+    }
+}
+
+/// Time limit of a step of this type that names none.
+fn usual_timeout(step_type: &str) -> Duration {
+    match step_type {
+        "HarnessApproval" | "JiraApproval" | "ServiceNowApproval" | "CustomApproval" => {
+            APPROVAL_TIMEOUT
+        }
+        _ => STEP_TIMEOUT,
     }
 }

@@ -134,9 +134,17 @@ impl Approval {
             .map_err(|error| format!("autoApproval.scheduledDeadline: {error}"))
     }
 
-    /// References to the user groups whose members are asked.
+    /// References to the user groups whose members are asked. An expression may have named several in one text.
     pub fn groups(&self) -> Vec<String> {
-        crate::variable::selectors(&self.approvers.user_groups)
+        let listed = crate::variable::selectors(&self.approvers.user_groups);
+        let names = listed
+            .iter()
+            .flat_map(|text| text.split(','))
+            .map(str::trim);
+        names
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Names of the service accounts that are asked.

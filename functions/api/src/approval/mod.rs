@@ -19,7 +19,7 @@ use slipway_engine::error_name::ErrorName;
 use slipway_engine::signal::{Word, say};
 use slipway_model::id::PrincipalId;
 use slipway_model::status::Status;
-use slipway_steps::approval::{Activity, Approval, KIND, Refusal, Verdict, admit};
+use slipway_steps::approval::{Activity, Approval, KIND, Refusal, Verdict, activities, admit};
 use slipway_store::Page;
 use slipway_store::record::{NodeRecord, RunRecord};
 
@@ -163,12 +163,16 @@ async fn note(
     let approval = read(&record)?;
     let (groups, accounts) = (approval.groups(), approval.accounts());
     check_member(deps, &run.scope, caller, &groups, &accounts).await?;
-    let given: IndexMap<String, String> = said
-        .inputs
+    // What the approver before gave stands where this one gives nothing else.
+    let before = activities(&run.signals, &record.id, record.attempt);
+    let before = before.into_iter().last().map(|last| last.inputs);
+    let mut given: IndexMap<String, String> = before
         .into_iter()
         .flatten()
-        .map(|given| (given.name, text(given.value)))
+        .map(|(name, value)| (name, text(value)))
         .collect();
+    let said_now = said.inputs.into_iter().flatten();
+    given.extend(said_now.map(|given| (given.name, text(given.value))));
     let activity = admit(
         &approval,
         run.triggered_by.as_str(),

@@ -1,10 +1,12 @@
 //! Approvals as the clients list and answer them.
 
 use serde_json::{Value, json};
+use slipway_model::id::{AccountId, PrincipalId};
 use slipway_model::status::Status;
 
 use super::execution::node;
 use super::{Api, SCOPE};
+use crate::{NewToken, Permission, mint_token};
 
 const ASK: &str = "stages.deploy.spec.execution.steps.ask";
 
@@ -30,7 +32,7 @@ fn activity(id: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn an_approval_is_listed_answered_once_and_shown() {
-    let api = Api::new().await;
+    let mut api = Api::new().await;
     let approvers =
         json!({"minimumCount": 2, "disallowPipelineExecutor": false, "userGroups": ["leads"]});
     let (run, id) = waiting(&api, approvers).await;
@@ -96,6 +98,23 @@ async fn an_approval_is_listed_answered_once_and_shown() {
     );
     let elsewhere = format!("{run}.stages.deploy.spec.execution.steps.other.0");
     assert_eq!(api.post(&activity(&elsewhere), &yes).await.refusal().0, 404);
+
+    let token = NewToken {
+        account: AccountId::new("acme"),
+        principal: PrincipalId::new("sam"),
+        name: "test".to_owned(),
+        permission: Permission::Admin,
+        now_ms: 0,
+        valid_to_ms: 0,
+    };
+    api.token = mint_token(&api.store, token).await.expect("a token");
+    let shown = api.post(&activity(&id), &missing).await.data();
+    let said = &shown["details"]["approvalActivities"][1];
+    assert_eq!(
+        (&said["user"]["name"], &said["approverInputs"]),
+        (&json!("sam"), &json!([{"name": "ticket", "value": "A-1"}])),
+        "the next approver finds what the one before gave"
+    );
 }
 
 #[tokio::test(start_paused = true)]
