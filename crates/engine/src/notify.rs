@@ -9,7 +9,7 @@
 //! sends waits until the record is there, and says nothing about what did not happen.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use slipway_model::id::{EntityId, NodeId, RunId, Scope, StageId};
 use slipway_model::status::Status;
 use slipway_plan::{EventPlan, NotificationPlan, Plan, StagePlan};
@@ -17,6 +17,7 @@ use slipway_plan::{EventPlan, NotificationPlan, Plan, StagePlan};
 use crate::error::{Doing, RunError};
 use crate::name;
 use crate::runs::Runs;
+use crate::user_group::{self, Found};
 
 /// What a rule means by "all stages", beside naming none.
 const ALL_STAGES: &str = "AllStages";
@@ -60,6 +61,24 @@ pub enum Event {
     },
     /// A step failed for good: no failure strategy tries it again.
     StepFailed {
+        /// Its stage.
+        stage_id: StageId,
+        /// The step.
+        node_id: NodeId,
+        /// Its attempt.
+        attempt: u32,
+    },
+    /// An approval waits for people. Its user groups are told, whatever the rules of the pipeline say.
+    ApprovalRequired {
+        /// Its stage.
+        stage_id: StageId,
+        /// The step.
+        node_id: NodeId,
+        /// Its attempt.
+        attempt: u32,
+    },
+    /// People approved or rejected. Told as [`Event::ApprovalRequired`] is.
+    ApprovalAnswered {
         /// Its stage.
         stage_id: StageId,
         /// The step.
@@ -116,6 +135,8 @@ impl Event {
             Self::StageSuccess { .. } => "StageSuccess",
             Self::StageFailed { .. } => "StageFailed",
             Self::StepFailed { .. } => "StepFailed",
+            Self::ApprovalRequired { .. } => "ApprovalRequired",
+            Self::ApprovalAnswered { .. } => "ApprovalAnswered",
             Self::DeploymentRejectedDueToFreeze { .. } => "DeploymentRejectedDueToFreeze",
             Self::WaitingForUserAction { .. } => "WaitingForUserAction",
         }
@@ -129,6 +150,8 @@ impl Event {
             | Self::StageFailed { stage_id }
             | Self::StepFailed { stage_id, .. }
             | Self::DeploymentRejectedDueToFreeze { stage_id, .. }
+            | Self::ApprovalRequired { stage_id, .. }
+            | Self::ApprovalAnswered { stage_id, .. }
             | Self::WaitingForUserAction { stage_id, .. } => Some(stage_id),
             _ => None,
         }
@@ -138,6 +161,12 @@ impl Event {
     pub fn step(&self) -> Option<(&NodeId, u32)> {
         match self {
             Self::StepFailed {
+                node_id, attempt, ..
+            }
+            | Self::ApprovalRequired {
+                node_id, attempt, ..
+            }
+            | Self::ApprovalAnswered {
                 node_id, attempt, ..
             }
             | Self::WaitingForUserAction {
@@ -227,6 +256,26 @@ pub fn freeze_notices(run: &RunId, rules: &[NotificationPlan], event: &Event) ->
     notices_by(run, rules, event, &|wish| wish.kind == event.name())
 }
 
+/// The methods by which approvers are told; PagerDuty is not among them (developer.harness.io, *Using manual Harness
+/// approval stages*, "Approval notifications to approvers").
+const TELLING_APPROVERS: [&str; 3] = ["Slack", "Email", "MsTeams"];
+
+/// Rules that tell the user groups of an approval: one for each group and method, in a fixed order.
+pub fn approver_rules(groups: &[String]) -> Vec<NotificationPlan> {
+    let each = groups
+        .iter()
+        .flat_map(|group| TELLING_APPROVERS.iter().map(move |method| (group, method)));
+    let rules = each.map(|(group, method)| NotificationPlan {
+        name: format!("approvers in {group}"),
+        enabled: true,
+        events: Vec::new(),
+        method: Some(json!({"type": method, "spec": {"userGroups": [group]}})),
+        template: None,
+        message: None,
+    });
+    rules.collect()
+}
+
 fn notices_by(
     run: &RunId,
     rules: &[NotificationPlan],
@@ -248,8 +297,13 @@ fn notices_by(
 }
 
 fn covers(plan: &Plan, wish: &EventPlan, event: &Event) -> bool {
-    let of_freeze = matches!(event, Event::DeploymentRejectedDueToFreeze { .. });
-    if of_freeze || wish.kind != "AllEvents" && wish.kind != event.name() {
+    let of_others = matches!(
+        event,
+        Event::DeploymentRejectedDueToFreeze { .. }
+            | Event::ApprovalRequired { .. }
+            | Event::ApprovalAnswered { .. }
+    );
+    if of_others || wish.kind != "AllEvents" && wish.kind != event.name() {
         return false;
     }
     let Some(stage_id) = event.stage() else {
@@ -351,6 +405,43 @@ impl Runs {
         self.start_notices(notices.collect()).await;
     }
 
+    /// Tells the user groups of an approval of an event, each where its settings say. Neither waits nor fails, as
+    /// [`Runs::tell`].
+    pub async fn tell_approvers(
+        &self,
+        run: &RunId,
+        scope: &Scope,
+        groups: &[String],
+        event: &Event,
+    ) {
+        let mut notices = Vec::new();
+        for (group, methods) in groups.iter().zip(0_usize..) {
+            let found = match user_group::find(&self.store, scope, group).await {
+                Ok(Found::Group(found)) => found,
+                Ok(Found::Everybody | Found::Missing) => continue,
+                Err(error) => {
+                    tracing::error!(
+                        run.id = %run,
+                        error = %error.full_text(),
+                        "approvers are not told: their group cannot be read"
+                    );
+                    continue;
+                }
+            };
+            for (method, number) in TELLING_APPROVERS.iter().zip(0_usize..) {
+                if !found.targets(method).is_empty() {
+                    notices.push(Notice {
+                        run_id: run.clone(),
+                        rule: methods * TELLING_APPROVERS.len() + number,
+                        receiver: 0,
+                        event: event.clone(),
+                    });
+                }
+            }
+        }
+        self.start_notices(notices).await;
+    }
+
     /// Starts notices, as [`Runs::tell`] does.
     pub(crate) async fn start_notices(&self, notices: Vec<Notice>) {
         let Some(machine) = &self.notify_machine else {
@@ -393,7 +484,6 @@ impl Runs {
 mod tests {
     use super::*;
     use crate::fixture::{plan, stage, step, turn};
-    use serde_json::json;
 
     fn rule(events: Value, method: Value) -> NotificationPlan {
         NotificationPlan {
@@ -462,6 +552,26 @@ mod tests {
                 assert_eq!(wanted, wish == event, "{wish:?} and {event:?}");
             }
         }
+    }
+
+    #[test]
+    fn approvers_have_a_rule_for_each_group_and_method() {
+        let rules = approver_rules(&["leads".to_owned(), "account.ops".to_owned()]);
+        let told: Vec<String> = rules
+            .iter()
+            .filter_map(|rule| rule.method.as_ref())
+            .map(|method| format!("{} {}", method["type"], method["spec"]["userGroups"]))
+            .collect();
+        assert_eq!(told.len(), 2 * TELLING_APPROVERS.len());
+        assert_eq!(told[0], "\"Slack\" [\"leads\"]");
+        assert_eq!(told[4], "\"Email\" [\"account.ops\"]");
+        assert!(rules.iter().all(|rule| receivers(rule) == 1));
+        let event = Event::ApprovalRequired {
+            stage_id: StageId::new("build"),
+            node_id: NodeId::new("a"),
+            attempt: 0,
+        };
+        assert!(!told(json!([{"type": "AllEvents"}]), &event));
     }
 
     #[test]

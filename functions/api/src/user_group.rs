@@ -104,7 +104,7 @@ async fn one_v2(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiR
 }
 
 fn draft(caller: &Caller, query: &Query, group: Value) -> ApiResult<Draft> {
-    let body = json!({ Kind::UserGroup.key(): group });
+    let body = json!({ (Kind::UserGroup.key()): group });
     let scope = bundle::scope(caller, query, Kind::UserGroup, &body)?;
     bundle::draft(scope, Kind::UserGroup, &body, None)
 }

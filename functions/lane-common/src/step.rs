@@ -14,6 +14,7 @@ use slipway_engine::strategy::Verdict;
 use slipway_model::id::{NodeId, PrincipalId};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::StepPlan;
+use slipway_steps::approval::{self, HARNESS_APPROVAL};
 use slipway_steps::context::StepTrace;
 use slipway_steps::{Expressions, Progress, Step, StepContext, StepInput};
 use slipway_store::record::NodeRecord;
@@ -168,6 +169,7 @@ impl Walk<'_> {
         outputs: Value,
         trace: StepTrace,
     ) -> Result<(), HandlerError> {
+        self.tell_approvers(step, self.record(step)?, true).await;
         let record = NodeRecord {
             status: Status::Success,
             ended_ms: Some(self.now_ms()),
@@ -209,6 +211,9 @@ impl Walk<'_> {
         let record = self.record(step)?.clone();
         if record.status != status {
             self.tell_waits(step, attempt).await;
+            if status == Status::ApprovalWaiting {
+                self.tell_approvers(step, &record, false).await;
+            }
             let (run, store) = (&self.of_run.run.id, &self.deps.runs.store);
             let set = store.set_node_status(run, &step.id, attempt, status, None);
             set.await
@@ -228,6 +233,9 @@ impl Walk<'_> {
         trace: Option<StepTrace>,
     ) -> Result<Option<Directive>, HandlerError> {
         let record = self.record(step)?.clone();
+        if failure.error == ErrorType::ApprovalRejection {
+            self.tell_approvers(step, &record, true).await;
+        }
         let (progress, units, outputs) = match trace {
             Some(trace) => (trace.progress, trace.units, trace.outputs),
             None => (record.progress.clone(), record.units.clone(), Value::Null),
@@ -320,6 +328,31 @@ impl Walk<'_> {
             attempt,
         };
         self.tell(event).await;
+    }
+
+    /// Tells the user groups of an approval that it waits for them, or that it was answered; other steps have none.
+    async fn tell_approvers(&self, step: &StepPlan, record: &NodeRecord, answered: bool) {
+        if step.step_type != HARNESS_APPROVAL {
+            return;
+        }
+        let groups = approval::groups(&record.spec);
+        let (stage_id, node_id, attempt) =
+            (self.lane.stage.clone(), step.id.clone(), record.attempt);
+        let event = match answered {
+            true => Event::ApprovalAnswered {
+                stage_id,
+                node_id,
+                attempt,
+            },
+            false => Event::ApprovalRequired {
+                stage_id,
+                node_id,
+                attempt,
+            },
+        };
+        let (run, scope) = (&self.of_run.run.id, &self.of_run.plan.scope);
+        let runs = &self.deps.runs;
+        runs.tell_approvers(run, scope, &groups, &event).await;
     }
 
     /// Tells that a step has failed, where it has: before it is recorded, because nobody comes back to tell it.

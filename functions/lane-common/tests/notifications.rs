@@ -262,6 +262,63 @@ async fn user_groups_are_told_where_their_settings_say() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn approvers_are_told_that_they_are_asked_and_what_was_answered() {
+    let receiver = Receiver::new().await;
+    let world = World::with_receiver(&receiver).await;
+    let group = |id: &str, settings: &str| {
+        format!(
+            "userGroup:\n  name: {id}\n  identifier: {id}\n  orgIdentifier: default\n  projectIdentifier: shop\n  users: \
+             [sam]\n  notificationConfigs: [{settings}]\n"
+        )
+    };
+    let slack = format!(
+        "{{type: SLACK, slackWebhookUrl: '{}'}}",
+        receiver.url("leads")
+    );
+    let pager = "{type: PAGERDUTY, pagerDutyKey: k}";
+    let groups = [group("leads", &slack), group("quiet", pager)];
+    world.apply(&groups.join("---\n")).await;
+    let ask = "- step:\n    name: ask\n    identifier: ask\n    type: HarnessApproval\n    spec:\n      approvalMessage: Ship \
+               <+pipeline.name>?\n      includePipelineExecutionHistory: true\n      approvers:\n        minimumCount: \
+               1\n        disallowPipelineExecutor: false\n        userGroups: [quiet, leads, _project_all_users, gone]\n";
+    world.apply(&pipeline(&[stage("gate", ask, "", "")])).await;
+    for (verdict, status) in [
+        ("APPROVE", Status::Success),
+        ("REJECT", Status::ApprovalRejected),
+    ] {
+        receiver.empty();
+        let run = world.start("release").await;
+        // A step of ten minutes would have expired.
+        minutes(&world, 300).await;
+        assert_eq!(receiver.got().len(), 1);
+        let word = Word::Step {
+            node: NodeId::new("stages.gate.spec.execution.steps.ask"),
+            attempt: 0,
+            kind: "approval:sam".to_owned(),
+            says: format!(
+                "{{\"verdict\": \"{verdict}\", \"comments\": \"well\", \"inputs\": {{}}}}"
+            ),
+        };
+        says(&world, &run, word).await;
+        let record = world.finish(&run).await;
+        assert_eq!(record.status, status);
+        minutes(&world, 10).await;
+        let got = receiver.got();
+        let text = |number: usize| {
+            let body = &got[number].body;
+            format!("{}\n{}", body["text"], body["attachments"][0]["text"])
+                .replace(run.as_str(), "RUN")
+        };
+        assert_eq!(got.len(), 2);
+        match verdict {
+            "APPROVE" => insta::assert_snapshot!(format!("{}\n{}", text(0), text(1)), @""),
+            _ => assert!(text(1).contains("was rejected"), "{}", text(1)),
+        }
+        world.assert_clean(&run).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_template_words_the_message() {
     let receiver = Receiver::new().await;
     let world = World::with_receiver(&receiver).await;

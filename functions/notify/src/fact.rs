@@ -3,7 +3,7 @@
 use slipway_engine::notify::{Event, end_of_run, end_of_stage, step_failed};
 use slipway_engine::signal::pause_signal;
 use slipway_model::id::{NodeId, StageId};
-use slipway_model::status::Status;
+use slipway_model::status::{ErrorType, Status};
 use slipway_store::record::{NodeRecord, SignalRecord, StageSummary};
 
 use crate::Facts;
@@ -75,6 +75,22 @@ fn recorded<'f>(facts: &'f Facts, event: &Event) -> Fact<'f> {
                 _ => Fact::NotYet,
             }
         }
+        Event::ApprovalRequired {
+            node_id, attempt, ..
+        } => match step(facts, node_id, *attempt) {
+            Some(step) if step.status == Status::ApprovalWaiting => {
+                Fact::Happened(Record::Step(step))
+            }
+            Some(step) if step.status.is_final() => Fact::Never("nobody is waited for any more"),
+            _ => Fact::NotYet,
+        },
+        Event::ApprovalAnswered {
+            node_id, attempt, ..
+        } => match step(facts, node_id, *attempt) {
+            Some(step) if answered(step) => Fact::Happened(Record::Step(step)),
+            Some(step) if step.status.is_final() => Fact::Never(OTHERWISE),
+            _ => Fact::NotYet,
+        },
         Event::DeploymentRejectedDueToFreeze { stage_id, .. } => match stage(facts, stage_id) {
             Some(stage) if stage.status == Status::AbortedByFreeze => {
                 Fact::Happened(Record::Stage(stage))
@@ -97,6 +113,13 @@ fn recorded<'f>(facts: &'f Facts, event: &Event) -> Fact<'f> {
             _ => Fact::NotYet,
         },
     }
+}
+
+/// Whether people approved or rejected.
+fn answered(step: &NodeRecord) -> bool {
+    let error = step.failure.as_ref().map(|failure| failure.error);
+    let ended = step.ended_ms.is_some() || step.asked_ms.is_some();
+    ended && matches!(error, None | Some(ErrorType::ApprovalRejection))
 }
 
 fn waits(status: Status) -> bool {

@@ -22,11 +22,12 @@ use slipway_clock::Clock;
 use slipway_engine::error::{Doing, RunError};
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::freeze::notification_rules;
-use slipway_engine::notify::{Event, Notice};
+use slipway_engine::notify::{Event, Notice, approver_rules};
 use slipway_engine::runs::{newest, unrolled_by};
 use slipway_model::Kind;
 use slipway_model::id::NodeId;
 use slipway_plan::{NotificationPlan, Plan};
+use slipway_steps::approval;
 use slipway_steps::secrets::SecretSource;
 use slipway_store::Store;
 use slipway_store::record::{NodeRecord, RunRecord};
@@ -134,14 +135,26 @@ pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
     Ok(json!({"sent": sent}))
 }
 
-/// The rules that tell of an event: those of the plan, or of the freeze that it is about.
+/// The rules that tell of an event: those of the plan, of the freeze that it is about, or of the approval.
 async fn rules<'f>(
     deps: &Deps,
     facts: &'f Facts,
     notice: &Notice,
 ) -> Result<Cow<'f, [NotificationPlan]>, RunError> {
-    let Event::DeploymentRejectedDueToFreeze { scope, freeze, .. } = &notice.event else {
-        return Ok(Cow::Borrowed(&facts.plan.notifications));
+    let (scope, freeze) = match &notice.event {
+        Event::DeploymentRejectedDueToFreeze { scope, freeze, .. } => (scope, freeze),
+        Event::ApprovalRequired {
+            node_id, attempt, ..
+        }
+        | Event::ApprovalAnswered {
+            node_id, attempt, ..
+        } => {
+            let mut nodes = facts.nodes.iter();
+            let asked = nodes.find(|node| node.id == *node_id && node.attempt == *attempt);
+            let groups = asked.map(|node| approval::groups(&node.spec));
+            return Ok(approver_rules(&groups.unwrap_or_default()).into());
+        }
+        _ => return Ok(Cow::Borrowed(&facts.plan.notifications)),
     };
     let kind = Kind::Freeze.key();
     let found = deps.store.find_entity(scope, kind, None, freeze).await;

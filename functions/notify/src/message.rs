@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use slipway_engine::notify::{Event, Notice};
+use slipway_expr::{Piece, SecretText};
 use slipway_model::status::{Failure, Status};
 use slipway_plan::StagePlan;
+use slipway_steps::approval::{Verdict, activities};
 
 use crate::Facts;
 use crate::custom::Custom;
@@ -70,7 +72,10 @@ impl Message {
             at: time(subject.at_ms),
             severity: severity(event, subject.status),
             headline: one_line(&headline(facts, event, &subject)),
-            facts: rows(facts, &subject),
+            facts: approval_rows(facts, event)
+                .into_iter()
+                .chain(rows(facts, &subject))
+                .collect(),
             data: data(facts, event, &subject, link.as_deref()),
             link,
             custom: None,
@@ -157,6 +162,15 @@ fn headline(facts: &Facts, event: &Event, subject: &Subject<'_>) -> String {
         Event::StageSuccess { .. } => format!("Stage {stage} of pipeline {pipeline} succeeded"),
         Event::StageFailed { .. } => format!("Stage {stage} of pipeline {pipeline} failed"),
         Event::StepFailed { .. } => format!("Step {step} of pipeline {pipeline} failed"),
+        Event::ApprovalRequired { .. } => {
+            format!("Approval {step} of pipeline {pipeline} waits for you")
+        }
+        Event::ApprovalAnswered { .. } if subject.failure.is_some() => {
+            format!("Approval {step} of pipeline {pipeline} was rejected")
+        }
+        Event::ApprovalAnswered { .. } => {
+            format!("Approval {step} of pipeline {pipeline} was given")
+        }
         Event::DeploymentRejectedDueToFreeze { .. } => {
             format!("Stage {stage} of pipeline {pipeline} did not begin: deployments are frozen")
         }
@@ -176,7 +190,10 @@ fn severity(event: &Event, status: Status) -> Severity {
         Event::PipelineFailed | Event::StageFailed { .. } | Event::StepFailed { .. } => {
             Severity::Error
         }
+        Event::ApprovalAnswered { .. } if status.is_good() => Severity::Success,
+        Event::ApprovalAnswered { .. } => Severity::Error,
         Event::PipelinePaused { .. }
+        | Event::ApprovalRequired { .. }
         | Event::WaitingForUserAction { .. }
         | Event::DeploymentRejectedDueToFreeze { .. } => Severity::Warning,
         Event::PipelineSuccess | Event::StageSuccess { .. } => Severity::Success,
@@ -228,6 +245,38 @@ fn rows(facts: &Facts, subject: &Subject<'_>) -> Vec<(&'static str, String)> {
             .map(|failure| ("Error", error_text(failure))),
     );
     rows
+}
+
+/// What approvers want to know first: what they are asked, and what others said.
+fn approval_rows(facts: &Facts, event: &Event) -> Vec<(&'static str, String)> {
+    let (node, attempt) = match (event, event.step()) {
+        (Event::ApprovalRequired { .. } | Event::ApprovalAnswered { .. }, Some(step)) => step,
+        _ => return Vec::new(),
+    };
+    let mut nodes = facts.nodes.iter();
+    let record = nodes.find(|known| known.id == *node && known.attempt == attempt);
+    let message = record.and_then(|record| record.spec["approvalMessage"].as_str());
+    let shown = message.map(|text| ("Message", plain(text)));
+    let said = activities(&facts.run.signals, node, attempt).into_iter();
+    let said = said.map(|one| {
+        let what = match one.verdict {
+            Verdict::Approve => "approved",
+            Verdict::Reject => "rejected",
+        };
+        let text = format!("{} {what}: {}", one.who, one.comments);
+        ("Answer", one_line(text.trim_end_matches([':', ' '])))
+    });
+    shown.into_iter().chain(said).collect()
+}
+
+/// The text of a spec on one line, without the secrets in it.
+fn plain(text: &str) -> String {
+    let pieces = SecretText::decode(text);
+    let shown = pieces.pieces().iter().map(|piece| match piece {
+        Piece::Plain(text) => text.as_str(),
+        Piece::Secret(_) => "******",
+    });
+    one_line(&shown.collect::<String>())
 }
 
 /// The failure as it is shown: what went wrong, and what a person must look at.
@@ -324,6 +373,9 @@ fn node_status(event: &Event, status: Status) -> &'static str {
         Event::PipelineEnd => "completed",
         Event::PipelinePaused { .. } => "paused",
         Event::PipelineResumed { .. } => "resumed",
+        Event::ApprovalRequired { .. } => "waiting",
+        Event::ApprovalAnswered { .. } if status.is_good() => "completed",
+        Event::ApprovalAnswered { .. } => "failed",
         Event::DeploymentRejectedDueToFreeze { .. } => "aborted",
         Event::WaitingForUserAction { .. } => "waiting",
     }

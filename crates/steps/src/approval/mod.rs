@@ -27,13 +27,21 @@ pub use spec::Approval;
 /// Before this kind of signal comes the name of the person.
 pub const KIND: &str = "approval:";
 
+/// Its type.
+pub const HARNESS_APPROVAL: &str = "HarnessApproval";
+
+/// The user groups that an approval with this spec asks; none where it cannot be read.
+pub fn groups(spec: &Value) -> Vec<String> {
+    read::<Approval>(spec).map_or_else(|_| Vec::new(), |approval| approval.groups())
+}
+
 /// The step.
 pub struct HarnessApproval;
 
 #[async_trait]
 impl Step for HarnessApproval {
     fn step_type(&self) -> &'static str {
-        "HarnessApproval"
+        HARNESS_APPROVAL
     }
 
     fn units(&self) -> &'static [&'static str] {
