@@ -557,14 +557,14 @@ mod tests {
     #[test]
     fn approvers_have_a_rule_for_each_group_and_method() {
         let rules = approver_rules(&["leads".to_owned(), "account.ops".to_owned()]);
-        let told: Vec<String> = rules
+        let shown: Vec<String> = rules
             .iter()
             .filter_map(|rule| rule.method.as_ref())
             .map(|method| format!("{} {}", method["type"], method["spec"]["userGroups"]))
             .collect();
-        assert_eq!(told.len(), 2 * TELLING_APPROVERS.len());
-        assert_eq!(told[0], "\"Slack\" [\"leads\"]");
-        assert_eq!(told[4], "\"Email\" [\"account.ops\"]");
+        assert_eq!(shown.len(), 2 * TELLING_APPROVERS.len());
+        assert_eq!(shown[0], "\"Slack\" [\"leads\"]");
+        assert_eq!(shown[4], "\"Email\" [\"account.ops\"]");
         assert!(rules.iter().all(|rule| receivers(rule) == 1));
         let event = Event::ApprovalRequired {
             stage_id: StageId::new("build"),

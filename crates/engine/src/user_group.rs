@@ -103,10 +103,11 @@ pub async fn find(store: &Store, scope: &Scope, reference: &str) -> Result<Found
     if EVERYBODY.contains(&id) {
         return Ok(Found::Everybody);
     }
-    let found = store.find_entity(&scope, Kind::UserGroup.key(), None, &EntityId::new(id));
-    let found = found
-        .await
-        .doing(|| format!("read the user group {reference}"))?;
+    let id = EntityId::new(id);
+    let found = store
+        .find_entity(&scope, Kind::UserGroup.key(), None, &id)
+        .await;
+    let found = found.doing(|| format!("read the user group {reference}"))?;
     let group = found.as_ref().and_then(UserGroup::read);
     Ok(group.map_or(Found::Missing, Found::Group))
 }

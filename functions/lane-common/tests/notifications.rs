@@ -311,7 +311,12 @@ async fn approvers_are_told_that_they_are_asked_and_what_was_answered() {
         };
         assert_eq!(got.len(), 2);
         match verdict {
-            "APPROVE" => insta::assert_snapshot!(format!("{}\n{}", text(0), text(1)), @""),
+            "APPROVE" => insta::assert_snapshot!(format!("{}\n{}", text(0), text(1)), @r#"
+            "Approval ask of pipeline release waits for you"
+            "*Message:* Ship release?\n*Run:* #1 RUN\n*Started by:* alex (MANUAL)\n*Stage:* gate\n*Step:* ask\n*Started:* 2026-01-01 00:00:00 UTC\n<https://slipway.example.com/pipeline/api/pipelines/execution/v2/RUN?accountIdentifier=acme&amp;orgIdentifier=default&amp;projectIdentifier=shop|Details>"
+            "Approval ask of pipeline release was given"
+            "*Message:* Ship release?\n*Answer:* sam approved: well\n*Run:* #1 RUN\n*Started by:* alex (MANUAL)\n*Stage:* gate\n*Step:* ask\n*Started:* 2026-01-01 00:00:00 UTC\n*Ended:* 2026-01-01 05:00:00 UTC\n*Duration:* 5 h 0 min\n<https://slipway.example.com/pipeline/api/pipelines/execution/v2/RUN?accountIdentifier=acme&amp;orgIdentifier=default&amp;projectIdentifier=shop|Details>"
+            "#),
             _ => assert!(text(1).contains("was rejected"), "{}", text(1)),
         }
         world.assert_clean(&run).await;
@@ -367,7 +372,11 @@ async fn a_template_words_the_message() {
             )
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    json "application/json" {"text":"release  1"}
+    slack "application/json" {"text":"build ends"}
+    text "text/plain; charset=utf-8" "build ends"
+    "#);
 }
 
 #[tokio::test(start_paused = true)]

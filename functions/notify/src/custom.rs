@@ -107,7 +107,8 @@ mod tests {
     fn what_is_unknown_is_empty_and_secrets_are_hidden() {
         let table = [
             ("<+pipeline.name> #<+pipeline.sequenceId>", "Release #7"),
-            ("<+stage.name>|<+pipeline.name>|<+nope", "|Release|<+nope"),
+            ("<+stage.name>|<+pipeline.name>|", "|Release|"),
+            ("not closed: <+pipeline.name", "not closed: <+pipeline.name"),
             ("key <+secrets.getValue(\"x\")>", "key ******"),
             ("nothing", "nothing"),
         ];

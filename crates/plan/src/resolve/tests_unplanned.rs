@@ -29,7 +29,6 @@ fn barriers_notifications_and_delegates_are_part_of_the_plan() {
       barrier both "Both ready"
       notification "Tell us": Slack on StageFailed of a and b, PipelineEnd
       notification "Quiet": Email on AllEvents (disabled)
-      warning pipeline.notificationRules[0].notificationMethod.spec.userGroups: there are no user groups yet, so `ops`, `dev` is not told; name receivers in the rule itself
       side by side
         stage a "A": Custom (at most 30d)
           delegates main

@@ -18,10 +18,40 @@ async fn a_group_is_made_read_listed_changed_and_removed() {
     let api = Api::new().await;
     let path = format!("/ng/api/user-groups?{SCOPE}");
     let made = api.post(&path, &leads(json!(["sam"]))).await.data();
-    insta::assert_json_snapshot!(made, @"");
+    insta::assert_json_snapshot!(made, @r#"
+    {
+      "name": "Leads",
+      "identifier": "leads",
+      "orgIdentifier": "default",
+      "projectIdentifier": "default",
+      "description": "who decides",
+      "tags": {
+        "a": "b"
+      },
+      "users": [
+        "sam"
+      ],
+      "notificationConfigs": [
+        {
+          "type": "SLACK",
+          "slackWebhookUrl": "https://hooks.example.com/x"
+        }
+      ],
+      "accountIdentifier": "acme",
+      "ssoLinked": false,
+      "isSsoLinked": false,
+      "linkedSsoId": null,
+      "linkedSsoType": null,
+      "linkedSsoDisplayName": null,
+      "ssoGroupId": null,
+      "ssoGroupName": null,
+      "externallyManaged": false,
+      "harnessManaged": false
+    }
+    "#);
     assert_eq!(
         api.post(&path, &leads(json!([]))).await.refusal().0,
-        409,
+        400,
         "it is there"
     );
     let one = format!("/ng/api/user-groups/leads?{SCOPE}");
