@@ -7,14 +7,12 @@ use slipway_engine::abort::{abort_run, cancel_task, task_of};
 use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::lane::{LanePlan, StopReason, judge, retry_conditions};
-use slipway_engine::notify::{Event, step_failed};
+use slipway_engine::lane::{LanePlan, StopReason, judge};
 use slipway_engine::signal::{tell_end, wake};
 use slipway_engine::strategy::Verdict;
-use slipway_model::id::{NodeId, PrincipalId};
+use slipway_model::id::PrincipalId;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::StepPlan;
-use slipway_steps::approval::{self, HARNESS_APPROVAL};
 use slipway_steps::context::StepTrace;
 use slipway_steps::{Expressions, Progress, Step, StepContext, StepInput};
 use slipway_store::record::NodeRecord;
@@ -282,95 +280,6 @@ impl Walk<'_> {
             tell_end(&self.deps.runs, &self.of_run.run.id, &step.id, attempt).await?;
         }
         Ok(None)
-    }
-
-    /// A step that fails, with those of its retries' conditions that do not hold now. One that cannot be evaluated does
-    /// not hold, and the failure says why.
-    pub(crate) fn with_refusals(
-        &self,
-        lane: &LanePlan<'_>,
-        step: &StepPlan,
-        mut failing: NodeRecord,
-    ) -> NodeRecord {
-        let Some(mut failure) = failing.failure.take() else {
-            return failing;
-        };
-        let conditions = retry_conditions(lane, &self.facts, step, failure.error);
-        if !conditions.is_empty() {
-            let mut nodes = self.nodes.clone();
-            let seen = NodeRecord {
-                failure: Some(failure.clone()),
-                ..failing.clone()
-            };
-            nodes.insert(step.id.clone(), seen);
-            let expressions = NodeExpressions::new(&self.of_run, &nodes, &step.id, &self.tags);
-            for condition in conditions {
-                match expressions.condition(&condition) {
-                    Ok(true) => continue,
-                    Ok(false) => {}
-                    Err(why) => failure.message.push_str(&format!(
-                        " It is not tried again: the condition `{condition}` of its retry cannot be evaluated. {}",
-                        why.message
-                    )),
-                }
-                failing.refused.push(condition);
-            }
-        }
-        failing.failure = Some(failure);
-        failing
-    }
-
-    /// Tells that a person is waited for: before it is recorded, because nobody comes back to tell it.
-    async fn tell_waits(&self, step: &StepPlan, attempt: u32) {
-        let event = Event::WaitingForUserAction {
-            stage_id: self.lane.stage.clone(),
-            node_id: step.id.clone(),
-            attempt,
-        };
-        self.tell(event).await;
-    }
-
-    /// Tells the user groups of an approval that it waits for them, or that it was answered; other steps have none.
-    async fn tell_approvers(&self, step: &StepPlan, record: &NodeRecord, answered: bool) {
-        if step.step_type != HARNESS_APPROVAL {
-            return;
-        }
-        let groups = approval::groups(&record.spec);
-        let (stage_id, node_id, attempt) =
-            (self.lane.stage.clone(), step.id.clone(), record.attempt);
-        let event = match answered {
-            true => Event::ApprovalAnswered {
-                stage_id,
-                node_id,
-                attempt,
-            },
-            false => Event::ApprovalRequired {
-                stage_id,
-                node_id,
-                attempt,
-            },
-        };
-        let (run, scope) = (&self.of_run.run.id, &self.of_run.plan.scope);
-        let runs = &self.deps.runs;
-        runs.tell_approvers(run, scope, &groups, &event).await;
-    }
-
-    /// Tells that a step has failed, where it has: before it is recorded, because nobody comes back to tell it.
-    pub(crate) async fn tell_failed(&self, node: &NodeId, attempt: u32, status: Status) {
-        if !step_failed(status) {
-            return;
-        }
-        let event = Event::StepFailed {
-            stage_id: self.lane.stage.clone(),
-            node_id: node.clone(),
-            attempt,
-        };
-        self.tell(event).await;
-    }
-
-    async fn tell(&self, event: Event) {
-        let (run, plan) = (&self.of_run.run.id, &self.of_run.plan);
-        self.deps.runs.tell(run, plan, &[event]).await;
     }
 
     /// Lets the other lanes of the run look again.

@@ -125,3 +125,23 @@ pub fn deployment(stage: &str) -> String {
     let stage = stage.replace("type: Custom\n", "type: Deployment\n");
     stage.replacen("        spec:\n", &format!("        spec:\n{target}"), 1)
 }
+
+/// A pipeline with rules; each is `(events, method)` in flow style.
+pub fn with_rules(stages: &[String], rules: &[(&str, String)]) -> String {
+    let mut text =
+        pipeline(stages).replacen("  stages:", "  notificationRules:RULES\n  stages:", 1);
+    let mut lines = String::new();
+    for (number, (events, method)) in rules.iter().enumerate() {
+        lines.push_str(&format!(
+            "\n    - {{name: rule{number}, identifier: rule{number}, enabled: true, pipelineEvents: [{events}], \
+             notificationMethod: {method}}}"
+        ));
+    }
+    text = text.replacen("RULES", &lines, 1);
+    text
+}
+
+/// The method that sends to a URL.
+pub fn webhook(url: &str) -> String {
+    format!("{{type: Webhook, spec: {{webhookUrl: '{url}'}}}}")
+}
