@@ -83,6 +83,72 @@ async fn a_version_is_deployed_and_a_broken_one_rolled_back() {
 }
 
 #[tokio::test]
+async fn a_deployment_is_rolled_back_after_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = shop(dir.path()).await;
+    let deploy = |tag: &str| {
+        let input = format!("tag={tag}");
+        let line = [
+            "run",
+            "deploy_shop",
+            "--input",
+            &input,
+            "--follow",
+            "-o",
+            "json",
+        ];
+        let run = local.slipway(&line);
+        assert_eq!(code(&run), 0, "{}", text(&run.stderr));
+        let row: serde_json::Value = serde_json::from_slice(&run.stdout).expect("JSON");
+        row["run"].as_str().expect("a run").to_owned()
+    };
+    let service = [
+        "rollback",
+        "--service",
+        "shop",
+        "--environment",
+        "production",
+    ];
+    let first = deploy("1.0");
+    let refused = local.slipway(&["rollback", &first]);
+    assert_eq!(code(&refused), 1);
+    let why = text(&refused.stderr);
+    assert!(
+        why.contains("there is no earlier version to go back to"),
+        "{why}"
+    );
+    let second = deploy("2.0");
+    let refused = local.slipway(&["rollback", &first]);
+    let why = text(&refused.stderr);
+    assert!(why.contains("only the newest deployment"), "{why}");
+
+    let undone = local.slipway(&["rollback", &second, "--follow", "-o", "json"]);
+    assert_eq!(code(&undone), 0, "{}", text(&undone.stderr));
+    let shown = text(&undone.stderr);
+    assert!(shown.contains("rollback Success"), "{shown}");
+    assert!(!shown.contains("rollout"), "{shown}");
+    let runs = local.slipway(&["list", "instances", "-o", "json"]);
+    let runs = text(&runs.stdout);
+    assert!(
+        runs.contains("shop:1.0") && !runs.contains("shop:2.0"),
+        "{runs}"
+    );
+    // Not once more before something is deployed; then by the name of the service.
+    let refused = local.slipway(&service);
+    assert_eq!(code(&refused), 1);
+    let why = text(&refused.stderr);
+    assert!(
+        why.contains("deploy something before the next rollback"),
+        "{why}"
+    );
+    deploy("3.0");
+    let mut line = service.to_vec();
+    line.push("--follow");
+    let undone = local.slipway(&line);
+    assert_eq!(code(&undone), 0, "{}", text(&undone.stderr));
+}
+
+#[tokio::test]
 async fn a_run_is_aborted_and_says_so() {
     let dir = tempfile::tempdir().expect("a folder");
     let local = LocalProcess::start(dir.path());

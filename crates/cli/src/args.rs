@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use run::{FollowArgs, InputArgs, NoteArgs, RerunArgs, RetryArgs, RunArgs, StageArgs};
+pub use run::{
+    FollowArgs, InputArgs, NoteArgs, RerunArgs, RetryArgs, RollbackArgs, RunArgs, StageArgs,
+};
 
 /// Continuous delivery with Harness pipelines, on one machine or on AWS.
 #[derive(Debug, Parser)]
@@ -117,6 +119,8 @@ pub enum Command {
     Rerun(RerunArgs),
     /// Take a failed run up again at the stage that failed; what came before is taken over
     Retry(RetryArgs),
+    /// Roll back what a run deployed, after it: its rollback steps run, those of the last stage first
+    Rollback(RollbackArgs),
     /// Write something about a run, for people to read
     Note(NoteArgs),
     /// Show one entity or run.

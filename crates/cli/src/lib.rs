@@ -20,7 +20,8 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Command, Format};
 use crate::client::Client;
 use crate::commands::{
-    abort, again, apply, approval, entity, input, interrupt, logs, plan, run, schema, validate,
+    abort, again, apply, approval, entity, input, interrupt, logs, plan, rollback, run, schema,
+    validate,
 };
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -60,6 +61,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Run(args) => run::run(&client()?, &clock, format, &args).await?,
         Command::Rerun(args) => again::rerun(&client()?, &clock, format, &args).await?,
         Command::Retry(args) => again::retry(&client()?, &clock, format, &args).await?,
+        Command::Rollback(args) => rollback::rollback(&client()?, &clock, format, &args).await?,
         Command::Note(args) => again::note(&client()?, &args).await?,
         Command::Get(args) => entity::get(&client()?, format, &args).await?,
         Command::List(args) => entity::list(&client()?, format, &args).await?,

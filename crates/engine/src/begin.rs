@@ -14,12 +14,16 @@ use crate::error_name::ErrorName;
 use crate::freeze::{self, Freezes};
 use crate::name::{self, Lane};
 use crate::notify::Event;
+use crate::queue;
 use crate::rollback;
 use crate::runs::{Runs, StageOfRun, not_started};
 use crate::stage::{Gate, gate};
 
 /// Kind of the wait for an infrastructure.
 const RESOURCE: &str = "resource";
+
+/// Kind of the wait of a stage for a queue that its run holds: whoever gives the key back wakes the run.
+const QUEUE: &str = "queue";
 
 /// Answer of `Begin`: what the stage machine needs to start the lanes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -90,6 +94,7 @@ pub async fn stage_begin(
     if status != Status::Running {
         check_freeze(runs, &of_run).await?;
     }
+    take_queues(runs, &of_run, attempt).await?;
     take_infrastructure(runs, &of_run, attempt).await?;
     if status != Status::Running {
         let summary = StageSummary {
@@ -224,6 +229,18 @@ async fn end_unbegun(
     Err(RunError::refused(ErrorName::RunFailed, message))
 }
 
+/// Takes the queues again that the run holds since the run that it goes on from, if it is its turn.
+async fn take_queues(runs: &Runs, of_run: &StageOfRun, attempt: u32) -> Result<(), RunError> {
+    let stage = &of_run.stage().id;
+    match queue::take_over(runs, &of_run.run, &of_run.plan).await? {
+        None => forget(runs, of_run, attempt, QUEUE).await,
+        Some(key) => Err(RunError::refused(
+            ErrorName::InfrastructureBusy,
+            format!("stage {stage} waits for the queue {key}, which its run holds to its end"),
+        )),
+    }
+}
+
 /// Takes the infrastructure if it is free; a wait that led here is over then.
 pub(crate) async fn take_infrastructure(
     runs: &Runs,
@@ -240,7 +257,7 @@ pub(crate) async fn take_infrastructure(
         .await;
     let hold = hold.doing(|| format!("take the infrastructure {key} for stage {stage}"))?;
     match hold {
-        Turn::Held => forget_wait(runs, of_run, attempt).await,
+        Turn::Held => forget(runs, of_run, attempt, RESOURCE).await,
         Turn::Waiting(position) => Err(RunError::refused(
             ErrorName::InfrastructureBusy,
             format!("stage {stage} is number {position} in the line for {key}"),
@@ -248,8 +265,13 @@ pub(crate) async fn take_infrastructure(
     }
 }
 
-/// Removes the wait for the infrastructure, if there is one.
-async fn forget_wait(runs: &Runs, of_run: &StageOfRun, attempt: u32) -> Result<(), RunError> {
+/// Removes a wait of the stage, if there is one.
+async fn forget(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    attempt: u32,
+    kind: &str,
+) -> Result<(), RunError> {
     let summary = of_run.summary();
     if summary.status != Status::ResourceWaiting && summary.undo.is_none() {
         return Ok(());
@@ -257,15 +279,15 @@ async fn forget_wait(runs: &Runs, of_run: &StageOfRun, attempt: u32) -> Result<(
     let (run, stage) = (&of_run.run.id, &of_run.stage().id);
     let taken = runs
         .store
-        .take_wait(run, &stage_node(stage), attempt, RESOURCE)
+        .take_wait(run, &stage_node(stage), attempt, kind)
         .await;
     taken
         .doing(|| format!("end the wait of stage {stage}"))
         .map(drop)
 }
 
-/// Puts a stage into the line for its infrastructure, to be woken by `token`. If it is its turn by now,
-/// or the run is being aborted, the token is completed at once.
+/// Puts a stage into the line for its infrastructure, or for a queue that its run holds, to be woken by `token`. If
+/// it is its turn by now, or the run is being aborted, the token is completed at once.
 pub async fn stage_hold(
     runs: &Runs,
     run: &RunId,
@@ -274,14 +296,18 @@ pub async fn stage_hold(
     token: &str,
 ) -> Result<(), RunError> {
     let of_run = runs.load_stage(run, stage).await?;
-    let Some(key) = infrastructure_key(&of_run.plan, of_run.stage()) else {
-        return complete(runs, token).await;
+    let queue = queue::take_over(runs, &of_run.run, &of_run.plan).await?;
+    let infrastructure = infrastructure_key(&of_run.plan, of_run.stage());
+    let (kind, key) = match (&queue, &infrastructure) {
+        (Some(queue), _) => (QUEUE, queue),
+        (None, Some(key)) => (RESOURCE, key),
+        (None, None) => return complete(runs, token).await,
     };
     let wait = WaitRecord {
         run: run.clone(),
         node: stage_node(stage),
         attempt,
-        kind: RESOURCE.to_owned(),
+        kind: kind.to_owned(),
         token: Some(token.to_owned()),
         task: None,
     };
@@ -295,14 +321,20 @@ pub async fn stage_hold(
         };
         runs.put_stage(run, &waiting).await?;
     }
-    let hold = runs
-        .store
-        .hold(&key, &holder(run, stage, attempt), Some(token))
-        .await;
-    let hold = hold.doing(|| format!("wait for the infrastructure {key}"))?;
+    let held = match kind {
+        // Whoever gives it back before this wakes nobody.
+        QUEUE => queue::take_over(runs, &of_run.run, &of_run.plan)
+            .await?
+            .is_none(),
+        _ => {
+            let holder = holder(run, stage, attempt);
+            let turn = runs.store.hold(key, &holder, Some(token)).await;
+            turn.doing(|| format!("wait for the infrastructure {key}"))? == Turn::Held
+        }
+    };
     // Read after the wait was recorded: an abort either sees the wait, or is seen here.
     let aborted = runs.run(run).await?.abort.is_some();
-    if hold == Turn::Held || aborted {
+    if held || aborted {
         complete(runs, token).await?;
     }
     Ok(())
@@ -314,10 +346,11 @@ pub(crate) async fn release_infrastructure(
     of_run: &StageOfRun,
     attempt: u32,
 ) -> Result<(), RunError> {
+    forget(runs, of_run, attempt, QUEUE).await?;
     let Some(key) = infrastructure_key(&of_run.plan, of_run.stage()) else {
         return Ok(());
     };
-    forget_wait(runs, of_run, attempt).await?;
+    forget(runs, of_run, attempt, RESOURCE).await?;
     let holder = holder(&of_run.run.id, &of_run.stage().id, attempt);
     let next = runs.store.release(&key, &holder).await;
     let next = next.doing(|| format!("give back the infrastructure {key}"))?;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_model::id::{RunId, StageId};
-use slipway_store::record::{NodeRecord, StageSummary};
+use slipway_store::StoreError;
+use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 
 use crate::error::{Doing, RunError};
 use crate::runs::Runs;
@@ -12,32 +13,49 @@ use crate::runs::Runs;
 /// a transaction may carry (4 MB).
 const AT_ONCE: usize = 16;
 
-/// Writes the nodes of some stages of a run as those of another, in every attempt. Expressions, the graph and
-/// barriers then read them as if they had happened there. Logs and instances stay with the run that made them.
+/// Writes what a run takes over of the one that it goes on from, or rolls back, as nodes of its own, in every
+/// attempt. Expressions, the graph and barriers then read them as if they had happened there. Logs and instances stay
+/// with the run that made them.
 ///
-/// The other run is not there yet: when this breaks off, what was written belongs to no run.
-pub async fn copy_nodes(
-    runs: &Runs,
-    from: &RunId,
-    to: &RunId,
-    stages: &BTreeSet<StageId>,
-) -> Result<(), RunError> {
-    if stages.is_empty() {
+/// This is the first thing that a run does. Where it breaks off, the next time writes what is missing.
+pub(crate) async fn take_over(runs: &Runs, run: &RunRecord) -> Result<(), RunError> {
+    let Some(origin) = run.origin.as_ref().filter(|origin| !origin.kept.is_empty()) else {
         return Ok(());
-    }
-    let nodes = runs.store.list_nodes(from, None).await;
-    let nodes = nodes.doing(|| format!("read the steps of run {from}"))?;
-    let copies: Vec<NodeRecord> = nodes
+    };
+    let stages: BTreeSet<&StageId> = origin.kept.iter().map(|(stage, _)| stage).collect();
+    let there = list(runs, &run.id).await?;
+    let there: BTreeSet<_> = there.iter().map(|node| (&node.id, node.attempt)).collect();
+    let missing: Vec<NodeRecord> = list(runs, &origin.run)
+        .await?
         .into_iter()
-        .filter(|node| stages.contains(&node.stage))
+        .filter(|node| stages.contains(&node.stage) && !there.contains(&(&node.id, node.attempt)))
         .map(|node| NodeRecord {
-            run: to.clone(),
+            run: run.id.clone(),
             ..node
         })
         .collect();
-    for part in copies.chunks(AT_ONCE) {
-        let written = runs.store.record_nodes(&[], part).await;
-        written.doing(|| format!("take over the steps of run {from}"))?;
+    for part in missing.chunks(AT_ONCE) {
+        let written = match runs.store.record_nodes(&[], part).await {
+            Err(StoreError::Conflict { .. }) => complete(runs, part).await,
+            written => written,
+        };
+        written.doing(|| format!("take over the steps of run {}", origin.run))?;
+    }
+    Ok(())
+}
+
+async fn list(runs: &Runs, run: &RunId) -> Result<Vec<NodeRecord>, RunError> {
+    let nodes = runs.store.list_nodes(run, None).await;
+    nodes.doing(|| format!("read the steps of run {run}"))
+}
+
+/// Writes those of the records that are not there: another invocation takes over too.
+async fn complete(runs: &Runs, copies: &[NodeRecord]) -> Result<(), StoreError> {
+    for copy in copies {
+        match runs.store.start_node(copy).await {
+            Ok(()) | Err(StoreError::AlreadyExists { .. }) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::queue::{self, release_run, release_stage};
 use crate::rollback;
 use crate::runs::{Runs, StageOfRun, summary};
 use crate::signal::{tell_end, wake};
-use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending};
+use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending, undo_ending};
 
 /// Records how a stage ended and gives its infrastructure to the next in line. Fails with `RollBackStage`
 /// when its rollback steps must run first; `rolled_back` tells that they did, or could not. Repeating it
@@ -45,14 +45,18 @@ pub async fn end_stage(
     let account = &of_run.plan.scope.account;
     let own = || nodes.values().filter(|node| node.stage == summary.id);
     if summary.status.is_final() {
+        let mut shown = summary.status;
         if rolled_back {
-            rollback::end(runs, of_run, nodes).await?;
+            let undone = rollback::end(runs, of_run, nodes).await?;
             close_open_nodes(runs, own(), summary.status).await?;
+            // A run that does nothing else tells how that came out.
+            let undone = undone.filter(|_| of_run.run.undoes().is_some());
+            shown = undone.unwrap_or(shown);
         }
         release_infrastructure(runs, of_run, attempt).await?;
         release_stage(runs, account, own()).await?;
         tell_barriers(runs, of_run).await?;
-        tell_stage(runs, of_run, summary.status).await;
+        tell_stage(runs, of_run, shown).await;
         return Ok(summary.status);
     }
     let (ending, undoes_run) = match summary.status {
@@ -193,11 +197,14 @@ async fn end_run(runs: &Runs, record: &RunRecord, rolled_back: bool) -> Result<S
         tell_parent(runs, record, record.status).await?;
         return Ok(record.status);
     }
-    if rollback::is_wanted(record) && !rolled_back {
+    if record.status != Status::NotStarted && rollback::is_wanted(record) && !rolled_back {
         let message = format!("run {run} must be rolled back");
         return Err(RunError::refused(ErrorName::RollBackRun, message));
     }
-    let ending = if record.plan.is_some() {
+    // Where `Plan` failed for good, no stage has begun, whatever was taken over from another run.
+    let planned =
+        record.plan.is_some() && (record.status != Status::NotStarted || record.abort.is_some());
+    let ending = if planned {
         end_of_stages(runs, run).await?
     } else {
         Ending {
@@ -265,7 +272,11 @@ async fn end_of_stages(runs: &Runs, run: &RunId) -> Result<Ending, RunError> {
     }
     let stages = plan.groups.iter().flatten();
     let stages: Vec<_> = stages.map(|stage| summary(&record.stages, stage)).collect();
-    Ok(run_ending(&stages, record.abort.is_some()))
+    let aborted = record.abort.is_some();
+    Ok(match record.undoes() {
+        Some(origin) => undo_ending(&stages, &origin.stages, aborted),
+        None => run_ending(&stages, aborted),
+    })
 }
 
 fn told(run: &RunId, status: Status) -> Result<Status, RunError> {

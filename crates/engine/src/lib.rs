@@ -32,6 +32,7 @@ pub mod signal;
 pub mod stage;
 pub mod start;
 pub mod strategy;
+pub mod undo;
 pub mod user_group;
 
 #[cfg(test)]

@@ -31,6 +31,31 @@ pub fn notify_execution(run: &RunId, what: &str) -> String {
     shorten(&format!("{run}-{what}"))
 }
 
+/// Id of the run that rolls stages of another back, after `earlier` ones that failed: asking for it again, after a
+/// crash or twice, is asking for the same run.
+pub(crate) fn undo_id<'i>(
+    of: &RunId,
+    stages: &[StageId],
+    earlier: impl Iterator<Item = &'i RunId>,
+) -> RunId {
+    let earlier: std::collections::BTreeSet<&RunId> = earlier.collect();
+    let mut digest = Sha256::new();
+    let parts = [of.as_str()].into_iter();
+    let parts = parts.chain(stages.iter().map(StageId::as_str));
+    for part in parts.chain(earlier.into_iter().map(RunId::as_str)) {
+        // No identifier holds a line end, so no two lists of parts read alike.
+        digest.update(part.as_bytes());
+        digest.update(b"\n");
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest.finalize()[..16]);
+    RunId::new(
+        uuid::Builder::from_custom_bytes(bytes)
+            .into_uuid()
+            .to_string(),
+    )
+}
+
 fn walk_name(lane: &Lane) -> String {
     match &lane.walk {
         Walk::Steps => "steps".to_owned(),

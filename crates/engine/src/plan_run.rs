@@ -7,6 +7,7 @@ use slipway_plan::{Plan, StagePlan};
 use slipway_store::record::RunRecord;
 
 use crate::begin::LaneStart;
+use crate::copy::take_over;
 use crate::error::{Doing, RunError};
 use crate::name;
 use crate::notify::Event;
@@ -54,8 +55,11 @@ pub struct StageInput {
 }
 
 /// Records that a run is running, and tells the order of its stages. The plan itself was made when the run
-/// was accepted, so that its faults were told to who asked for it. Repeating it changes nothing.
+/// was accepted, so that its faults were told to who asked for it. A run that goes on from another one, or rolls it
+/// back, takes over first what that one did. Repeating it changes nothing.
 pub async fn plan_run(runs: &Runs, run: &RunId) -> Result<Planned, RunError> {
+    take_over(runs, &runs.run(run).await?).await?;
+    // Only now: loops are taken apart by what is taken over.
     let (record, plan) = runs.load(run).await?;
     if record.status == Status::NotStarted {
         let from = [Status::NotStarted, Status::Running];

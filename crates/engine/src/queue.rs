@@ -3,9 +3,10 @@
 
 use serde_json::Value;
 use slipway_model::id::{AccountId, NodeId, PrincipalId, RunId, StageId};
+use slipway_model::status::Status;
 use slipway_plan::{Node, Plan};
-use slipway_store::record::{NodeRecord, SignalRecord};
-use slipway_store::{Holder, StoreError};
+use slipway_store::record::{Again, NodeRecord, RunRecord, SignalRecord};
+use slipway_store::{Holder, StoreError, Turn};
 
 use crate::error::{Doing, RunError};
 use crate::runs::Runs;
@@ -72,6 +73,45 @@ pub(crate) fn is_used(plan: &Plan) -> bool {
     stages.any(|stage| any(&stage.steps) || any(&stage.rollback_steps))
 }
 
+/// Takes the keys again that a run took over with stages of the run that it goes on from: what those held until the
+/// end of their run is held until the end of this one. Answers with the first key that it has to wait for; who gives
+/// that back wakes the run.
+pub(crate) async fn take_over(
+    runs: &Runs,
+    run: &RunRecord,
+    plan: &Plan,
+) -> Result<Option<String>, RunError> {
+    let again = run
+        .origin
+        .as_ref()
+        .is_some_and(|origin| origin.how == Again::Retry);
+    if !again || !is_used(plan) {
+        return Ok(None);
+    }
+    let nodes = runs.nodes(&run.id, None).await?;
+    for node in nodes.values().filter(|node| node.status == Status::Success) {
+        let kept = *run.doer(&node.stage) != run.id;
+        let Some((key, Scope::Pipeline)) = held(node).filter(|_| kept) else {
+            continue;
+        };
+        let holder = Scope::Pipeline.holder(&run.id, &node.stage);
+        let name = hold(&plan.scope.account, key);
+        let turn = runs.store.hold(&name, &holder, Some(&token(&run.id))).await;
+        let turn = turn.doing(|| format!("take the queue {key} again for run {}", run.id))?;
+        if turn != Turn::Held {
+            return Ok(Some(key.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// What a step holds, and how long; `None` for other steps, and those whose spec was never resolved.
+fn held(node: &NodeRecord) -> Option<(&str, Scope)> {
+    let field = |name: &str| node.spec.get(name).and_then(Value::as_str);
+    let scope = field("scope").and_then(Scope::parse)?;
+    (node.node_type == STEP).then_some((field("key")?, scope))
+}
+
 /// Gives back what the steps of a stage hold until its end. Repeating it changes nothing.
 pub(crate) async fn release_stage<'n>(
     runs: &Runs,
@@ -97,15 +137,10 @@ async fn release<'n>(
     nodes: impl Iterator<Item = &'n NodeRecord>,
     scope: Scope,
 ) -> Result<(), RunError> {
-    for node in nodes.filter(|node| node.node_type == STEP) {
-        let field = |name: &str| node.spec.get(name).and_then(Value::as_str);
-        let (Some(key), Some(held)) = (field("key"), field("scope").and_then(Scope::parse)) else {
-            // Its spec was never resolved: it holds nothing.
+    for node in nodes {
+        let Some(key) = held(node).and_then(|(key, held)| (held == scope).then_some(key)) else {
             continue;
         };
-        if held != scope {
-            continue;
-        }
         let holder = scope.holder(&node.run, &node.stage);
         let next = runs.store.release(&hold(account, key), &holder).await;
         let next = next.doing(|| format!("give back the queue {key}"))?;

@@ -51,6 +51,13 @@ pub async fn rerun(
         );
         return Err(RunError::refused(ErrorName::InvalidRequest, message));
     }
+    if let Some(origin) = old.undoes() {
+        let message = format!(
+            "run {} is the rollback of run {}: rerun that one, or run the pipeline",
+            old.id, origin.run
+        );
+        return Err(RunError::refused(ErrorName::Conflict, message));
+    }
     let given = match request.inputs_yaml {
         Some(_) if inputs_are_fixed(runs, &old, steps).await? => {
             tracing::info!(run.id = %old.id, "inputs of a rerun left out: the pipeline has fixedInputsOnRerun");

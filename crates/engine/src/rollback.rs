@@ -1,5 +1,7 @@
 //! Rolling a whole run back: its stages' rollback steps run, those of the last stage first. Source:
 //! developer.harness.io, *Rollback pipelines*. Other runs that stages have started are not rolled back.
+//!
+//! A run that rolls another one back after it (`crate::undo`) does nothing else.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +18,15 @@ use crate::name::{self, Lane};
 use crate::plan_run::{Group, Planned, StageInput, StageStart};
 use crate::runs::{Runs, StageOfRun, fact, summary};
 use crate::stage::{after_undo, can_be_undone};
+use crate::undo::taken_by;
 
 /// The attempt of a stage in which it is rolled back with its run: its executions have names of their own.
 pub(crate) const ATTEMPT: u32 = 1;
 
 /// Whether a run whose stages have ended is to be rolled back first.
 pub(crate) fn is_wanted(run: &RunRecord) -> bool {
-    run.abort.is_none() && run.stages.iter().any(|stage| stage.undoes_run)
+    let failed = || run.stages.iter().any(|stage| stage.undoes_run);
+    run.abort.is_none() && (run.undoes().is_some() || failed())
 }
 
 /// Notes the stages of a run that are to be rolled back, and tells their order: groups in reverse, the stages of a
@@ -67,6 +71,12 @@ async fn is_due(
 ) -> Result<bool, RunError> {
     if let Some(undo) = &known.undo {
         return Ok(!undo.status.is_final());
+    }
+    if run
+        .undoes()
+        .is_some_and(|of| !of.stages.contains(&stage.id))
+    {
+        return Ok(false);
     }
     let facts = Facts {
         nodes: nodes
@@ -138,17 +148,16 @@ pub(crate) async fn begin(
     };
     let run = &of_run.run.id;
     if of_run.run.abort.is_some() {
-        let ended = UndoRecord {
-            status: Status::Aborted,
-            ended_ms: Some(runs.clock.now_ms()),
-            failure: Some(stopped(of_run.stage())),
-            ..undo
-        };
-        put(runs, run, &known, ended).await?;
-        release_infrastructure(runs, of_run, attempt).await?;
+        let failure = stopped(of_run.stage());
+        refuse(runs, of_run, attempt, (undo, Status::Aborted, failure)).await?;
         return Ok(skipped("the run was aborted"));
     }
     take_infrastructure(runs, of_run, attempt).await?;
+    if let Some(other) = taken_by(runs, of_run).await? {
+        let failure = outrun(of_run.stage(), &other);
+        refuse(runs, of_run, attempt, (undo, Status::Failed, failure)).await?;
+        return Ok(skipped("another run has deployed there"));
+    }
     let begun = UndoRecord {
         status: Status::Running,
         started_ms: undo.started_ms.or(Some(runs.clock.now_ms())),
@@ -157,6 +166,23 @@ pub(crate) async fn begin(
     put(runs, run, &known, begun).await?;
     let message = format!("stage {} is rolled back with its run", known.id);
     Ok(RunError::refused(ErrorName::RollBackStage, message))
+}
+
+/// Ends the rollback of a stage before it has begun.
+async fn refuse(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    attempt: u32,
+    (undo, status, failure): (UndoRecord, Status, Failure),
+) -> Result<(), RunError> {
+    let ended = UndoRecord {
+        status,
+        ended_ms: Some(runs.clock.now_ms()),
+        failure: Some(failure),
+        ..undo
+    };
+    put(runs, &of_run.run.id, &of_run.summary(), ended).await?;
+    release_infrastructure(runs, of_run, attempt).await
 }
 
 fn stopped(stage: &StagePlan) -> Failure {
@@ -170,15 +196,30 @@ fn stopped(stage: &StagePlan) -> Failure {
     }
 }
 
-/// Records how rolling back a stage came out, where that has begun and not ended.
+fn outrun(stage: &StagePlan, other: &RunId) -> Failure {
+    Failure {
+        error: ErrorType::Unknown,
+        message: format!(
+            "Stage {} was not rolled back: run {other} has deployed there while this run waited. What that run \
+             deployed is still there; roll that run back if it is to go.",
+            stage.identifier
+        ),
+        left_behind: None,
+    }
+}
+
+/// Records how rolling back a stage came out, where that has begun and not ended. Answers how it came out, once that
+/// is known.
 pub(crate) async fn end(
     runs: &Runs,
     of_run: &StageOfRun,
     nodes: &BTreeMap<NodeId, NodeRecord>,
-) -> Result<(), RunError> {
+) -> Result<Option<Status>, RunError> {
     let known = of_run.summary();
-    let open = known.undo.clone().filter(|undo| !undo.status.is_final());
-    let Some(undo) = open else { return Ok(()) };
+    let undo = match known.undo.clone() {
+        Some(undo) if !undo.status.is_final() => undo,
+        ended => return Ok(ended.map(|undo| undo.status)),
+    };
     let lane = Lane::rollback(&known.id);
     let now_ms = runs.clock.now_ms();
     let ending = after_undo(of_run.stage(), &of_run.facts(&lane, nodes), now_ms);
@@ -188,7 +229,8 @@ pub(crate) async fn end(
         ended_ms: Some(now_ms),
         failure: ending.failure,
     };
-    put(runs, &of_run.run.id, &known, ended).await
+    put(runs, &of_run.run.id, &known, ended).await?;
+    Ok(Some(ending.status))
 }
 
 /// The stages of a run whose rollback never came to its end: their machine broke.

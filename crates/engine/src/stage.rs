@@ -1,5 +1,6 @@
 //! How stages begin and end: conditions on earlier stages, rolling back, what is left behind. Pure.
 
+use slipway_model::id::StageId;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Node, StagePlan, WhenStatus};
 use slipway_store::record::StageSummary;
@@ -199,6 +200,52 @@ pub fn run_ending(stages: &[StageSummary], aborted: bool) -> Ending {
     Ending { status, failure }
 }
 
+/// How a run ended that was to roll back the stages `wanted` of another one, whose stages are `stages`.
+pub fn undo_ending(stages: &[StageSummary], wanted: &[StageId], aborted: bool) -> Ending {
+    let unbegun = |stage: &StageSummary| {
+        let (status, why) = match aborted {
+            true => (Status::Aborted, "the run was aborted before it began"),
+            false => (
+                Status::Errored,
+                "it could not begin; the run's execution has the reason",
+            ),
+        };
+        let failure = Failure {
+            error: ErrorType::Unknown,
+            message: format!("Stage {} was not rolled back: {why}.", stage.id),
+            left_behind: None,
+        };
+        (status, Some(failure))
+    };
+    let wanted = stages.iter().filter(|stage| wanted.contains(&stage.id));
+    let undone: Vec<_> = wanted
+        .map(|stage| match &stage.undo {
+            Some(undo) => (undo.status, undo.failure.clone()),
+            None => unbegun(stage),
+        })
+        .collect();
+    let status = worst(undone.iter().map(|(status, _)| *status));
+    // The last stage came first.
+    let mut failures = undone.into_iter().rev().filter_map(|(_, failure)| failure);
+    let failure = failures.next().map(|first| {
+        let more = failures.map(told);
+        let left: Vec<String> = first.left_behind.clone().into_iter().chain(more).collect();
+        Failure {
+            left_behind: (!left.is_empty()).then(|| left.join(" ")),
+            ..first
+        }
+    });
+    Ending { status, failure }
+}
+
+/// A failure with what it left behind.
+fn told(failure: Failure) -> String {
+    match failure.left_behind {
+        Some(left) => format!("{} {left}", failure.message),
+        None => failure.message,
+    }
+}
+
 /// Adds to the failure of a run how rolling back its stages came out.
 fn tell_of_undoing(stages: &[StageSummary], failure: &mut Failure) {
     let undone = |good: bool| {
@@ -214,12 +261,8 @@ fn tell_of_undoing(stages: &[StageSummary], failure: &mut Failure) {
         failure.message.push_str(&text);
     }
     let troubles = stages.iter().filter_map(|stage| {
-        let failure = stage.undo.as_ref()?.failure.as_ref()?;
-        let left = failure.left_behind.as_ref();
-        Some(left.map_or_else(
-            || failure.message.clone(),
-            |left| format!("{} {left}", failure.message),
-        ))
+        let failure = stage.undo.as_ref()?.failure.clone()?;
+        Some(told(failure))
     });
     let left: Vec<String> = failure
         .left_behind
@@ -344,6 +387,14 @@ fn steps_that_ran(nodes: &[Node], facts: &Facts) -> Vec<String> {
         }
     });
     ran
+}
+
+/// The identifier of a stage in the pipeline: a turn of a loop has one of its own.
+pub(crate) fn written(stage: &StagePlan) -> &str {
+    match &stage.iteration {
+        Some(turn) => turn.of.as_str(),
+        None => stage.identifier.as_str(),
+    }
 }
 
 /// Visits every step below `nodes`, in the order of the YAML.

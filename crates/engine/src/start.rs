@@ -20,7 +20,7 @@ use crate::runs::{Runs, not_started};
 use crate::stage::each_step;
 
 /// Trigger type of a run that a person starts.
-const MANUAL: &str = "MANUAL";
+pub(crate) const MANUAL: &str = "MANUAL";
 
 /// Newest runs of a scope that are looked at for one that was recorded and not started.
 const SWEPT: usize = 100;
@@ -100,8 +100,7 @@ pub(crate) async fn record(
         Some(text) => Some(store.put_blob(text.as_bytes()).await.doing(what)?),
         None => None,
     };
-    let sequence = store.next_sequence(&request.scope, &request.pipeline).await;
-    let sequence = sequence.doing(|| format!("number a run of pipeline {}", request.pipeline))?;
+    let sequence = number(runs, &request.scope, &request.pipeline).await?;
     Ok(RunRecord {
         id: match &request.parent {
             Some(parent) => parent.run.clone(),
@@ -135,6 +134,16 @@ pub(crate) async fn record(
     })
 }
 
+/// The number of a new run of a pipeline.
+pub(crate) async fn number(
+    runs: &Runs,
+    scope: &Scope,
+    pipeline: &EntityId,
+) -> Result<u64, RunError> {
+    let sequence = runs.store.next_sequence(scope, pipeline).await;
+    sequence.doing(|| format!("number a run of pipeline {pipeline}"))
+}
+
 /// Writes the record of a run and starts its execution.
 pub(crate) async fn launch(runs: &Runs, run: RunRecord) -> Result<RunRecord, RunError> {
     match runs.store.create_run(&run).await {
@@ -144,11 +153,16 @@ pub(crate) async fn launch(runs: &Runs, run: RunRecord) -> Result<RunRecord, Run
         }
         created => created.doing(|| format!("record run {}", run.id))?,
     }
+    announce(runs, &run).await;
+    Ok(run)
+}
+
+/// Starts the execution of a run that was recorded just now. Where that fails, it is started later.
+pub(crate) async fn announce(runs: &Runs, run: &RunRecord) {
     tracing::info!(run.id = %run.id, pipeline.id = %run.pipeline, "run accepted");
     if let Err(error) = start_execution(runs, &run.id).await {
         tracing::warn!(run.id = %run.id, error = %error.full_text(), "run accepted, not started yet");
     }
-    Ok(run)
 }
 
 /// The plan of a pipeline as it would run now, and its YAML with the inputs filled in.

@@ -47,13 +47,15 @@ impl Plan {
         plan
     }
 
-    /// How many steps the plan would have with `turns` more of a block's element.
+    /// Whether the plan would not have too many steps with `turns` of a block's element. The block may have been taken
+    /// apart before, in another round of the groups around it: its turns are equally many steps each.
     ///
     /// # Errors
     /// When they are too many.
     pub fn check_turns(&self, block: &ParallelPlan, turns: usize) -> Result<(), String> {
         let known: usize = self.sections().map(steps).sum();
-        let more = steps(&block.branches).saturating_mul(turns);
+        let element = block.branches.get(..1).map_or(0, steps);
+        let more = element.saturating_mul(turns);
         match known.saturating_add(more) > MOST_STEPS {
             true => Err(format!(
                 "with {turns} turns the run has more than {MOST_STEPS} steps"

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::Store;
 use crate::error::StoreError;
-use crate::item::{Change, Expression, Item, Row, read_text, row, text};
+use crate::item::{Change, Expression, Item, Row, number, read_number, read_text, row, text};
 use crate::key;
 use crate::record::DelegateTaskRecord;
 
@@ -20,6 +20,7 @@ impl Store {
         let bare = DelegateTaskRecord {
             delegate: None,
             result: None,
+            finished_ms: None,
             cancelled: false,
             payload: Value::Null,
             ..task.clone()
@@ -71,6 +72,7 @@ impl Store {
         let condition = Expression::new("attribute_exists(#pk) AND attribute_not_exists(#result)");
         let change = Change::new(key::delegate_task(id))
             .set("result", result)
+            .set("finished", number(self.now_ms()))
             .when(condition);
         self.change_task(id, change).await.map(drop)
     }
@@ -112,6 +114,7 @@ impl Store {
         task.payload = self.load_value(item, "payload").await?.unwrap_or_default();
         task.delegate = read_text(item, "delegate").map(str::to_owned);
         task.result = self.load_value(item, "result").await?;
+        task.finished_ms = read_number(item, "finished");
         task.cancelled = item.contains_key("cancelled");
         Ok(task)
     }

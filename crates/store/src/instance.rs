@@ -115,6 +115,21 @@ impl Store {
         Ok(found)
     }
 
+    /// What was deployed of a service to an infrastructure, if anything was.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn find_deployed(
+        &self,
+        scope: &Scope,
+        (service, environment, infrastructure): (&EntityId, &EntityId, &EntityId),
+    ) -> Result<Option<DeployedRecord>, StoreError> {
+        let key = key_of(scope, service, environment, infrastructure);
+        let items = self.get(&key).await?.into_iter().collect();
+        let found = self.read_deployed(items).await?;
+        Ok(found.into_iter().next().map(|(_, deployed)| deployed))
+    }
+
     /// What was deployed in a scope.
     ///
     /// # Errors
@@ -191,14 +206,28 @@ fn partition(shard: u8) -> String {
 }
 
 fn deployed_key(deployed: &DeployedRecord) -> Key {
+    key_of(
+        &deployed.scope,
+        &deployed.service,
+        &deployed.environment,
+        &deployed.infrastructure,
+    )
+}
+
+fn key_of(
+    scope: &Scope,
+    service: &EntityId,
+    environment: &EntityId,
+    infrastructure: &EntityId,
+) -> Key {
     let sk = format!(
         "{}/{}/{}/{}",
-        key::scope(&deployed.scope),
-        key::part(deployed.service.as_str()),
-        key::part(deployed.environment.as_str()),
-        key::part(deployed.infrastructure.as_str()),
+        key::scope(scope),
+        key::part(service.as_str()),
+        key::part(environment.as_str()),
+        key::part(infrastructure.as_str()),
     );
-    Key::new(Table::Instances, partition(shard(&deployed.scope)), sk)
+    Key::new(Table::Instances, partition(shard(scope)), sk)
 }
 
 fn describe(deployed: &DeployedRecord) -> String {

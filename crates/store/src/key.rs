@@ -136,6 +136,15 @@ pub(crate) fn retry(root: &RunId, of: &RunId) -> Key {
     Key::new(Table::Runs, retries(root), part(of.as_str()))
 }
 
+/// What the sort keys of the rollbacks of a run's stages begin with.
+pub(crate) const UNDOS: &str = "undo#";
+
+/// The rollback of a stage of a run. Sorts behind all that a run is read with.
+pub(crate) fn undo(of: &RunId, stage: &StageId) -> Key {
+    let sk = format!("{UNDOS}{}", part(stage.as_str()));
+    Key::new(Table::Runs, of_run(of), sk)
+}
+
 /// Partition of the list of runs of a scope, or of one pipeline.
 pub(crate) fn runs(place: &Scope, pipeline: Option<&EntityId>) -> String {
     match pipeline {

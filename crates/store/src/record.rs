@@ -86,7 +86,7 @@ pub struct RunRecord {
     /// The stages that were chosen, where not all of them run.
     #[serde(default)]
     pub chosen: Option<Chosen>,
-    /// The earlier run that it repeats, where it does.
+    /// The earlier run that it repeats or rolls back, where it does.
     #[serde(default)]
     pub origin: Option<Origin>,
     /// What people wrote about it, changed while it runs and after it.
@@ -102,6 +102,21 @@ impl RunRecord {
         found.map_or(&self.id, |(_, run)| run)
     }
 
+    /// The run whose rollback steps of a stage are the ones that this run shows: itself, where it rolls another
+    /// one back.
+    pub fn undoer(&self, stage: &StageId) -> &RunId {
+        match self.undoes() {
+            Some(_) => &self.id,
+            None => self.doer(stage),
+        }
+    }
+
+    /// What it rolls back, where it does nothing else (post-deployment rollback).
+    pub fn undoes(&self) -> Option<&Origin> {
+        let origin = self.origin.as_ref();
+        origin.filter(|origin| origin.how == Again::Rollback)
+    }
+
     /// The first run of its chain of retries; itself where it is none.
     pub fn root(&self) -> &RunId {
         match &self.origin {
@@ -111,7 +126,7 @@ impl RunRecord {
     }
 }
 
-/// The earlier run that a run repeats.
+/// The earlier run that a run repeats or rolls back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// That run.
@@ -122,7 +137,7 @@ pub struct Origin {
     pub root: RunId,
     /// When that one began, in epoch milliseconds.
     pub root_started_ms: i64,
-    /// Stages that it was taken up again at.
+    /// Stages that it was taken up again at, or that are rolled back.
     #[serde(default)]
     pub stages: Vec<StageId>,
     /// Stages whose results were taken over, each with the run that did its work.
@@ -137,6 +152,8 @@ pub enum Again {
     Rerun,
     /// From a stage on; what came before is taken over.
     Retry,
+    /// It undoes what the other did: everything is taken over, and rollback steps run.
+    Rollback,
 }
 
 /// The step of another run that a run is a part of (pipeline chaining).
@@ -331,6 +348,9 @@ pub struct DelegateTaskRecord {
     pub delegate: Option<String>,
     /// The result, once reported.
     pub result: Option<Value>,
+    /// When it was reported, in epoch milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_ms: Option<i64>,
     /// Set when nobody needs it any more; the delegate kills the work.
     #[serde(default)]
     pub cancelled: bool,
@@ -376,15 +396,39 @@ pub struct DeployedRecord {
     /// Where and how to look (`region`, `cluster`, `serviceName`, the connector plan): no secrets.
     #[serde(default)]
     pub target: Value,
-    /// Run that deployed last.
+    /// Run that changed it last: by a deployment, or by rolling one back.
     pub run: RunId,
-    /// Artifact that was deployed last.
+    /// The run whose deployment is there again, where the last change rolled another one back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restores: Option<RunId>,
+    /// Artifact that runs there.
     pub artifact: Option<String>,
+    /// What the deployment replaced; `None` where it was the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<ReplacedRecord>,
     /// Number of instances at the last sweep, and when it was (epoch milliseconds).
     pub counted: Option<(u32, i64)>,
     /// Why the newest sweep could not count: the number and the instances are of an earlier one.
     #[serde(default)]
     pub uncounted: Option<String>,
+}
+
+impl DeployedRecord {
+    /// The run whose deployment is there.
+    pub fn deployer(&self) -> &RunId {
+        self.restores.as_ref().unwrap_or(&self.run)
+    }
+}
+
+/// What a deployment replaced, as far as it is known: somebody else may have deployed it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplacedRecord {
+    /// The run that had deployed it.
+    #[serde(default)]
+    pub run: Option<RunId>,
+    /// Its artifact.
+    #[serde(default)]
+    pub artifact: Option<String>,
 }
 
 /// An API token as it is stored: everything but the token itself, of which only a hash is kept.

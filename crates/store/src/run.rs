@@ -1,14 +1,14 @@
 //! Runs and the summaries of their stages.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use aws_sdk_dynamodb::types::ReturnValue;
 use futures::stream::{self, StreamExt};
-use slipway_model::id::{EntityId, PrincipalId, RunId, Scope};
+use slipway_model::id::{EntityId, PrincipalId, RunId, Scope, StageId};
 use slipway_model::status::{Failure, Status};
 
 use crate::blob::digest;
-use crate::dynamo::{Keys, Range, place};
+use crate::dynamo::{Keys, LARGEST_TRANSACTION, Range, place};
 use crate::entity::skipped;
 use crate::error::StoreError;
 use crate::item::{
@@ -46,6 +46,75 @@ impl Store {
     /// # Errors
     /// [`StoreError::AlreadyExists`] when a run with this id is there, or another retry of the same run.
     pub async fn create_run(&self, run: &RunRecord) -> Result<(), StoreError> {
+        let mut writes = self.creation(run).await?;
+        if let Some(origin) = &run.origin
+            && origin.how == Again::Retry
+        {
+            let key = key::retry(&origin.root, &origin.run);
+            let item = row(&key)
+                .with("of", text(origin.run.as_str()))
+                .with("run", text(run.id.as_str()));
+            writes.push(Write::Create(key, item));
+        }
+        let created = self.transact(&describe(&run.id), writes).await;
+        created.map_err(StoreError::or_exists)
+    }
+
+    /// Stores a new run that rolls back stages of another, as [`Store::create_run`] does. Each stage is rolled
+    /// back by one run; `instead_of` names those whose place this one takes.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyExists`] when a run with this id is there, or another that rolls one of the stages back.
+    /// [`StoreError::TooLarge`] for too many stages at once.
+    pub async fn create_undo(
+        &self,
+        run: &RunRecord,
+        instead_of: &BTreeMap<StageId, RunId>,
+    ) -> Result<(), StoreError> {
+        let what = describe(&run.id);
+        let mut writes = self.creation(run).await?;
+        if let Some(origin) = run.undoes() {
+            for stage in &origin.stages {
+                let free = match instead_of.get(stage) {
+                    Some(earlier) => {
+                        Expression::new("#run = :earlier").value(":earlier", text(earlier.as_str()))
+                    }
+                    None => Expression::absent(),
+                };
+                let change = Change::new(key::undo(&origin.run, stage))
+                    .set("stage", text(stage.as_str()))
+                    .set("run", text(run.id.as_str()))
+                    .when(free);
+                writes.push(Write::Change(change));
+            }
+        }
+        let size = writes.len();
+        if size > LARGEST_TRANSACTION {
+            let limit = LARGEST_TRANSACTION;
+            return Err(StoreError::TooLarge { what, size, limit });
+        }
+        let created = self.transact(&what, writes).await;
+        created.map_err(StoreError::or_exists)
+    }
+
+    /// The stages of a run that were ever rolled back after it, each with the newest run that did or does that.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list_undos(&self, run: &RunId) -> Result<BTreeMap<StageId, RunId>, StoreError> {
+        let keys = Keys::Prefix(key::UNDOS.to_owned());
+        let items = self
+            .query(Range::new(Table::Runs, key::of_run(run), keys))
+            .await?;
+        let named = items.iter().filter_map(|item| {
+            let (stage, run) = (read_text(item, "stage")?, read_text(item, "run")?);
+            Some((StageId::new(stage), RunId::new(run)))
+        });
+        Ok(named.collect())
+    }
+
+    /// What every new run writes.
+    async fn creation(&self, run: &RunRecord) -> Result<Vec<Write>, StoreError> {
         let key = key::run(&run.id);
         let what = describe(&run.id);
         let bare = RunRecord {
@@ -79,23 +148,11 @@ impl Store {
             let item = row(&key).with("run", text(run.id.as_str()));
             Write::Create(key, item)
         };
-        let mut writes = vec![
+        Ok(vec![
             Write::Create(key, item),
             listed(key::runs(&run.scope, None)),
             listed(key::runs(&run.scope, Some(&run.pipeline))),
-        ];
-        if let Some(origin) = &run.origin
-            && origin.how == Again::Retry
-        {
-            let key = key::retry(&origin.root, &origin.run);
-            let item = row(&key)
-                .with("of", text(origin.run.as_str()))
-                .with("run", text(run.id.as_str()));
-            writes.push(Write::Create(key, item));
-        }
-        self.transact(&what, writes)
-            .await
-            .map_err(StoreError::or_exists)
+        ])
     }
 
     /// A run and its retries, in the order in which each came from the one before. A run is retried once.

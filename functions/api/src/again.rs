@@ -146,7 +146,8 @@ async fn retry(
     Ok(run)
 }
 
-/// A flag of the query that is `true` where nothing is said, as Harness has it.
+/// A flag of the query that is `true` where nothing is said, as Harness has it for `runAllStages` (apidocs.harness.io,
+/// *retryPipeline*).
 fn unless_false(query: &Query, key: &str) -> ApiResult<bool> {
     match query.one(key)? {
         None | Some("true") => Ok(true),

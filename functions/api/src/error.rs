@@ -130,6 +130,11 @@ impl ApiError {
         this
     }
 
+    /// What it is.
+    pub fn name(&self) -> ErrorName {
+        self.name
+    }
+
     /// The HTTP status.
     pub fn status(&self) -> StatusCode {
         self.status

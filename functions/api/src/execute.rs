@@ -58,6 +58,8 @@ pub(crate) fn started(run: &RunRecord) -> Value {
                 "executionUuid": run.id.as_str(),
                 "pipelineIdentifier": run.pipeline.as_str(),
                 "moduleType": "cd",
+                "executionMode": summary::execution_mode(run),
+                "originalPlanExecutionIdForRollbackMode": run.undoes().map(|of| of.run.as_str()),
                 "triggerInfo": summary::trigger_info(run),
             },
             "governanceMetadata": null,

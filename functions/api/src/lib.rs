@@ -37,6 +37,7 @@ mod pipeline;
 mod place;
 mod project;
 mod query;
+mod rollback;
 mod runs;
 mod scope;
 mod secret;
@@ -136,6 +137,7 @@ pub fn router(deps: Deps) -> Router {
         .merge(input_set::routes())
         .merge(execute::routes())
         .merge(again::routes())
+        .merge(rollback::routes())
         .merge(execution::routes::routes())
         .merge(approval::routes())
         .merge(interrupt::routes())

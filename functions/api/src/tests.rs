@@ -14,6 +14,7 @@ mod inputs;
 mod limits;
 mod logs;
 mod pipelines;
+mod rollback;
 mod secrets;
 mod sources;
 mod stored;

@@ -102,10 +102,7 @@ impl Walk<'_> {
                 self.delegate(step, attempt, work).await
             }
             Err(failure) => {
-                let status = match failure.error {
-                    ErrorType::ApprovalRejection => Status::ApprovalRejected,
-                    _ => Status::Failed,
-                };
+                let status = failed_as(&failure);
                 self.fail(lane, step, failure, status, Some(trace)).await
             }
         }
@@ -306,6 +303,9 @@ impl Walk<'_> {
         if self.record(step)?.status == Status::InputWaiting {
             return self.stop_asking(lane, step, reason).await;
         }
+        if reason == StopReason::StepTimeout && self.take_late(lane, step, attempt).await? {
+            return Ok(None);
+        }
         let unclaimed = self.recall(step, attempt).await?;
         let (left_behind, trace) = self.release(step).await?;
         let error = match unclaimed {
@@ -362,6 +362,38 @@ impl Walk<'_> {
         }
     }
 
+    /// Ends a step whose time is up by what a delegate had reported before, and nobody has read until now: it was in
+    /// time. `false` where there is no such report, or the step is not at its end with it.
+    async fn take_late(
+        &mut self,
+        lane: &LanePlan<'_>,
+        step: &StepPlan,
+        attempt: u32,
+    ) -> Result<bool, HandlerError> {
+        let Some(implementation) = (self.deps.find)(&step.step_type) else {
+            return Ok(false);
+        };
+        if !self.was_in_time(step, attempt).await? {
+            return Ok(false);
+        }
+        let Ok(given @ Some(_)) = self.delegate_result(step, attempt).await? else {
+            return Ok(false);
+        };
+        let (came, trace) = self.call(implementation, step, given).await?;
+        match came {
+            Ok(Progress::Done(outputs)) => self.succeed(step, outputs, trace).await?,
+            Err(failure) => {
+                let status = failed_as(&failure);
+                self.fail(lane, step, failure, status, Some(trace)).await?;
+            }
+            Ok(Progress::Again(_) | Progress::Hold { .. } | Progress::Delegate(_)) => {
+                self.keep(step, trace).await?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Who stopped a step.
     pub(crate) fn said_by(&self, step: &StepPlan, attempt: u32) -> String {
         let mut signals = self.of_run.run.signals.iter();
@@ -413,6 +445,14 @@ impl Walk<'_> {
             None => failure.message,
         });
         Ok((left_behind, trace))
+    }
+}
+
+/// The status of a step that has failed.
+fn failed_as(failure: &Failure) -> Status {
+    match failure.error {
+        ErrorType::ApprovalRejection => Status::ApprovalRejected,
+        _ => Status::Failed,
     }
 }
 

@@ -50,6 +50,25 @@ impl Walk<'_> {
         Ok(Err(failure))
     }
 
+    /// Whether the machine has just waited for a delegate that reported before the time of the step was up.
+    pub(crate) async fn was_in_time(
+        &self,
+        step: &StepPlan,
+        attempt: u32,
+    ) -> Result<bool, HandlerError> {
+        let first = task_id(&self.of_run.run.id, &step.id, attempt);
+        let task = match self.event.done() {
+            Some(Directive::AwaitDelegate { task, .. }) if is_task_of(task, &first) => {
+                self.task(task).await?
+            }
+            _ => None,
+        };
+        let began_ms = self.began_ms(self.record(step)?);
+        let limit = i64::try_from(step.timeout.as_millis()).unwrap_or(i64::MAX);
+        let finished_ms = task.and_then(|task| task.finished_ms);
+        Ok(finished_ms.is_some_and(|at_ms| at_ms < began_ms.saturating_add(limit)))
+    }
+
     /// Gives work to a delegate, once per attempt and turn.
     pub(crate) async fn delegate(
         &mut self,
@@ -69,6 +88,7 @@ impl Walk<'_> {
             selectors: work.selectors,
             delegate: None,
             result: None,
+            finished_ms: None,
             cancelled: false,
         };
         let wait = WaitRecord {

@@ -505,3 +505,112 @@ async fn expressions_add_tags_to_their_run_while_it_goes_on() {
     assert!(why.contains("the key of a tag is empty"), "{why}");
     world.assert_clean(&run.id).await;
 }
+
+/// Holds the key `k` of the account until the run has ended.
+fn queue() -> String {
+    "- step:\n    name: line\n    identifier: line\n    type: Queue\n    timeout: 1d\n    spec:\n      key: k\n      \
+     scope: Pipeline\n"
+        .to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_holds_again_what_its_run_held_to_its_end() {
+    let world = World::new().await;
+    let ship = script("b", "<+pipeline.variables.what>", "");
+    world
+        .apply(&asking(&[
+            stage("build", &(queue() + &script("a", "ok", "")), "", ""),
+            stage("ship", &(ship + &wait("rest", "10m")), "", ""),
+        ]))
+        .await;
+    let other = pipeline(&[stage("only", &(queue() + &wait("pause", "1h")), "", "")]);
+    let other = other.replace(": release\n", ": other\n");
+    world.apply(&other).await;
+    let first = world.try_start(given("fail")).await.expect("it starts").id;
+    world.finish(&first).await;
+    // Another run takes the key before the retry, and a third one comes after it.
+    let before = world.start("other").await;
+    world.runs.clock.sleep(Duration::from_secs(60)).await;
+    let retried = world.retry(retry(&first, &["ship"], what("ok"))).await;
+    let retried = retried.expect("it failed").id;
+    world.runs.clock.sleep(Duration::from_secs(60)).await;
+    let waits = world.store.get_run(&retried).await.expect("the run");
+    assert_eq!(waits.stages[1].status, Status::ResourceWaiting);
+    let after = world.start("other").await;
+
+    let before = world.finish(&before).await;
+    let retried = world.finish(&retried).await;
+    let after = world.finish(&after).await;
+    assert_eq!(
+        retried.status,
+        Status::Success,
+        "{}",
+        world.story(&retried).await
+    );
+    assert_eq!(scripts(&world, &retried.id), "b");
+    let began = retried.stages[1].started_ms.expect("it ran");
+    assert!(began >= before.ended_ms.expect("ended"), "it waited");
+    let pause = world
+        .store
+        .list_nodes(&after.id, None)
+        .await
+        .expect("nodes");
+    let pause = pause
+        .iter()
+        .find(|node| node.identifier.as_str() == "pause");
+    let began = pause.expect("it ran").started_ms;
+    assert!(began >= retried.ended_ms.expect("ended"), "they waited");
+    for run in [&before, &retried, &after] {
+        world.assert_clean(&run.id).await;
+    }
+    assert_eq!(world.holds().await, Vec::<String>::new());
+
+    // An abort ends the wait.
+    let first = world.try_start(given("fail")).await.expect("it starts").id;
+    world.finish(&first).await;
+    let before = world.start("other").await;
+    world.runs.clock.sleep(Duration::from_secs(60)).await;
+    let retried = world.retry(retry(&first, &["ship"], what("ok"))).await;
+    let retried = retried.expect("it failed").id;
+    world.runs.clock.sleep(Duration::from_secs(60)).await;
+    let sam = PrincipalId::new("sam");
+    abort_run(&world.runs, &retried, &sam)
+        .await
+        .expect("it waits");
+    let retried = world.finish(&retried).await;
+    assert_eq!(retried.status, Status::Aborted);
+    let before = world.finish(&before).await;
+    world.assert_clean(&before.id).await;
+    assert_eq!(world.holds().await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_while_a_run_takes_over_is_made_good() {
+    let (world, first) = failed().await;
+    let mut last = first;
+    let mut crashes = 0;
+    for request in 1.. {
+        // The machine's first state dies at each of its requests, and what it has left out is written by the next.
+        world.crash.arm(request, request % 2 == 1);
+        let run = world.retry(retry(&last, &["load"], None)).await;
+        let run = world.finish(&run.expect("it failed").id).await;
+        if world.crash.is_armed() {
+            world.crash.disarm();
+            break;
+        }
+        crashes += 1;
+        let story = world.story(&run).await;
+        for line in [
+            "build.steps.tag #0 Success",
+            "unit.steps.a #0 Success",
+            "unit.steps.gate #0 Success",
+            "load.steps.b #0 Failed",
+        ] {
+            assert!(story.contains(line), "crash at request {request}: {story}");
+        }
+        assert_eq!(scripts(&world, &run.id), "b", "crash at request {request}");
+        world.assert_clean(&run.id).await;
+        last = run.id;
+    }
+    assert!(crashes > 10, "only {crashes} crashes");
+}

@@ -27,11 +27,13 @@ use slipway_engine::rerun::{Rerun, rerun};
 use slipway_engine::retry::{RetryRun, retry_run};
 use slipway_engine::runs::Runs;
 use slipway_engine::start::{StartRun, start_run};
+use slipway_engine::undo::{UndoRun, undo_run};
 use slipway_fn_notify::MailServer;
 use slipway_model::entity;
 use slipway_model::id::{AccountId, EntityId, OrgId, PrincipalId, ProjectId, RunId, Scope};
 use slipway_model::status::Failure;
 use slipway_plan::{Fetched, RemoteFiles};
+pub use slipway_sandbox::{ImageBehaviour, ImageRule};
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_steps::secrets::SecretSource;
 use slipway_steps::{StepServices, registry};
@@ -332,11 +334,29 @@ impl World {
 
     /// As [`World::retry`], in a function that dies as [`World::crash`] says: `None` when it did.
     pub async fn retry_in_danger(&self, request: RetryRun) -> Option<Result<RunRecord, RunError>> {
-        let life = Arc::new(Notify::new());
         let retried = retry_run(&self.tapped, request, &registry::STEP_TYPES, &NoFiles);
+        self.in_danger(retried).await
+    }
+
+    /// Starts a run that rolls another one back.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn undo(&self, request: UndoRun) -> Result<RunRecord, RunError> {
+        undo_run(&self.runs, request).await
+    }
+
+    /// As [`World::undo`], in a function that dies as [`World::crash`] says: `None` when it did.
+    pub async fn undo_in_danger(&self, request: UndoRun) -> Option<Result<RunRecord, RunError>> {
+        self.in_danger(undo_run(&self.tapped, request)).await
+    }
+
+    /// The answer of a function that dies as [`World::crash`] says: `None` when it did.
+    async fn in_danger<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let life = Arc::new(Notify::new());
         tokio::select! {
             biased;
-            answer = LIFE.scope(Arc::clone(&life), retried) => Some(answer),
+            answer = LIFE.scope(Arc::clone(&life), work) => Some(answer),
             () = life.notified() => None,
         }
     }

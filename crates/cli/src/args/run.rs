@@ -64,6 +64,32 @@ pub struct RetryArgs {
     pub follow: FollowArgs,
 }
 
+/// Options of `slipway rollback`.
+#[derive(Debug, Args)]
+pub struct RollbackArgs {
+    /// Id of the run that deployed it.
+    #[arg(required_unless_present = "service", conflicts_with = "service")]
+    pub run: Option<String>,
+    /// Only this stage of the run; may be repeated.
+    #[arg(long = "stage", value_name = "STAGE", requires = "run")]
+    pub stages: Vec<String>,
+    /// Instead of a run: the newest deployment of this service.
+    #[arg(long, requires = "environment")]
+    pub service: Option<String>,
+    /// With --service: in this environment.
+    #[arg(long, requires = "service")]
+    pub environment: Option<String>,
+    /// With --service: on this infrastructure; without it the one that was deployed to last.
+    #[arg(long, requires = "service")]
+    pub infrastructure: Option<String>,
+    /// What people are told about the run.
+    #[arg(long, value_name = "TEXT", requires = "run")]
+    pub notes: Option<String>,
+    /// Whether to stay.
+    #[command(flatten)]
+    pub follow: FollowArgs,
+}
+
 /// Options of `slipway note`.
 #[derive(Debug, Args)]
 pub struct NoteArgs {

@@ -12,6 +12,7 @@ pub mod input;
 pub mod interrupt;
 pub mod logs;
 pub mod plan;
+pub mod rollback;
 pub mod run;
 pub mod schema;
 pub mod tree;

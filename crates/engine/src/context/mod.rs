@@ -147,12 +147,23 @@ impl RunContext<'_> {
             ["startTs"] => value(run.started_ms),
             ["triggerType"] => text(&run.trigger_type),
             ["triggeredBy", "name" | "email" | "identifier"] => text(run.triggered_by.as_str()),
-            ["executionMode"] => text("NORMAL"),
+            ["executionMode"] => text(self.execution_mode()),
             ["status" | "currentStatus" | "liveStatus"] => text(status_name(run.status)),
             ["tags", rest @ ..] => tags(&self.plan.tags, rest),
             ["variables", name @ ..] => variable(&self.plan.variables, name),
             ["stages", rest @ ..] => self.stage_by_id(rest),
             _ => None,
+        }
+    }
+
+    /// `pipeline.executionMode` (docs platform/variables-and-expressions/harness-variables).
+    fn execution_mode(&self) -> &'static str {
+        let mut stages = self.run.stages.iter();
+        let known = stages.find(|known| self.stage.is_some_and(|stage| stage.id == known.id));
+        match known.and_then(|known| known.undo.as_ref()) {
+            _ if self.run.undoes().is_some() => "POST_EXECUTION_ROLLBACK",
+            Some(_) => "PIPELINE_ROLLBACK",
+            None => "NORMAL",
         }
     }
 

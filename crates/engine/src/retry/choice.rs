@@ -8,6 +8,7 @@ use slipway_store::record::{RunRecord, StageSummary};
 
 use super::root_started_ms;
 use crate::runs::summary;
+use crate::stage::written;
 
 /// How old the first run of a chain of retries may be: 30 days, as Harness has it.
 const OLDEST_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
@@ -24,6 +25,12 @@ pub(super) struct Taken {
 /// Whether a run failed and is young enough.
 pub(super) fn may_retry(run: &RunRecord, now_ms: i64) -> Result<(), String> {
     let id = &run.id;
+    if let Some(origin) = run.undoes() {
+        return Err(format!(
+            "run {id} is the rollback of run {}: ask for that rollback again, not for a retry",
+            origin.run
+        ));
+    }
     if !run.status.is_final() {
         return Err(format!(
             "run {id} has not ended ({:?}): wait for its end or abort it, then retry it",
@@ -75,7 +82,8 @@ pub(super) fn stands(stage: &StageSummary) -> bool {
     stage.status.is_good() && stage.undo.is_none()
 }
 
-/// Whether the pipeline still has the stages that it had: what a run did is no result of others.
+/// Whether the pipeline still has the stages that it had: what a run did is no result of others. Harness refuses to
+/// take a run up again too when stages were added, deleted or renamed since; what is in them may change.
 pub(super) fn same_stages(run: &RunId, before: &Plan, now: &Plan) -> Result<(), String> {
     let (before, now) = (shape(before), shape(now));
     if before == now {
@@ -104,14 +112,6 @@ fn told(shape: &[BTreeSet<&str>]) -> String {
         names.join(" beside ")
     };
     shape.iter().map(group).collect::<Vec<_>>().join(", ")
-}
-
-/// The identifier of a stage in the pipeline: a turn of a loop has one of its own.
-fn written(stage: &StagePlan) -> &str {
-    match &stage.iteration {
-        Some(turn) => turn.of.as_str(),
-        None => stage.identifier.as_str(),
-    }
 }
 
 /// What a retry from the stages `wanted` takes over. In the group where it begins, stages that succeeded are

@@ -11,7 +11,7 @@ use slipway_plan::Plan;
 use slipway_store::StoreError;
 use slipway_store::record::{Again, Origin, RunRecord, StageSummary};
 
-use crate::copy::{copy_nodes, copy_summaries};
+use crate::copy::copy_summaries;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::gather::FileSource;
@@ -95,8 +95,8 @@ async fn newer(runs: &Runs, run: &RunRecord) -> Result<Option<RunId>, RunError> 
     Ok(chain.into_iter().next_back().filter(|last| *last != run.id))
 }
 
-/// Plans the pipeline anew, takes over what its stages did that are not to run again, and starts the rest. The
-/// record of the new run is written after what it took over: once it is there, it is whole.
+/// Plans the pipeline anew and starts a run that takes over what stages did that are not to run again. Its record says
+/// what that is; their nodes are the first thing that the run itself writes ([`crate::plan_run`]).
 ///
 /// # Errors
 /// `Conflict` when the run cannot be retried: it has not failed, is too old, was retried before, or its pipeline
@@ -140,7 +140,6 @@ pub async fn retry_run(
     });
     let mut run = record(runs, start, &plan, &yaml).await?;
     copy_summaries(&mut run.stages, &old.stages, &kept);
-    copy_nodes(runs, &old.id, &run.id, &kept).await?;
     match launch(runs, run).await {
         Err(RunError::Store {
             source: StoreError::AlreadyExists { .. },

@@ -3,9 +3,10 @@
 use aws_sdk_ecs::types::{DesiredStatus, Task};
 use serde_json::{Value, json};
 use slipway_model::status::{ErrorType, Failure};
-use slipway_plan::ConnectorPlan;
-use slipway_store::record::{DeployedRecord, InstanceRecord};
+use slipway_plan::{ConnectorPlan, ServicePlan};
+use slipway_store::record::{DeployedRecord, InstanceRecord, ReplacedRecord};
 
+use super::rollback::Replaced;
 use super::site::Site;
 use super::task_definition::revision;
 use crate::aws::error::{Doing, failure};
@@ -113,18 +114,30 @@ fn records(
             .first()
             .and_then(|container| container.image())
             .map(str::to_owned),
-        run: (task.task_definition_arn() == ours && ours.is_some()).then(|| deployed.run.clone()),
+        run: (task.task_definition_arn() == ours && ours.is_some())
+            .then(|| deployed.deployer().clone()),
         seen_ms: now_ms,
     };
     tasks.iter().map(record).collect()
 }
 
-/// Notes that this run deployed `service` and what runs of it. Answers with what expressions see.
+/// What a run did to a service.
+pub(super) enum Change {
+    /// It deployed it, in the place of this; `None` for the first deployment.
+    Deployed(Option<ReplacedRecord>),
+    /// It brought this deployment back, where it is known.
+    Restored(Option<Replaced>),
+    /// It deleted it.
+    Removed,
+}
+
+/// Notes what this run did to a service, which has a task definition now, and what runs of it. Answers with what
+/// expressions see.
 pub(super) async fn note(
     cx: &mut StepContext<'_>,
     site: &Site,
-    service: &str,
-    task_definition: &str,
+    (service, task_definition): (&str, &str),
+    change: Change,
 ) -> Result<Vec<Value>, Failure> {
     let tasks = running(site, service).await?;
     let stage = cx.stage();
@@ -140,13 +153,10 @@ pub(super) async fn note(
         },
         None => return Err(no_connector(infrastructure.identifier.as_str())),
     };
-    let artifact = match of
-        .artifact
-        .as_ref()
-        .and_then(|artifact| artifact.image.as_ref())
-    {
-        Some(image) => cx.evaluate(&json!(image))?.as_str().map(str::to_owned),
-        None => None,
+    let (restores, artifact, before) = match change {
+        Change::Deployed(before) => (None, artifact(cx, of)?, before),
+        Change::Restored(Some(back)) => (Some(back.run), back.artifact, back.before),
+        Change::Restored(None) | Change::Removed => (None, None, None),
     };
     let now = cx.clock().now_ms();
     let deployed = DeployedRecord {
@@ -163,13 +173,24 @@ pub(super) async fn note(
             "connector": connector,
         }),
         run: cx.run().clone(),
+        restores,
         artifact,
+        before,
         counted: u32::try_from(tasks.len()).ok().map(|count| (count, now)),
         uncounted: None,
     };
     let instances = records(site, service, &deployed, &tasks, now);
     cx.deployed(&deployed, &instances).await?;
     Ok(tasks.iter().map(|task| info(site, service, task)).collect())
+}
+
+/// The artifact that the stage deploys.
+fn artifact(cx: &StepContext<'_>, service: &ServicePlan) -> Result<Option<String>, Failure> {
+    let artifact = service.artifact.as_ref();
+    let Some(image) = artifact.and_then(|artifact| artifact.image.as_ref()) else {
+        return Ok(None);
+    };
+    Ok(cx.evaluate(&json!(image))?.as_str().map(str::to_owned))
 }
 
 /// Counts what runs of `deployed` now, with the credentials of its connector.

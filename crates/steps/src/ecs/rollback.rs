@@ -2,10 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use slipway_model::id::RunId;
+use slipway_model::status::Failure;
+use slipway_store::record::ReplacedRecord;
 
 use super::scaling::Scaling;
 use super::site::Site;
 use crate::aws::document::fields;
+use crate::context::{StepContext, store_failure};
 
 /// Rollback data of a rolling deployment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,6 +18,56 @@ pub(super) struct RollbackData {
     pub(super) service: String,
     /// The service as it was; `None` when this is the first deployment.
     pub(super) before: Option<Before>,
+    /// Who had deployed what was there, where that is known.
+    #[serde(default)]
+    pub(super) replaced: Option<Replaced>,
+}
+
+/// The deployment that another one replaces.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Replaced {
+    /// The run that had deployed it.
+    pub(super) run: RunId,
+    /// Its artifact.
+    pub(super) artifact: Option<String>,
+    /// What that one had replaced.
+    pub(super) before: Option<ReplacedRecord>,
+}
+
+impl Replaced {
+    /// What is noted as deployed where the stage deploys to.
+    pub(super) async fn read(cx: &StepContext<'_>) -> Result<Option<Self>, Failure> {
+        let stage = cx.stage();
+        let (Some(service), Some(environment), Some(infrastructure)) =
+            (&stage.service, &stage.environment, &stage.infrastructure)
+        else {
+            return Ok(None);
+        };
+        let place = (
+            &service.identifier,
+            &environment.identifier,
+            &infrastructure.identifier,
+        );
+        let found = cx.store().find_deployed(&cx.plan().scope, place).await;
+        let found = found.map_err(|error| store_failure("read what was deployed", &error))?;
+        Ok(found.map(|deployed| Self {
+            run: deployed.deployer().clone(),
+            artifact: deployed.artifact,
+            before: deployed.before,
+        }))
+    }
+}
+
+impl RollbackData {
+    /// What the deployment replaced, for who wants to roll it back later; `None` when it is the first one.
+    pub(super) fn replaced(&self) -> Option<ReplacedRecord> {
+        self.before.as_ref()?;
+        let known = self.replaced.as_ref().map(|replaced| ReplacedRecord {
+            run: Some(replaced.run.clone()),
+            artifact: replaced.artifact.clone(),
+        });
+        Some(known.unwrap_or_default())
+    }
 }
 
 /// A service before a deployment.

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
 use super::flags::{FLAGS, Spec, check_flags};
+use super::instances::Change;
 use super::manifest::{Documents, TaskDefinition};
-use super::rollback::{Before, RollbackData, keepable};
+use super::rollback::{Before, Replaced, RollbackData, keepable};
 use super::scaling::Scaling;
 use super::service::{Described, Standing, describe, primary};
 use super::site::Site;
@@ -194,12 +195,14 @@ impl Deployment {
         };
         let earlier: Option<State> = cx.saved_by_first_attempt()?;
         // What an earlier attempt of this step found is what was there before this run changed anything.
-        let rollback = earlier
-            .and_then(|state| state.rollback)
-            .unwrap_or(RollbackData {
+        let rollback = match earlier.and_then(|state| state.rollback) {
+            Some(rollback) => rollback,
+            None => RollbackData {
                 service: name,
                 before,
-            });
+                replaced: Replaced::read(cx).await?,
+            },
+        };
         self.state.rollback = Some(rollback);
         match &self.documents.task_definition {
             TaskDefinition::Arn(arn) => {
@@ -318,7 +321,10 @@ impl Deployment {
 
     async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
         let name = self.name()?;
-        let instances = instances::note(cx, &self.site, &name, self.task_definition()).await?;
+        let rollback = self.state.rollback.as_ref();
+        let change = Change::Deployed(rollback.and_then(RollbackData::replaced));
+        let instances =
+            instances::note(cx, &self.site, (&name, self.task_definition()), change).await?;
         let revision = self
             .state
             .task_definition

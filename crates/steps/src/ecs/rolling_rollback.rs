@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use slipway_model::status::{ErrorType, Failure};
 
 use super::flags::check_flags;
+use super::instances::Change;
 use super::rollback::{Before, RollbackData};
 use super::rolling_deploy::{Phase as Deployed, State as DeployState};
 use super::scaling::detach;
@@ -80,7 +81,7 @@ impl Step for RollingRollback {
         };
         let result = match &data.before {
             None => undoing.remove(cx, &data.service).await,
-            Some(before) => undoing.restore(cx, &data.service, before).await,
+            Some(before) => undoing.restore(cx, &data, before).await,
         };
         result.map_err(|failure| {
             let failure = left(failure, &data, &place);
@@ -139,7 +140,7 @@ impl Undoing {
     async fn remove(mut self, cx: &mut StepContext<'_>, name: &str) -> Result<Progress, Failure> {
         match describe(&self.site, name).await? {
             Standing::Absent => {
-                instances::note(cx, &self.site, name, "").await?;
+                instances::note(cx, &self.site, (name, ""), Change::Removed).await?;
                 cx.info(
                     ROLLBACK,
                     format!("Service {name} deleted: rolled back cleanly"),
@@ -192,16 +193,19 @@ impl Undoing {
     async fn restore(
         mut self,
         cx: &mut StepContext<'_>,
-        name: &str,
+        data: &RollbackData,
         before: &Before,
     ) -> Result<Progress, Failure> {
+        let name = data.service.as_str();
         loop {
             let pause = match self.state.phase {
                 Phase::Change => self.change(cx, name, before).await?,
                 Phase::Wait => self.wait(cx, name, before).await?,
                 Phase::Scale => self.scale(cx, before).await?,
                 Phase::Note => {
-                    instances::note(cx, &self.site, name, before.task_definition()).await?;
+                    let runs = (name, before.task_definition());
+                    let change = Change::Restored(data.replaced.clone());
+                    instances::note(cx, &self.site, runs, change).await?;
                     let definition = short(before.task_definition());
                     cx.info(
                         ROLLBACK,

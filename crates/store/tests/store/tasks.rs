@@ -18,6 +18,7 @@ fn task() -> DelegateTaskRecord {
         selectors: Vec::new(),
         delegate: None,
         result: None,
+        finished_ms: None,
         cancelled: false,
     }
 }
@@ -92,7 +93,9 @@ fn deployed(service: &str) -> DeployedRecord {
         deployment_type: "ECS".to_owned(),
         target: json!({"cluster": "c"}),
         run: run("r1"),
+        restores: None,
         artifact: None,
+        before: None,
         counted: None,
         uncounted: None,
     }

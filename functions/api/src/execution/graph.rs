@@ -171,26 +171,32 @@ impl<'a> Builder<'a> {
         uuid
     }
 
-    /// The steps of a stage, and its rollback steps once one of them has begun.
+    /// The steps of a stage, and its rollback steps once one of them has begun; these alone where the run does
+    /// nothing else.
     fn execution(&mut self, stage: &StagePlan, summary: &StageSummary) -> String {
         let uuid = format!("stages.{}.spec.execution", stage.id);
+        let rollback = format!("{uuid}.rollbackSteps");
+        if self.run.undoes().is_some() {
+            self.rollback(stage, summary, &rollback, summary.status);
+            return rollback;
+        }
         let chain = self.sequence(&stage.steps);
         let times = (summary.started_ms, summary.ended_ms);
         let node = self.part(&uuid, "Execution", summary.status, times);
         self.add(&uuid, node, &chain.into_iter().take(1).collect::<Vec<_>>());
         if self.has_begun(&stage.rollback_steps) {
-            let rollback = format!("{uuid}.rollbackSteps");
-            let chain = self.sequence(&stage.rollback_steps);
             let status = worst(stage.rollback_steps.iter().map(|node| self.status(node)));
-            let node = self.part(&rollback, "Rollback", status, times);
-            self.add(
-                &rollback,
-                node,
-                &chain.into_iter().take(1).collect::<Vec<_>>(),
-            );
+            self.rollback(stage, summary, &rollback, status);
             self.chain(&[uuid.clone(), rollback]);
         }
         uuid
+    }
+
+    fn rollback(&mut self, stage: &StagePlan, summary: &StageSummary, uuid: &str, status: Status) {
+        let chain = self.sequence(&stage.rollback_steps);
+        let times = (summary.started_ms, summary.ended_ms);
+        let node = self.part(uuid, "Rollback", status, times);
+        self.add(uuid, node, &chain.into_iter().take(1).collect::<Vec<_>>());
     }
 
     fn has_begun(&self, nodes: &[Node]) -> bool {

@@ -14,6 +14,8 @@ pub(crate) struct LogPlace {
     pub(crate) node: NodeId,
     /// Below the log of the run: `deploy/rollout`.
     pub(crate) path: String,
+    /// Whether it is a rollback step of its stage.
+    pub(crate) undoes: bool,
 }
 
 /// What the logs of a run begin with.
@@ -54,6 +56,7 @@ fn stage_places(stage: &StagePlan, into: &mut Vec<LogPlace>) {
     for node in &stage.steps {
         below(stage, node, &base, into);
     }
+    let rollback = into.len();
     for node in &stage.rollback_steps {
         let before = into.len();
         below(stage, node, &base, into);
@@ -66,6 +69,9 @@ fn stage_places(stage: &StagePlan, into: &mut Vec<LogPlace>) {
             }
         }
     }
+    for place in into.iter_mut().skip(rollback) {
+        place.undoes = true;
+    }
 }
 
 /// Nesting is bounded by the depth that the language accepts.
@@ -75,6 +81,7 @@ fn below(stage: &StagePlan, node: &Node, base: &str, into: &mut Vec<LogPlace>) {
             stage: stage.id.clone(),
             node: step.id.clone(),
             path: format!("{base}/{}", step.identifier),
+            undoes: false,
         }),
         Node::Group(group) => {
             let base = format!("{base}/{}", group.identifier);

@@ -21,9 +21,12 @@ pub(crate) fn waiting(mut run: RunRecord, nodes: &[NodeRecord]) -> RunRecord {
     }
     for node in nodes.iter().filter(|node| asks(node.status)) {
         let mut stages = run.stages.iter_mut();
-        let own = stages.find(|stage| stage.id == node.stage && !stage.status.is_final());
-        if let Some(stage) = own {
-            stage.status = node.status;
+        if let Some(stage) = stages.find(|stage| stage.id == node.stage) {
+            match &mut stage.undo {
+                _ if !stage.status.is_final() => stage.status = node.status,
+                Some(undo) if !undo.status.is_final() => undo.status = node.status,
+                _ => {}
+            }
         }
         run.status = node.status;
     }
@@ -92,6 +95,14 @@ pub(crate) fn trigger_info(run: &RunRecord) -> Value {
     })
 }
 
+/// `NORMAL`, or what else a run as a whole does.
+pub(crate) fn execution_mode(run: &RunRecord) -> &'static str {
+    match run.undoes() {
+        Some(_) => "POST_EXECUTION_ROLLBACK",
+        None => "NORMAL",
+    }
+}
+
 /// The stage of another run that a run is.
 fn parent_stage(parent: &ParentRecord) -> Value {
     json!({
@@ -115,7 +126,7 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
     let running = |status: Status| {
         !status.is_final() && !matches!(status, Status::NotStarted | Status::Queued)
     };
-    let (starting, layout) = layout(&stages);
+    let (starting, layout) = layout(&stages, run.undoes().is_some());
     let error = run.failure.as_ref().map(failure_message);
     let chosen = run.chosen.iter().flat_map(|chosen| &chosen.stages);
     let chosen: Vec<&str> = chosen.map(|id| id.as_str()).collect();
@@ -143,7 +154,9 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
         "failedStagesCount": count(failed),
         "runningStagesCount": count(running),
         "totalStagesCount": stages.iter().flatten().count(),
-        "canRetry": failed(run.status) && run.plan.is_some(),
+        "executionMode": execution_mode(run),
+        "originalPlanExecutionIdForRollbackMode": run.undoes().map(|of| of.run.as_str()),
+        "canRetry": failed(run.status) && run.plan.is_some() && run.undoes().is_none(),
         "showRetryHistory": origin(run, Again::Retry).is_some(),
         "gitDetails": null,
         "stagesExecution": run.chosen.is_some(),
@@ -158,8 +171,36 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
     })
 }
 
-/// Stages in the groups of the plan, as far as they are known; each in a group of its own without one.
+/// Stages in the groups of the plan, as far as they are known; each in a group of its own without one. Of a run that
+/// rolls another one back, those that it rolls back, in the order in which it does.
 pub(crate) fn stages(run: &RunRecord, plan: Option<&Plan>) -> Vec<Vec<StageSummary>> {
+    let groups = all_stages(run, plan);
+    let Some(origin) = run.undoes() else {
+        return groups;
+    };
+    let rolled_back = |group: Vec<StageSummary>| -> Vec<StageSummary> {
+        let own = group.into_iter();
+        let own = own.filter(|stage| origin.stages.contains(&stage.id));
+        own.map(as_undone).collect()
+    };
+    let groups = groups.into_iter().rev().map(rolled_back);
+    groups.filter(|group| !group.is_empty()).collect()
+}
+
+/// A stage as its rollback stands.
+fn as_undone(stage: StageSummary) -> StageSummary {
+    let undo = stage.undo.clone();
+    let undo = undo.as_ref();
+    StageSummary {
+        status: undo.map_or(Status::NotStarted, |undo| undo.status),
+        started_ms: undo.and_then(|undo| undo.started_ms),
+        ended_ms: undo.and_then(|undo| undo.ended_ms),
+        failure: undo.and_then(|undo| undo.failure.clone()),
+        ..stage
+    }
+}
+
+fn all_stages(run: &RunRecord, plan: Option<&Plan>) -> Vec<Vec<StageSummary>> {
     let Some(plan) = plan else {
         return run.stages.iter().map(|stage| vec![stage.clone()]).collect();
     };
@@ -199,7 +240,7 @@ fn group_id(index: usize, group: &[StageSummary]) -> String {
     }
 }
 
-fn layout(groups: &[Vec<StageSummary>]) -> (Option<String>, Map<String, Value>) {
+fn layout(groups: &[Vec<StageSummary>], undoes: bool) -> (Option<String>, Map<String, Value>) {
     let ids: Vec<String> = groups
         .iter()
         .enumerate()
@@ -209,7 +250,7 @@ fn layout(groups: &[Vec<StageSummary>]) -> (Option<String>, Map<String, Value>) 
     for (index, group) in groups.iter().enumerate() {
         let next: Vec<&String> = ids.get(index + 1).into_iter().collect();
         if let [stage] = group.as_slice() {
-            map.insert(layout_id(stage), layout_stage(stage, json!(next)));
+            map.insert(layout_id(stage), layout_stage(stage, json!(next), undoes));
             continue;
         }
         let children: Vec<String> = group.iter().map(layout_id).collect();
@@ -228,13 +269,13 @@ fn layout(groups: &[Vec<StageSummary>]) -> (Option<String>, Map<String, Value>) 
         });
         map.insert(ids[index].clone(), parallel);
         for stage in group {
-            map.insert(layout_id(stage), layout_stage(stage, json!([])));
+            map.insert(layout_id(stage), layout_stage(stage, json!([]), undoes));
         }
     }
     (ids.first().cloned(), map)
 }
 
-fn layout_stage(stage: &StageSummary, next: Value) -> Value {
+fn layout_stage(stage: &StageSummary, next: Value, undoes: bool) -> Value {
     json!({
         "nodeType": stage.stage_type,
         "nodeGroup": "STAGE",
@@ -248,7 +289,7 @@ fn layout_stage(stage: &StageSummary, next: Value) -> Value {
         "startTs": stage.started_ms,
         "endTs": stage.ended_ms,
         "failureInfo": failure_info(stage.failure.as_ref()),
-        "isRollbackStageNode": false,
+        "isRollbackStageNode": undoes,
         "edgeLayoutList": {"currentNodeChildren": [], "nextIds": next},
     })
 }

@@ -50,9 +50,13 @@ impl Sections {
             if !key.covers(&place.path, place.node.as_str()) {
                 continue;
             }
+            // What was taken over from another run was logged there.
+            let logged = match place.undoes {
+                true => run.undoer(&place.stage),
+                false => run.doer(&place.stage),
+            };
             let section = |unit: &str| Section {
-                // What was taken over from another run was logged there.
-                run: run.doer(&place.stage).clone(),
+                run: logged.clone(),
                 node: place.node.clone(),
                 unit: unit.to_owned(),
             };

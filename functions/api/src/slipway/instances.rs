@@ -2,7 +2,8 @@
 //!
 //! Query: organization and project; `serviceIdentifier`, `environmentIdentifier` narrow it; paging as
 //! everywhere. Answer: a page of `{"service","environment","infrastructure","key","artifact","run",
-//! "seen_ms","info"}` with the platform's own fields in `info`.
+//! "seen_ms","info","instanceKey","infrastructureMappingId"}` with the platform's own fields in `info`; the last two
+//! are what `/ng/api/rollback` names an instance by.
 
 use serde_json::{Value, json};
 use slipway_store::InstanceFilter;
@@ -39,5 +40,7 @@ fn render(instance: &InstanceRecord) -> Value {
         "run": instance.run.as_ref().map(|run| run.as_str()),
         "seen_ms": instance.seen_ms,
         "info": instance.info,
+        "instanceKey": instance.key,
+        "infrastructureMappingId": crate::rollback::mapping_id(instance),
     })
 }

@@ -61,6 +61,7 @@ async fn task<'a>(api: &'a Api, selectors: &[&str]) -> Delegate<'a> {
         selectors: selectors.iter().map(|s| (*s).to_owned()).collect(),
         delegate: None,
         result: None,
+        finished_ms: None,
         cancelled: false,
     };
     api.store.put_delegate_task(&task).await.expect("a task");

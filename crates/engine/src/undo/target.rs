@@ -1,0 +1,218 @@
+//! Where runs deploy to, and whose deployment is there.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use slipway_model::id::{EntityId, RunId, Scope};
+use slipway_plan::{Plan, StagePlan};
+use slipway_store::record::{DeployedRecord, ReplacedRecord, RunRecord};
+
+use super::Which;
+use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
+use crate::runs::{Runs, StageOfRun};
+
+/// A service on an infrastructure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The service.
+    pub service: EntityId,
+    /// The environment.
+    pub environment: EntityId,
+    /// The infrastructure.
+    pub infrastructure: EntityId,
+}
+
+impl Place {
+    /// Where a stage deploys to.
+    fn of(stage: &StagePlan) -> Option<Self> {
+        Some(Self {
+            service: stage.service.as_ref()?.identifier.clone(),
+            environment: stage.environment.as_ref()?.identifier.clone(),
+            infrastructure: stage.infrastructure.as_ref()?.identifier.clone(),
+        })
+    }
+
+    /// Whether a stage deploys there.
+    pub(super) fn is_of(&self, stage: &StagePlan) -> bool {
+        Self::of(stage).as_ref() == Some(self)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "service {} to environment {} (infrastructure {})",
+            self.service, self.environment, self.infrastructure
+        )
+    }
+}
+
+/// What is deployed at a place, and how to roll it back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deployed {
+    /// The run to roll back: the one that deployed it, or the newest retry that took its work over.
+    pub run: RunId,
+    /// Its stages that deployed there.
+    pub stages: Which,
+    /// The artifact that runs.
+    pub artifact: Option<String>,
+    /// What a rollback brings back; `None` where this is the first deployment.
+    pub before: Option<ReplacedRecord>,
+    /// Why it cannot be rolled back whatever the run says.
+    pub refusal: Option<String>,
+}
+
+/// What is deployed at a place.
+///
+/// # Errors
+/// `NotFound` when nothing was deployed there, and when the store cannot be read.
+pub async fn deployed_at(runs: &Runs, scope: &Scope, place: &Place) -> Result<Deployed, RunError> {
+    let Some(record) = read(runs, scope, place).await? else {
+        let message = format!("nothing has deployed {place}");
+        return Err(RunError::refused(ErrorName::NotFound, message));
+    };
+    let deployer = runs.run(record.deployer()).await?;
+    let retries = runs.store.list_retries(deployer.root()).await;
+    let retries = retries.doing(|| format!("list the retries of run {}", deployer.id))?;
+    Ok(Deployed {
+        run: retries.into_iter().next_back().unwrap_or(deployer.id),
+        stages: Which::At(place.clone()),
+        refusal: rolled_back_already(runs, &record).await?,
+        artifact: record.artifact,
+        before: record.before,
+    })
+}
+
+/// The place that is meant by some of its names: the one where something was deployed last, of several.
+///
+/// # Errors
+/// `NotFound` when nothing was deployed to such a place, and when the store cannot be read.
+pub async fn find_place(
+    runs: &Runs,
+    scope: &Scope,
+    (service, environment, infrastructure): (&EntityId, &EntityId, Option<&EntityId>),
+) -> Result<Place, RunError> {
+    let all = runs.store.list_deployed_in(scope).await;
+    let all = all.doing(|| "list what was deployed".to_owned())?;
+    let mut newest: Option<(i64, Place)> = None;
+    for record in all {
+        let fits = record.service == *service
+            && record.environment == *environment
+            && infrastructure.is_none_or(|id| record.infrastructure == *id);
+        if !fits {
+            continue;
+        }
+        let began = runs.run(&record.run).await?.started_ms;
+        let place = Place {
+            service: record.service,
+            environment: record.environment,
+            infrastructure: record.infrastructure,
+        };
+        if newest.as_ref().is_none_or(|(known, _)| *known < began) {
+            newest = Some((began, place));
+        }
+    }
+    newest.map(|(_, place)| place).ok_or_else(|| {
+        let of = infrastructure.map_or_else(String::new, |id| format!(" (infrastructure {id})"));
+        let message =
+            format!("nothing has deployed service {service} to environment {environment}{of}");
+        RunError::refused(ErrorName::NotFound, message)
+    })
+}
+
+/// Why what a stage of a run deployed cannot be rolled back: something else is there, or nothing was before it.
+/// `tried` are runs that tried to roll the run back.
+pub(super) async fn refusal(
+    runs: &Runs,
+    run: &RunRecord,
+    plan: &Plan,
+    stage: &StagePlan,
+    tried: &BTreeSet<&RunId>,
+) -> Result<Option<String>, RunError> {
+    let Some(place) = Place::of(stage) else {
+        return Ok(None);
+    };
+    let Some(there) = read(runs, &plan.scope, &place).await? else {
+        return Ok(None);
+    };
+    if tried.contains(&there.run) {
+        return Ok(None);
+    }
+    if there.deployer() != run.doer(&stage.id) {
+        return Ok(Some(another(&there, &place, run)));
+    }
+    if let Some(why) = rolled_back_already(runs, &there).await? {
+        return Ok(Some(why));
+    }
+    Ok(there.before.is_none().then(|| {
+        format!(
+            "run {} was the first that deployed {place}: there is no earlier version to go back to; delete the service \
+             by hand, or deploy another version",
+            run.id
+        )
+    }))
+}
+
+fn another(there: &DeployedRecord, place: &Place, run: &RunRecord) -> String {
+    match &there.restores {
+        Some(restored) => format!(
+            "run {} brought {place} back to what run {restored} had deployed, after run {}: only the newest deployment \
+             can be rolled back",
+            there.run, run.id
+        ),
+        None => format!(
+            "run {} has deployed {place} since run {}: only the newest deployment can be rolled back; roll run {} \
+             back, or deploy the version that you want",
+            there.run, run.id, there.run
+        ),
+    }
+}
+
+/// A deployment that a rollback brought back is not rolled back itself before somebody deploys again.
+async fn rolled_back_already(
+    runs: &Runs,
+    there: &DeployedRecord,
+) -> Result<Option<String>, RunError> {
+    let Some(restored) = &there.restores else {
+        return Ok(None);
+    };
+    let last = runs.run(&there.run).await?;
+    Ok(last.undoes().map(|origin| {
+        format!(
+            "run {} has rolled run {} back to what run {restored} had deployed: deploy something before the next \
+             rollback",
+            last.id, origin.run
+        )
+    }))
+}
+
+async fn read(
+    runs: &Runs,
+    scope: &Scope,
+    place: &Place,
+) -> Result<Option<DeployedRecord>, RunError> {
+    let ids = (&place.service, &place.environment, &place.infrastructure);
+    let found = runs.store.find_deployed(scope, ids).await;
+    found.doing(|| format!("read who deployed {place}"))
+}
+
+/// The run that deployed where a stage is about to be rolled back after its run, where it is none that the stage
+/// may be rolled back over: it was faster than the rollback, which had to wait.
+pub(crate) async fn taken_by(runs: &Runs, of_run: &StageOfRun) -> Result<Option<RunId>, RunError> {
+    let (Some(origin), Some(place)) = (of_run.run.undoes(), Place::of(of_run.stage())) else {
+        return Ok(None);
+    };
+    let Some(there) = read(runs, &of_run.plan.scope, &place).await? else {
+        return Ok(None);
+    };
+    let doer = of_run.run.doer(&of_run.stage().id);
+    if there.deployer() == doer || there.run == of_run.run.id {
+        return Ok(None);
+    }
+    // An earlier rollback of the same run, which failed further on.
+    let last = runs.run(&there.run).await?;
+    let same = last.undoes().is_some_and(|other| other.run == origin.run);
+    Ok((!same).then_some(there.run))
+}

@@ -1,0 +1,189 @@
+//! A service of the sandbox account, deployed and rolled back: whose deployment is there, and who may roll it back.
+
+use serde_json::{Value, json};
+use slipway_engine::start::StartRun;
+use slipway_engine::undo::{Deployed, Outlook, Place, deployed_at, find_place, outlook};
+use slipway_model::id::EntityId;
+use slipway_model::status::Status;
+use slipway_world::by_hand;
+
+use super::*;
+
+const SHOP: &str = include_str!("shop.yaml");
+
+fn step(id: &str, kind: &str) -> String {
+    format!(
+        "- step:\n    name: {id}\n    identifier: {id}\n    type: {kind}\n    timeout: 10m\n    spec: {{}}\n"
+    )
+}
+
+/// Deploys the image `shop:<tag>` after a pause.
+fn rollout() -> String {
+    let steps = wait("pause", "<+pipeline.variables.pause>") + &step("rollout", "EcsRollingDeploy");
+    let rollback = step("rollback", "EcsRollingRollback");
+    let stages = [deployment(&stage("ship", &steps, &rollback, ROLL_BACK))];
+    let variable =
+        |name: &str| format!("    - name: {name}\n      type: String\n      value: <+input>\n");
+    let head = format!(
+        "  variables:\n{}{}  stages:\n",
+        variable("tag"),
+        variable("pause")
+    );
+    pipeline(&stages).replacen("  stages:\n", &head, 1)
+}
+
+struct Shop(World);
+
+impl Shop {
+    async fn new() -> Self {
+        let options = Options {
+            in_memory: true,
+            ..Options::default()
+        };
+        let world = World::with(options).await;
+        world.apply(SHOP).await;
+        world.apply(&rollout()).await;
+        let cluster = json!({"clusterName": "main"});
+        world.ecs("CreateCluster", &cluster).await;
+        let missing = slipway_world::ImageRule {
+            image: "shop:missing".to_owned(),
+            behaviour: slipway_world::ImageBehaviour::PullFails,
+            exit_code: 1,
+        };
+        world.sandbox.set_image(missing).expect("a rule");
+        Self(world)
+    }
+
+    async fn start(&self, tag: &str, pause: &str) -> RunId {
+        let variable = |name: &str, value: &str| {
+            format!("    - name: {name}\n      type: String\n      value: \"{value}\"\n")
+        };
+        let inputs = format!(
+            "pipeline:\n  identifier: release\n  variables:\n{}{}",
+            variable("tag", tag),
+            variable("pause", pause)
+        );
+        let start = StartRun {
+            inputs_yaml: Some(inputs),
+            ..by_hand("release")
+        };
+        self.0.try_start(start).await.expect("it starts").id
+    }
+
+    async fn deploy(&self, tag: &str) -> RunRecord {
+        let run = self.start(tag, "1s").await;
+        self.0.finish(&run).await
+    }
+
+    async fn roll_back(&self, run: &RunId) -> RunRecord {
+        let undo = self.0.undo(undo(run)).await;
+        let undo = undo.unwrap_or_else(|error| panic!("{}", error.full_text()));
+        self.0.finish(&undo.id).await
+    }
+
+    /// The image that the service runs.
+    async fn runs(&self) -> Value {
+        let wanted = json!({"cluster": "main", "services": ["shop"]});
+        let described = self.0.ecs("DescribeServices", &wanted).await;
+        let definition = &described["services"][0]["taskDefinition"];
+        let wanted = json!({"taskDefinition": definition});
+        let definition = self.0.ecs("DescribeTaskDefinition", &wanted).await;
+        definition["taskDefinition"]["containerDefinitions"][0]["image"].clone()
+    }
+
+    async fn there(&self) -> Deployed {
+        let id = EntityId::new;
+        let names = (&id("shop"), &id("prod"), None);
+        let place = find_place(&self.0.runs, &scope(), names).await;
+        let place: Place = place.expect("it was deployed");
+        let there = deployed_at(&self.0.runs, &scope(), &place).await;
+        there.expect("it was deployed")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_newest_deployment_goes_back_to_the_one_before() {
+    let shop = Shop::new().await;
+    let one = shop.deploy("1").await;
+    let why = refusal(shop.0.undo(undo(&one.id)).await, &one.id);
+    insta::assert_snapshot!(why, @"");
+    let two = shop.deploy("2").await;
+    let why = refusal(shop.0.undo(undo(&one.id)).await, &one.id);
+    insta::assert_snapshot!(why.replace(two.id.as_str(), "S"), @"");
+    let there = shop.there().await;
+    assert_eq!(there.run, two.id);
+    assert_eq!(there.artifact.as_deref(), Some("shop:2"));
+    let before = there.before.expect("the first one");
+    assert_eq!(
+        (before.run, before.artifact.as_deref()),
+        (Some(one.id.clone()), Some("shop:1"))
+    );
+
+    assert_eq!(shop.runs().await, "shop:2");
+    let run = shop.roll_back(&two.id).await;
+    insta::assert_snapshot!(told(&shop.0, &run).await, @"");
+    assert_eq!(shop.runs().await, "shop:1");
+    let there = shop.there().await;
+    assert_eq!(
+        (there.run, there.artifact.as_deref()),
+        (one.id.clone(), Some("shop:1"))
+    );
+    let instances = shop
+        .0
+        .store
+        .list_instances(&scope(), &Default::default())
+        .await;
+    for instance in instances.expect("counted") {
+        assert_eq!(instance.run, Some(one.id.clone()), "{instance:?}");
+    }
+    // Not further back, until something is deployed again.
+    let why = there.refusal.expect("it was rolled back");
+    let why = why
+        .replace(run.id.as_str(), "U")
+        .replace(two.id.as_str(), "S");
+    insta::assert_snapshot!(why.replace(one.id.as_str(), "R"), @"");
+    let three = shop.deploy("3").await;
+    let run = shop.roll_back(&three.id).await;
+    assert_eq!(
+        (run.status, shop.runs().await),
+        (Status::Success, json!("shop:1"))
+    );
+    shop.0.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployment_that_failed_and_went_back_does_not_count() {
+    let shop = Shop::new().await;
+    shop.deploy("1").await;
+    let two = shop.deploy("2").await;
+    for _ in 0..2 {
+        let bad = shop.deploy("missing").await;
+        assert_eq!(bad.status, Status::Failed);
+        assert_eq!(shop.runs().await, "shop:2");
+    }
+    let there = shop.there().await;
+    assert_eq!((there.run, there.refusal), (two.id.clone(), None));
+    let run = shop.roll_back(&two.id).await;
+    assert_eq!(
+        (run.status, shop.runs().await),
+        (Status::Success, json!("shop:1"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_deploys_while_a_rollback_waits_is_not_rolled_over() {
+    let shop = Shop::new().await;
+    shop.deploy("1").await;
+    let two = shop.deploy("2").await;
+    let three = shop.start("3", "5m").await;
+    shop.0.runs.clock.sleep(Duration::from_secs(60)).await;
+    let asked = outlook(&shop.0.runs, &two.id, &Which::All).await;
+    assert!(matches!(asked, Ok(Outlook::Allowed(_))), "{asked:?}");
+    let run = shop.roll_back(&two.id).await;
+    let three = shop.0.finish(&three).await;
+    assert_eq!(three.status, Status::Success);
+    insta::assert_snapshot!(told(&shop.0, &run).await.replace(three.id.as_str(), "T"), @"");
+    assert_eq!(shop.runs().await, "shop:3");
+    shop.0.assert_clean(&run.id).await;
+    assert_eq!(shop.0.holds().await, Vec::<String>::new());
+}
