@@ -307,7 +307,7 @@ async fn a_crash_at_any_request_of_asking_leaves_a_whole_run_or_none() {
         let copied = world.store.list_nodes(&run.id, None).await.expect("nodes");
         assert_eq!(
             copied.len(),
-            11,
+            10,
             "request {request}: {}",
             world.story(&run).await
         );
