@@ -33,7 +33,6 @@ use slipway_model::entity;
 use slipway_model::id::{AccountId, EntityId, OrgId, PrincipalId, ProjectId, RunId, Scope};
 use slipway_model::status::Failure;
 use slipway_plan::{Fetched, RemoteFiles};
-pub use slipway_sandbox::{ImageBehaviour, ImageRule};
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_steps::secrets::SecretSource;
 use slipway_steps::{StepServices, registry};

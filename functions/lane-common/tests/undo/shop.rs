@@ -9,6 +9,11 @@ use slipway_world::by_hand;
 
 use super::*;
 
+/// The image of a version. One of the version `missing` cannot be pulled in the sandbox.
+fn image(tag: &str) -> String {
+    format!("index.docker.io/library/shop:{tag}")
+}
+
 const SHOP: &str = include_str!("shop.yaml");
 
 fn step(id: &str, kind: &str) -> String {
@@ -17,7 +22,7 @@ fn step(id: &str, kind: &str) -> String {
     )
 }
 
-/// Deploys the image `shop:<tag>` after a pause.
+/// Deploys a version after a pause.
 fn rollout() -> String {
     let steps = wait("pause", "<+pipeline.variables.pause>") + &step("rollout", "EcsRollingDeploy");
     let rollback = step("rollback", "EcsRollingRollback");
@@ -45,12 +50,6 @@ impl Shop {
         world.apply(&rollout()).await;
         let cluster = json!({"clusterName": "main"});
         world.ecs("CreateCluster", &cluster).await;
-        let missing = slipway_world::ImageRule {
-            image: "shop:missing".to_owned(),
-            behaviour: slipway_world::ImageBehaviour::PullFails,
-            exit_code: 1,
-        };
-        world.sandbox.set_image(missing).expect("a rule");
         Self(world)
     }
 
@@ -112,21 +111,21 @@ async fn the_newest_deployment_goes_back_to_the_one_before() {
     insta::assert_snapshot!(why.replace(two.id.as_str(), "S"), @"");
     let there = shop.there().await;
     assert_eq!(there.run, two.id);
-    assert_eq!(there.artifact.as_deref(), Some("shop:2"));
+    assert_eq!(there.artifact.as_deref(), Some(image("2").as_str()));
     let before = there.before.expect("the first one");
     assert_eq!(
         (before.run, before.artifact.as_deref()),
-        (Some(one.id.clone()), Some("shop:1"))
+        (Some(one.id.clone()), Some(image("1").as_str()))
     );
 
-    assert_eq!(shop.runs().await, "shop:2");
+    assert_eq!(shop.runs().await, image("2"));
     let run = shop.roll_back(&two.id).await;
     insta::assert_snapshot!(told(&shop.0, &run).await, @"");
-    assert_eq!(shop.runs().await, "shop:1");
+    assert_eq!(shop.runs().await, image("1"));
     let there = shop.there().await;
     assert_eq!(
         (there.run, there.artifact.as_deref()),
-        (one.id.clone(), Some("shop:1"))
+        (one.id.clone(), Some(image("1").as_str()))
     );
     let instances = shop
         .0
@@ -146,7 +145,7 @@ async fn the_newest_deployment_goes_back_to_the_one_before() {
     let run = shop.roll_back(&three.id).await;
     assert_eq!(
         (run.status, shop.runs().await),
-        (Status::Success, json!("shop:1"))
+        (Status::Success, json!(image("1")))
     );
     shop.0.assert_clean(&run.id).await;
 }
@@ -159,14 +158,14 @@ async fn a_deployment_that_failed_and_went_back_does_not_count() {
     for _ in 0..2 {
         let bad = shop.deploy("missing").await;
         assert_eq!(bad.status, Status::Failed);
-        assert_eq!(shop.runs().await, "shop:2");
+        assert_eq!(shop.runs().await, image("2"));
     }
     let there = shop.there().await;
     assert_eq!((there.run, there.refusal), (two.id.clone(), None));
     let run = shop.roll_back(&two.id).await;
     assert_eq!(
         (run.status, shop.runs().await),
-        (Status::Success, json!("shop:1"))
+        (Status::Success, json!(image("1")))
     );
 }
 
@@ -183,7 +182,7 @@ async fn who_deploys_while_a_rollback_waits_is_not_rolled_over() {
     let three = shop.0.finish(&three).await;
     assert_eq!(three.status, Status::Success);
     insta::assert_snapshot!(told(&shop.0, &run).await.replace(three.id.as_str(), "T"), @"");
-    assert_eq!(shop.runs().await, "shop:3");
+    assert_eq!(shop.runs().await, image("3"));
     shop.0.assert_clean(&run.id).await;
     assert_eq!(shop.0.holds().await, Vec::<String>::new());
 }
