@@ -30,7 +30,24 @@ async fn a_group_that_begins_again_goes_over_what_it_says_this_time() {
     let run = world.start("release").await;
     let run = world.finish(&run).await;
     // One task was done when it said so first, and four when the group began again.
-    insta::assert_snapshot!(world.story(&run).await, @"");
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Success
+    deploy Success
+    deploy.steps.after #0 Success
+    deploy.steps.g #0 Failed
+    deploy.steps.g #1 Success
+    deploy.steps.g.steps.check #0 Failed
+    deploy.steps.g.steps.check #1 Success
+    deploy.steps.g.steps.each #0 Success
+    deploy.steps.g.steps.each #1 Success
+    deploy.steps.g.steps.each_0 #0 Success
+    deploy.steps.g.steps.each_0 #1 Success
+    deploy.steps.g.steps.each_1 #0 Success
+    deploy.steps.g.steps.each_2 #0 Success
+    deploy.steps.g.steps.each_3 #0 Success
+    deploy.steps.g.steps.say #0 Success
+    deploy.steps.g.steps.say #1 Success
+    ");
     world.assert_clean(&run.id).await;
 
     let expected = world.story(&run).await;

@@ -71,7 +71,7 @@ pub struct RollbackArgs {
     #[arg(required_unless_present = "service", conflicts_with = "service")]
     pub run: Option<String>,
     /// Only this stage of the run; may be repeated.
-    #[arg(long = "stage", value_name = "STAGE", requires = "run")]
+    #[arg(long = "stage", value_name = "STAGE", conflicts_with = "service")]
     pub stages: Vec<String>,
     /// Instead of a run: the newest deployment of this service.
     #[arg(long, requires = "environment")]
@@ -83,7 +83,7 @@ pub struct RollbackArgs {
     #[arg(long, requires = "service")]
     pub infrastructure: Option<String>,
     /// What people are told about the run.
-    #[arg(long, value_name = "TEXT", requires = "run")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "service")]
     pub notes: Option<String>,
     /// Whether to stay.
     #[command(flatten)]

@@ -3,10 +3,7 @@
 use slipway_engine::rerun::Rerun;
 use slipway_engine::retry::RetryRun;
 use slipway_engine::start::StartRun;
-use slipway_model::id::EntityId;
-use slipway_model::status::Status;
 use slipway_world::by_hand;
-use slipway_world::yaml::{deployment, pipeline, script, stage};
 
 use super::*;
 
@@ -29,7 +26,7 @@ async fn a_rollback_is_not_retried_and_not_rerun() {
     let run = world.finish(&run.id).await;
     assert_eq!(run.status, Status::Failed);
     let why = refusal(world.retry(retry(&run.id, None)).await, &first.id);
-    insta::assert_snapshot!(why.replace(run.id.as_str(), "U"), @"");
+    insta::assert_snapshot!(why.replace(run.id.as_str(), "U"), @"run U is the rollback of run R: ask for that rollback again, not for a retry");
     let rerun = Rerun {
         run: run.id.clone(),
         pipeline: EntityId::new("release"),
@@ -39,7 +36,7 @@ async fn a_rollback_is_not_retried_and_not_rerun() {
         notes: String::new(),
     };
     let why = refusal(world.rerun(rerun).await, &first.id);
-    insta::assert_snapshot!(why.replace(run.id.as_str(), "U"), @"");
+    insta::assert_snapshot!(why.replace(run.id.as_str(), "U"), @"run U is the rollback of run R: rerun that one, or run the pipeline");
 }
 
 #[tokio::test(start_paused = true)]
@@ -50,7 +47,7 @@ async fn what_a_retry_took_over_is_rolled_back_with_it() {
             "pipeline:\n  identifier: release\n  variables:\n    - name: what\n      type: String\n      value: {value}\n"
         ))
     };
-    let undoes = script("undo", "ok", "");
+    let undoes = wait("pause", "10s") + &script("undo", "ok", "");
     let asks = script("deploy", "<+pipeline.variables.what>", "");
     let stages = [
         deployment(&stage("a", &script("deploy", "ok", ""), &undoes, "")),
@@ -73,7 +70,15 @@ async fn what_a_retry_took_over_is_rolled_back_with_it() {
 
     let run = world.undo(undo(&second.id)).await.expect("it succeeded");
     let run = world.finish(&run.id).await;
-    insta::assert_snapshot!(told(&world, &run).await, @"");
+    insta::assert_snapshot!(told(&world, &run).await, @"
+    run Success
+    a Success
+    b Success
+    a.rollbackSteps.pause #0 Success
+    a.rollbackSteps.undo #0 Success
+    b.rollbackSteps.pause #0 Success
+    b.rollbackSteps.undo #0 Success
+    ");
     assert_eq!(order(&world, &run).await, ["b", "a"]);
     let origin = run.undoes().expect("a rollback");
     let doers: Vec<_> = origin.kept.iter().map(|(_, doer)| doer.clone()).collect();

@@ -3,8 +3,6 @@
 use serde_json::{Value, json};
 use slipway_engine::start::StartRun;
 use slipway_engine::undo::{Deployed, Outlook, Place, deployed_at, find_place, outlook};
-use slipway_model::id::EntityId;
-use slipway_model::status::Status;
 use slipway_world::by_hand;
 
 use super::*;
@@ -105,10 +103,10 @@ async fn the_newest_deployment_goes_back_to_the_one_before() {
     let shop = Shop::new().await;
     let one = shop.deploy("1").await;
     let why = refusal(shop.0.undo(undo(&one.id)).await, &one.id);
-    insta::assert_snapshot!(why, @"");
+    insta::assert_snapshot!(why, @"run R was the first that deployed service shop to environment prod (infrastructure cluster): there is no earlier version to go back to; delete the service by hand, or deploy another version");
     let two = shop.deploy("2").await;
     let why = refusal(shop.0.undo(undo(&one.id)).await, &one.id);
-    insta::assert_snapshot!(why.replace(two.id.as_str(), "S"), @"");
+    insta::assert_snapshot!(why.replace(two.id.as_str(), "S"), @"run S has deployed service shop to environment prod (infrastructure cluster) since run R: only the newest deployment can be rolled back; roll run S back, or deploy the version that you want");
     let there = shop.there().await;
     assert_eq!(there.run, two.id);
     assert_eq!(there.artifact.as_deref(), Some(image("2").as_str()));
@@ -120,7 +118,11 @@ async fn the_newest_deployment_goes_back_to_the_one_before() {
 
     assert_eq!(shop.runs().await, image("2"));
     let run = shop.roll_back(&two.id).await;
-    insta::assert_snapshot!(told(&shop.0, &run).await, @"");
+    insta::assert_snapshot!(told(&shop.0, &run).await, @"
+    run Success
+    ship Success
+    ship.rollbackSteps.rollback #0 Success
+    ");
     assert_eq!(shop.runs().await, image("1"));
     let there = shop.there().await;
     assert_eq!(
@@ -140,7 +142,7 @@ async fn the_newest_deployment_goes_back_to_the_one_before() {
     let why = why
         .replace(run.id.as_str(), "U")
         .replace(two.id.as_str(), "S");
-    insta::assert_snapshot!(why.replace(one.id.as_str(), "R"), @"");
+    insta::assert_snapshot!(why.replace(one.id.as_str(), "R"), @"run U has rolled run S back to what run R had deployed: deploy something before the next rollback");
     let three = shop.deploy("3").await;
     let run = shop.roll_back(&three.id).await;
     assert_eq!(
@@ -181,7 +183,10 @@ async fn who_deploys_while_a_rollback_waits_is_not_rolled_over() {
     let run = shop.roll_back(&two.id).await;
     let three = shop.0.finish(&three).await;
     assert_eq!(three.status, Status::Success);
-    insta::assert_snapshot!(told(&shop.0, &run).await.replace(three.id.as_str(), "T"), @"");
+    insta::assert_snapshot!(told(&shop.0, &run).await.replace(three.id.as_str(), "T"), @"
+    run Failed: Stage ship was not rolled back: run T has deployed there while this run waited. What that run deployed is still there; roll that run back if it is to go.
+    ship Failed
+    ");
     assert_eq!(shop.runs().await, image("3"));
     shop.0.assert_clean(&run.id).await;
     assert_eq!(shop.0.holds().await, Vec::<String>::new());
