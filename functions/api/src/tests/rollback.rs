@@ -35,6 +35,7 @@ impl Api {
                 status: Status::Success,
                 failure: None,
                 outputs: Value::Null,
+                refused: Vec::new(),
                 units: vec![unit("Deploy", "SUCCESS")],
                 progress: None,
             };
