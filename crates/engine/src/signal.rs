@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use slipway_model::id::{NodeId, PrincipalId, RunId};
+use slipway_model::id::{NodeId, PrincipalId, RunId, Scope};
 use slipway_model::status::Status;
-use slipway_store::StoreError;
 use slipway_store::record::{NodeRecord, RunRecord, SignalRecord};
+use slipway_store::{Page, StoreError};
 
-use crate::abort::{cancel_task, task_of};
+use crate::abort::{abort_run, cancel_task, task_of};
 use crate::begin::complete;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -154,6 +154,8 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             Ok(()) => {}
             Err(StoreError::AlreadyExists { .. }) if repeatable => {}
             Err(error @ StoreError::AlreadyExists { .. }) => {
+                // Whoever was faster may have died before anybody was woken.
+                wake(runs, run).await?;
                 return Err(conflict(format!("somebody was faster: {error}")));
             }
             Err(error) => Err(error).doing(|| format!("record what was said about run {run}"))?,
@@ -285,6 +287,40 @@ pub async fn wake(runs: &Runs, run: &RunId) -> Result<(), RunError> {
         }
     }
     Ok(())
+}
+
+/// Runs read at once while looking for words that nobody heard.
+const SWEPT: usize = 100;
+
+/// Wakes the open runs of a scope about which something was said, or which are to be aborted: whoever said it may have
+/// died after it was recorded and before it was heard. Where it was heard, nothing changes. Answers how many there are.
+///
+/// # Errors
+/// When the store or Step Functions cannot be reached.
+pub async fn wake_unheard(runs: &Runs, scope: &Scope) -> Result<usize, RunError> {
+    let mut page = Page::first(SWEPT);
+    let mut woken = 0;
+    loop {
+        let found = runs.store.list_runs(scope, None, page).await;
+        let found = found.doing(|| "list runs".to_owned())?;
+        for run in found.items.iter().filter(|run| !run.status.is_final()) {
+            let run = runs.run(&run.id).await?;
+            match &run.abort {
+                _ if run.status.is_final() => continue,
+                Some((who, _)) => abort_run(runs, &run.id, who).await?,
+                None if run.signals.is_empty() => continue,
+                None => wake(runs, &run.id).await?,
+            }
+            woken += 1;
+        }
+        let Some(next) = found.next else {
+            return Ok(woken);
+        };
+        page = Page {
+            limit: SWEPT,
+            after: Some(next),
+        };
+    }
 }
 
 /// Lets the other lanes of a run know that an attempt of a node, or a stage, has ended. It is recorded, so that a lane

@@ -253,9 +253,6 @@ impl Walk<'_> {
             Verdict::Ask { .. } => Status::InterventionWaiting,
             Verdict::Over { status, .. } => status,
         };
-        if status == Status::Aborted {
-            self.abort_by_strategy().await?;
-        }
         match verdict {
             Verdict::Ask { .. } => self.tell_waits(step, record.attempt).await,
             Verdict::Over { .. } => self.tell_failed(&step.id, record.attempt, status).await,
@@ -270,6 +267,9 @@ impl Walk<'_> {
             ..record
         };
         self.end(ended).await?;
+        if status == Status::Aborted {
+            self.abort_by_strategy().await?;
+        }
         if !self.of_run.plan.barriers.is_empty() {
             // Who waits at a barrier for this step waits in vain.
             self.write().await?;
@@ -284,9 +284,10 @@ impl Walk<'_> {
         Ok(wake(&self.deps.runs, &self.of_run.run.id).await?)
     }
 
-    /// Aborts the run because a failure strategy, or who was asked, says so. The wish is recorded before the node ends:
-    /// the lane would not ask again.
-    pub(crate) async fn abort_by_strategy(&self) -> Result<(), HandlerError> {
+    /// Aborts the run because a failure strategy, or who was asked, says so. The step's end is written first: to who
+    /// comes back after a crash, it would be a step that an abort stops. If the wish is lost, the end of the lane has it.
+    pub(crate) async fn abort_by_strategy(&mut self) -> Result<(), HandlerError> {
+        self.write().await?;
         let who = PrincipalId::new(FAILURE_STRATEGY);
         abort_run(&self.deps.runs, &self.of_run.run.id, &who).await?;
         Ok(())

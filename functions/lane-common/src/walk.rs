@@ -220,13 +220,13 @@ impl<'d> Walk<'d> {
         node: Opening<'_>,
         attempt: Attempt,
     ) -> Result<Option<Directive>, HandlerError> {
-        let Opening::Step(step) = node else {
-            let record = self.writer().begins(node, attempt, Value::Null);
-            return self.begin(record).await;
-        };
-        // Without a value the step fails at its first turn, where the reason is found again.
-        let spec = self.resolve(step).unwrap_or_default();
-        let record = self.writer().begins(node, attempt, spec);
+        let mut record = self.writer().begins(node, attempt, Value::Null);
+        if let Opening::Step(step) = node {
+            // What the step says of itself is said of this attempt (`retryCount`).
+            self.nodes.insert(record.id.clone(), record.clone());
+            // Without a value the step fails at its first turn, where the reason is found again.
+            record.spec = self.resolve(step).unwrap_or_default();
+        }
         self.begin(record).await
     }
 
@@ -356,9 +356,6 @@ impl<'d> Walk<'d> {
         step: &StepPlan,
         status: Status,
     ) -> Result<Option<Directive>, HandlerError> {
-        if status == Status::Aborted && self.of_run.run.abort.is_none() {
-            self.abort_by_strategy().await?;
-        }
         let record = NodeRecord {
             status,
             ended_ms: Some(self.now_ms()),
@@ -366,6 +363,9 @@ impl<'d> Walk<'d> {
         };
         self.tell_failed(&step.id, record.attempt, status).await;
         self.end(record).await?;
+        if status == Status::Aborted && self.of_run.run.abort.is_none() {
+            self.abort_by_strategy().await?;
+        }
         Ok(None)
     }
 
@@ -385,6 +385,10 @@ impl<'d> Walk<'d> {
     /// The lane of a stage's steps ends the stage itself when all went well, which saves an invocation.
     async fn done(&mut self, status: Status) -> Result<Directive, HandlerError> {
         self.write().await?;
+        if status == Status::Aborted && self.of_run.run.abort.is_none() {
+            // A crash came between the end of a step that aborts the run and the abort.
+            self.abort_by_strategy().await?;
+        }
         if self.lane.walk == Nodes::Steps && status.is_good() {
             end_stage(&self.deps.runs, &self.of_run, &self.nodes, 0, false).await?;
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use slipway_engine::signal::{Word, say};
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
+use slipway_store::record::SignalRecord;
 use slipway_world::World;
 use slipway_world::yaml::{ROLL_BACK, beside, group, pipeline, script, stage, wait};
 
@@ -287,6 +288,68 @@ async fn an_approval_waits_for_two_people_and_hands_out_what_they_gave() {
     let story = world.story(&run).await;
     assert!(story.contains("go #0 Success"), "{story}");
     world.assert_clean(&run.id).await;
+}
+
+/// Found by killing `slipway local`: whoever says something may die after it was recorded and before anybody is woken.
+#[tokio::test(start_paused = true)]
+async fn a_word_that_nobody_heard_is_heard_after_a_restart() {
+    let world = World::new().await;
+    let approval = approval("ask", "").replace("minimumCount: 2", "minimumCount: 1");
+    world
+        .apply(&pipeline(&[stage("deploy", &approval, "", "")]))
+        .await;
+    let run = world.start("release").await;
+    minutes(&world, 5).await;
+    let Word::Step {
+        node,
+        attempt,
+        kind,
+        says,
+    } = votes("sam", "APPROVE", "{}")
+    else {
+        unreachable!("a vote is a word about a step")
+    };
+    let signal = SignalRecord {
+        run: run.clone(),
+        node,
+        attempt,
+        kind,
+        says,
+        who: PrincipalId::new("sam"),
+        at_ms: world.runs.clock.now_ms(),
+    };
+    world.store.put_signal(&signal).await.expect("recorded");
+    minutes(&world, 30).await;
+    assert!(!world.has_ended(&run).await, "nobody told it");
+    let woken = slipway_engine::signal::wake_unheard(&world.runs, &slipway_world::scope()).await;
+    assert_eq!(woken.expect("the store answers"), 1);
+    minutes(&world, 1).await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Success);
+    assert_eq!((run.ended_ms.expect("ended") - run.started_ms) / 60_000, 35);
+    let woken = slipway_engine::signal::wake_unheard(&world.runs, &slipway_world::scope()).await;
+    assert_eq!(woken.expect("the store answers"), 0);
+    world.assert_clean(&run.id).await;
+}
+
+/// Found by killing `slipway local`: a step that aborts its run told after a crash that an abort had stopped it.
+#[tokio::test(start_paused = true)]
+async fn a_crash_over_an_abort_by_a_failure_strategy_keeps_its_reason() {
+    let world = World::new().await;
+    let aborts = script("bad", "fail", &on_failure("{type: Abort}"));
+    let next = stage("next", &script("never", "ok", ""), "", "");
+    world
+        .apply(&pipeline(&[stage("deploy", &aborts, "", ""), next]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let expected = world.story(&run).await;
+    assert!(
+        expected.starts_with("run Aborted: Step bad: Shell Script"),
+        "{expected}"
+    );
+    let crashes = world.survives_crashes("release", 1, &expected).await;
+    assert!(crashes > 10, "only {crashes} crashes");
 }
 
 #[tokio::test(start_paused = true)]

@@ -225,6 +225,31 @@ async fn retries_timeouts_and_lost_delegates_are_told_apart() {
 }
 
 /// The stage `deploy`, which deploys and rolls back.
+/// Found by the golden traces: an attempt read the number of the one before it, and the first one none at all.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_knows_its_own_number() {
+    let world = World::new().await;
+    let retry = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        type: Retry\n        \
+                 spec:\n          retryCount: 2\n          retryIntervals: [10s]\n";
+    let steps = script("a", "test <+step.retryCount> -ge 2", retry)
+        + &script("b", "test <+execution.steps.b.retryCount> -ge 1", retry);
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Success
+    deploy Success
+    deploy.steps.a #0 Failed
+    deploy.steps.a #1 Failed
+    deploy.steps.a #2 Success
+    deploy.steps.b #0 Failed
+    deploy.steps.b #1 Success
+    ");
+    world.assert_clean(&run.id).await;
+}
+
 fn deploys(steps: &str) -> String {
     deployment(&stage(
         "deploy",

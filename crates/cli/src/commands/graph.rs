@@ -60,18 +60,23 @@ pub async fn fetch(client: &Client, run: &str) -> Result<Run, CliError> {
     let answer = client
         .get(&path, &[("renderFullBottomGraph", "true")])
         .await?;
+    of_answer(run, &answer).ok_or_else(|| {
+        let why = "it has no pipelineExecutionSummary.status".to_owned();
+        CliError::Answer { what: path, why }
+    })
+}
+
+/// A run in the answer to a request for its detail (v2), if it has a status.
+pub fn of_answer(run: &str, answer: &Value) -> Option<Run> {
     let summary = &answer["data"]["pipelineExecutionSummary"];
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let Some(status) = text(&summary["status"]) else {
-        let why = "it has no pipelineExecutionSummary.status".to_owned();
-        return Err(CliError::Answer { what: path, why });
-    };
+    let status = text(&summary["status"])?;
     let graph = &answer["data"]["executionGraph"];
     let mut nodes = Vec::new();
     if let Some(root) = graph["rootNodeId"].as_str() {
         walk(graph, root, 0, &mut nodes);
     }
-    Ok(Run {
+    Some(Run {
         id: text(&summary["planExecutionId"]).unwrap_or_else(|| run.to_owned()),
         pipeline: text(&summary["pipelineIdentifier"]).unwrap_or_default(),
         status,

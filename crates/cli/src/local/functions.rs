@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use slipway_asl::{Lambda, LambdaError};
 use slipway_engine::error::HandlerError;
 use slipway_engine::runs::Runs;
+use slipway_engine::signal::wake_unheard;
 use slipway_engine::start::resume_unstarted;
 use slipway_fn_lane_common::{BUDGET, MOST_TURNS};
 use slipway_fn_notify::{MailServer, PAGER_DUTY};
@@ -85,7 +86,7 @@ impl Functions {
         }
     }
 
-    /// Starts the executions of runs that were accepted just before a crash.
+    /// Starts the executions of runs that were accepted just before a crash, and lets runs hear what was said then.
     pub async fn resume_unstarted(&self) {
         let Some(wired) = self.0.get() else { return };
         let scopes = match projects(&wired.runs.store).await {
@@ -100,6 +101,11 @@ impl Functions {
                 Ok(0) => {}
                 Ok(count) => tracing::info!(count, "started runs that a crash had interrupted"),
                 Err(why) => tracing::error!(error = %why.full_text(), "cannot start accepted runs"),
+            }
+            match wake_unheard(&wired.runs, &scope).await {
+                Ok(0) => {}
+                Ok(count) => tracing::info!(count, "woke runs about which something was said"),
+                Err(why) => tracing::error!(error = %why.full_text(), "cannot wake runs"),
             }
         }
     }

@@ -5,6 +5,7 @@
 //! network does; the step reads them when it is woken.
 
 mod activity;
+mod earlier;
 mod input;
 mod spec;
 #[cfg(test)]
@@ -84,6 +85,9 @@ impl Step for HarnessApproval {
             });
         }
         if said.len() >= count {
+            if let Some(last) = said.last().filter(|_| approval.rejects_earlier()) {
+                earlier::reject(&cx.starts().runs, cx.node(), &run, &last.who).await?;
+            }
             return Ok(Progress::Done(outputs(&approval, &said)));
         }
         let now = cx.clock().now();

@@ -9,7 +9,6 @@ mod shown;
 use axum::Json;
 use axum::Router;
 use axum::extract::{Extension, Path, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use indexmap::IndexMap;
@@ -20,7 +19,6 @@ use slipway_engine::signal::{Word, say};
 use slipway_model::id::PrincipalId;
 use slipway_model::status::Status;
 use slipway_steps::approval::{Activity, Approval, KIND, Refusal, Verdict, activities, admit};
-use slipway_store::Page;
 use slipway_store::record::{NodeRecord, RunRecord};
 
 use crate::Deps;
@@ -44,9 +42,6 @@ const TYPES: [&str; 4] = [
 
 /// The type that people answer.
 const BY_PEOPLE: &str = "HarnessApproval";
-
-/// Earlier runs that are looked at for approvals which a newer one rejects.
-const EARLIER: usize = 100;
 
 pub(crate) fn routes() -> Router<Deps> {
     let mut routes = Router::new().route(
@@ -195,9 +190,6 @@ async fn note(
         action = ?activity.verdict,
         "{} answered the approval {}", caller.principal, record.name
     );
-    if activity.verdict == Verdict::Approve && approval.rejects_earlier() {
-        reject_earlier(deps, caller, run, &record).await?;
-    }
     show(deps, run, &record).await
 }
 
@@ -217,45 +209,6 @@ async fn put(
         says,
     };
     Ok(say(&deps.runs, &run.id, who, &word).await?)
-}
-
-/// Rejects what earlier runs of the pipeline wait for at the same step (`isAutoRejectEnabled`).
-async fn reject_earlier(
-    deps: &Deps,
-    caller: &Caller,
-    run: &RunRecord,
-    approved: &NodeRecord,
-) -> ApiResult<()> {
-    let page = Page::first(EARLIER);
-    let runs = deps
-        .store
-        .list_runs(&run.scope, Some(&run.pipeline), page)
-        .await?;
-    let open = |other: &&RunRecord| !other.status.is_final() && other.sequence < run.sequence;
-    for earlier in runs.items.iter().filter(open) {
-        let waits = |record: &&NodeRecord| {
-            record.id == approved.id
-                && record.node_type == BY_PEOPLE
-                && record.status == Status::ApprovalWaiting
-        };
-        let records = approvals(deps, earlier).await?;
-        let Some(record) = records.iter().find(waits) else {
-            continue;
-        };
-        let activity = Activity {
-            verdict: Verdict::Reject,
-            comments: format!("Run {} of the same pipeline was approved.", run.sequence),
-            inputs: serde_json::Map::new(),
-            who: String::new(),
-            at_ms: 0,
-        };
-        match put(deps, earlier, record, &caller.principal, &activity).await {
-            // It was answered, or ended, in the meantime.
-            Err(error) if error.status() == StatusCode::CONFLICT => {}
-            other => other?,
-        }
-    }
-    Ok(())
 }
 
 async fn of_project(

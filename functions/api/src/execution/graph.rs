@@ -243,6 +243,12 @@ impl<'a> Builder<'a> {
                 );
             }
             Node::Parallel(block) => {
+                // A loop over what the run brings forth, before it begins: one branch, under the id of the loop.
+                if let [only] = block.branches.as_slice()
+                    && id(only) == &block.id
+                {
+                    return self.node(only);
+                }
                 let all: Vec<String> = block.branches.iter().map(|node| self.node(node)).collect();
                 let rendered = self.container(&uuid, "NG_FORK", status, record);
                 self.add(&uuid, rendered, &all);

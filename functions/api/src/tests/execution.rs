@@ -378,6 +378,33 @@ async fn a_run_that_is_not_there_or_elsewhere_is_not_found() {
     }
 }
 
+/// The turns of a loop over what the run brings forth are not known before it begins.
+#[tokio::test(start_paused = true)]
+async fn a_loop_that_has_not_begun_is_one_node_and_no_child_of_itself() {
+    let api = Api::new().await;
+    let step = |id: &str, more: &str| {
+        format!(
+            "              - step:\n                  name: {id}\n                  identifier: {id}\n                  type: Wait\n                  timeout: 1h\n{more}                  spec:\n                    duration: 1s\n"
+        )
+    };
+    let times = "                  strategy:\n                    repeat:\n                      times: <+execution.steps.first.output.word>\n";
+    let yaml = format!(
+        "pipeline:\n  name: looped\n  identifier: looped\n  orgIdentifier: default\n  projectIdentifier: default\n  stages:\n    - stage:\n        name: deploy\n        identifier: deploy\n        type: Custom\n        spec:\n          execution:\n            steps:\n{}{}{}",
+        step("first", ""),
+        step("each", times),
+        step("last", "")
+    );
+    let body = json!({"files": [{"file": "looped.yaml", "yaml": yaml}]});
+    let path = format!("/slipway/api/apply?{SCOPE}");
+    let applied = api.post(&path, &body).await.data();
+    assert_eq!(applied[0]["result"], "created", "{applied}");
+    let path = format!("/pipeline/api/pipeline/execute/looped?{SCOPE}&moduleType=cd");
+    let started = api.call("POST", &path, "application/yaml", "").await.data();
+    let run = started["planExecution"]["uuid"].as_str().expect("an id");
+    let graph = detail(&api, run).await["executionGraph"].clone();
+    insta::assert_snapshot!(tree(&graph), @"");
+}
+
 #[tokio::test(start_paused = true)]
 async fn interrupts_are_noted_once_and_unknown_ones_are_refused() {
     let api = Api::new().await;
