@@ -85,6 +85,8 @@ fn conformance(rest: &[String]) -> Result<()> {
             shared.display()
         );
     }
+    // The client that plays vectors through an HTTP endpoint needs it.
+    let python = tools::python_with("boto3", "boto3==1.44.5")?;
     run(cargo().args(["build", "--package", "slipway-cli", "--bin", "slipway"]))?;
     run(cargo().args(["build", "--package", "slipway-asl", "--example", "vectors"]))?;
     let arguments = [
@@ -98,7 +100,8 @@ fn conformance(rest: &[String]) -> Result<()> {
         .args(arguments)
         .args(["--test", "conformance"])
         .args(rest)
-        .env("SLIPWAY_SHARED", shared))
+        .env("SLIPWAY_SHARED", shared)
+        .env("SLIPWAY_PYTHON_BOTO3", python))
 }
 
 fn simulate(seeds: u64, from: u64, jobs: Option<usize>) -> Result<()> {

@@ -2,7 +2,7 @@
 //! `score.py`. What remains is printed with its reason; `docs/asl-conformance.md` tells more.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -70,18 +70,31 @@ fn vectors_of_the_states_language_agree() {
     assert_eq!(skipped, 0, "vectors were skipped");
 }
 
-/// Plays the vectors; gives the verdict of each by its id.
-fn verdicts() -> serde_json::Map<String, Value> {
-    let folder = shared().join("asl");
+/// Plays the vectors with the engine's player.
+fn verdicts() -> Verdicts {
+    judge(NEEDS, &shared().join("asl/vectors"), &[], &[runner()])
+}
+
+/// The verdict of `score.py` on each vector, by its id.
+pub(crate) type Verdicts = serde_json::Map<String, Value>;
+
+/// Has the vectors of a folder played by a command, with these variables in its environment, and judged.
+pub(crate) fn judge(
+    needs: &str,
+    vectors: &Path,
+    environment: &[(&str, &str)],
+    command: &[PathBuf],
+) -> Verdicts {
     let dir = tempfile::tempdir().expect("a folder");
     let verdicts = dir.path().join("verdicts.json");
     let output = Command::new("python3")
-        .arg(folder.join("score.py"))
-        .args(["--needs", NEEDS, "--json"])
+        .arg(shared().join("asl/score.py"))
+        .args(["--needs", needs, "--json"])
         .arg(&verdicts)
-        .arg(folder.join("vectors"))
+        .arg(vectors)
         .arg("--")
-        .arg(runner())
+        .args(command)
+        .envs(environment.iter().copied())
         .output()
         .expect("python3 runs score.py");
     let text = std::fs::read_to_string(&verdicts).unwrap_or_else(|why| {
@@ -96,7 +109,7 @@ fn verdicts() -> serde_json::Map<String, Value> {
 }
 
 /// The engine's player of vectors; `cargo xtask conformance` builds it.
-fn runner() -> PathBuf {
+pub(crate) fn runner() -> PathBuf {
     let test = std::env::current_exe().expect("the test's own path");
     let target = test.ancestors().nth(2).expect("the build's folder");
     let runner = target.join("examples/vectors");

@@ -2,6 +2,7 @@
 
 mod asl;
 mod corpus;
+mod endpoint;
 mod expression_world;
 mod expressions;
 mod language;

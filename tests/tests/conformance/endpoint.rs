@@ -1,0 +1,103 @@
+//! The same vectors through the HTTP endpoint of a `slipway local`, by the example client that lies beside them: it
+//! agrees with the engine's own player in every vector that both can play.
+
+use std::path::Path;
+
+use serde_json::Value;
+use slipway_tests::LocalProcess;
+
+use crate::asl::{Verdicts, judge, runner};
+use crate::shared;
+
+/// What the client can bring about in local mode: it has no Lambda, SQS or other services that the client could set up.
+const NEEDS: &str = "pure,nested";
+
+/// The account of the vectors, and that of local mode.
+const ACCOUNTS: (&str, &str) = ("111111111111", "123456789012");
+
+/// The least vectors that the client plays: fewer would mean that it skips what it should play.
+const LEAST: usize = 400;
+
+/// Vectors of a kind that the client does not know.
+const SKIPPED: &str = "variable_references";
+
+/// Why the two ways differ, by the start of the vector's id.
+const REASONS: [(&str, &str); 1] = [(
+    "base_evaluate_expressions.base_map_from_input-",
+    "has a function in its world, and local mode has no Lambda API that could create it",
+)];
+
+#[test]
+fn the_endpoint_of_local_mode_agrees_with_the_player() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let vectors = dir.path().join("vectors");
+    in_the_account_of_local_mode(&vectors);
+    let player = judge(NEEDS, &shared().join("asl/vectors"), &[], &[runner()]);
+    let endpoint = through_the_endpoint(&dir.path().join("data"), &vectors);
+
+    let (mut wrong, mut skipped) = (Vec::new(), Vec::new());
+    for (id, verdict) in &endpoint {
+        if verdict.get("skip").is_some() {
+            skipped.push(id.as_str());
+            continue;
+        }
+        let explained = REASONS.iter().any(|(start, _)| id.starts_with(start));
+        let same = |level: &&str| verdict.get(**level) == player[id].get(**level);
+        if !explained && !LEVELS.iter().all(|level| same(&level)) {
+            wrong.push(format!("{id}: {verdict}; the player: {}", player[id]));
+        }
+    }
+    for level in LEVELS {
+        println!(
+            "{level}: endpoint {}, player {}",
+            count(&endpoint, level),
+            count(&player, level)
+        );
+    }
+    for (start, reason) in REASONS {
+        println!("{start}*: {reason}");
+    }
+    println!("not played by the client: {}", skipped.join(", "));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(skipped.iter().all(|id| id.contains(SKIPPED)), "{skipped:?}");
+    assert!(endpoint.len() - skipped.len() >= LEAST);
+}
+
+const LEVELS: [&str; 4] = ["result", "cause", "history", "events"];
+
+/// How many vectors agree at a level with what AWS recorded, of those that have it.
+fn count(verdicts: &Verdicts, level: &str) -> String {
+    let judged: Vec<bool> = verdicts
+        .values()
+        .filter_map(|verdict| verdict.get(level).and_then(Value::as_bool))
+        .collect();
+    let agreed = judged.iter().filter(|agrees| **agrees).count();
+    format!("{agreed} of {}", judged.len())
+}
+
+/// Writes the vectors anew: ARNs in them name the account.
+fn in_the_account_of_local_mode(folder: &Path) {
+    std::fs::create_dir(folder).expect("a folder");
+    let vectors = std::fs::read_dir(shared().join("asl/vectors")).expect("the vectors");
+    for vector in vectors {
+        let path = vector.expect("a vector").path();
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let name = path.file_name().expect("a name");
+        let text = text.replace(ACCOUNTS.0, ACCOUNTS.1);
+        std::fs::write(folder.join(name), text).expect("written");
+    }
+}
+
+fn through_the_endpoint(data: &Path, vectors: &Path) -> Verdicts {
+    let python = std::env::var_os("SLIPWAY_PYTHON_BOTO3").expect(
+        "SLIPWAY_PYTHON_BOTO3 names a python3 with boto3; `cargo xtask conformance` sets it",
+    );
+    let local = LocalProcess::start(data);
+    let environment = [
+        ("SFN_ENDPOINT", local.url()),
+        ("LAMBDA_ACCOUNT", ACCOUNTS.1),
+        ("JOBS", "32"),
+    ];
+    let client = [python.into(), shared().join("asl/adapter_endpoint.py")];
+    judge(NEEDS, vectors, &environment, &client)
+}
