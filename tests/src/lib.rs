@@ -1,5 +1,8 @@
 //! What whole-system tests share: the binary `slipway` as users start it, and AWS SDK clients that talk to it.
 
+pub mod dice;
+pub mod history;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use slipway_tests::dice::{Dice, kills};
+use slipway_tests::history::{entered, executions};
 use slipway_tests::{LocalProcess, checkout};
 
 /// Kills in the short form.
@@ -15,18 +17,6 @@ const TAGS: &[(&str, &str)] = &[
     ("2.0", "Success"),
     ("missing", "Failed"),
 ];
-
-/// A small deterministic generator: a failing seed can be run again.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
 
 fn status(local: &LocalProcess, run: &str) -> String {
     let run = local.json(&["get", "run", run, "-o", "json"]);
@@ -50,45 +40,10 @@ async fn create_cluster(local: &LocalProcess) {
         .expect("a cluster");
 }
 
-/// State entries of an execution, from its history; ids must run 1, 2, 3, …
-async fn entered(local: &LocalProcess, arn: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut last = 0;
-    let states = local.states();
-    let mut pages = states
-        .get_execution_history()
-        .execution_arn(arn)
-        .into_paginator()
-        .items()
-        .send();
-    while let Some(event) = pages.next().await {
-        let event = event.expect("an event");
-        assert_eq!(
-            event.id(),
-            last + 1,
-            "{arn}: an event is missing or doubled"
-        );
-        last = event.id();
-        names.extend(
-            event
-                .state_entered_event_details()
-                .map(|d| d.name().to_owned()),
-        );
-    }
-    names
-}
-
 #[tokio::test]
 async fn every_run_survives_being_killed_anywhere() {
-    let kills = std::env::var("SLIPWAY_KILLS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(KILLS);
-    let seed = std::env::var("SLIPWAY_SEED")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(20_260_101);
-    let mut dice = Dice(seed);
+    let kills = kills(KILLS);
+    let (mut dice, seed) = Dice::from_env(20_260_101);
     let dir = tempfile::tempdir().expect("a folder");
     let mut local = LocalProcess::start(dir.path());
     create_cluster(&local).await;
@@ -170,25 +125,13 @@ const TRACES: &[&[&str]] = &[
 /// Every pipeline and stage execution went one of the ways that an execution without kills goes. Lanes loop:
 /// of them only the unbroken numbers of their events are checked.
 async fn check_histories(local: &LocalProcess, seed: u64) {
-    let states = local.states();
-    let machines = states.list_state_machines().send().await.expect("machines");
-    for machine in machines.state_machines() {
-        let arn = machine.state_machine_arn();
-        let list = states
-            .list_executions()
-            .state_machine_arn(arn)
-            .into_paginator()
-            .items();
-        let mut list = list.send();
-        while let Some(execution) = list.next().await {
-            let execution = execution.expect("an execution");
-            let names = entered(local, execution.execution_arn()).await;
-            let known = TRACES.iter().any(|trace| *trace == names.as_slice());
-            let shown = (execution.name(), execution.status());
-            assert!(
-                known || machine.name() == "slipway-lane",
-                "{shown:?} {names:?}, seed {seed}"
-            );
-        }
+    for (machine, execution) in executions(local).await {
+        let names = entered(local, execution.execution_arn()).await;
+        let known = TRACES.iter().any(|trace| *trace == names.as_slice());
+        let shown = (execution.name(), execution.status());
+        assert!(
+            known || machine.name() == "slipway-lane",
+            "{shown:?} {names:?}, seed {seed}"
+        );
     }
 }

@@ -27,8 +27,9 @@ impl Deeds {
 }
 
 /// Plays scripts: `fail` fails, `fail until N` fails before attempt N, `vanish` never answers,
-/// `exit A B` ends with the exit code A in the first attempt and with B from then on, `NAME=value` sets an output variable, and `NAME=#` sets it to how many tasks were done so far; anything else
-/// succeeds.
+/// `exit A B` ends with the exit code A in the first attempt and with B from then on, `NAME=value` sets an output
+/// variable, and `NAME=#` sets it to how many tasks were done so far; `false` and `test N -ge M` do what they do in
+/// bash; anything else succeeds.
 pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: String, deeds: Deeds) {
     loop {
         let task = sfn.get_activity_task().activity_arn(&activity).send().await;
@@ -71,9 +72,14 @@ fn play(script: &str, attempt: u32, done: usize) -> Option<Value> {
         let status = if *code == 0 { "SUCCESS" } else { "FAILURE" };
         return Some(json!({"status": status, "exitCode": code}));
     }
-    let fails = match script.strip_prefix("fail until ") {
-        Some(number) => attempt < number.parse().expect("a number"),
-        None => script == "fail",
+    let number = |text: &str| text.trim().parse::<u32>().expect("a number");
+    let tested = script
+        .strip_prefix("test ")
+        .and_then(|test| test.split_once(" -ge "));
+    let fails = match (script.strip_prefix("fail until "), tested) {
+        (Some(until), _) => attempt < number(until),
+        (None, Some((found, least))) => number(found) < number(least),
+        (None, None) => matches!(script, "fail" | "false"),
     };
     if script == "vanish" {
         return None;

@@ -3,6 +3,7 @@
 //!
 //! A [`tap::Tap`] stands between the functions and the services: it kills, refuses and delays.
 
+mod api;
 mod crashes;
 mod delegate;
 mod functions;
@@ -40,6 +41,7 @@ use slipway_store::Store;
 use slipway_store::embedded::Embedded;
 use slipway_store::record::{EntityRecord, RunRecord};
 
+pub use api::Api;
 pub use delegate::Deeds;
 use functions::Functions;
 use receiver::Receiver;
