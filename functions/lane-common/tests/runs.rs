@@ -230,7 +230,7 @@ async fn retries_timeouts_and_lost_delegates_are_told_apart() {
 async fn an_attempt_knows_its_own_number() {
     let world = World::new().await;
     let retry = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        type: Retry\n        \
-                 spec:\n          retryCount: 2\n          retryIntervals: [10s]\n";
+                 spec:\n          retryCount: 2\n          retryIntervals: [10s]\n          onRetryFailure:\n            action:\n              type: MarkAsFailure\n";
     let steps = script("a", "test <+step.retryCount> -ge 2", retry)
         + &script("b", "test <+execution.steps.b.retryCount> -ge 1", retry);
     world

@@ -10,4 +10,5 @@ mod outcome;
 mod place;
 mod play;
 mod show;
+mod table;
 mod words;
