@@ -18,6 +18,7 @@ use crate::queue;
 use crate::rollback;
 use crate::runs::{Runs, StageOfRun, not_started};
 use crate::stage::{Gate, gate};
+use crate::stage_loop;
 
 /// Kind of the wait for an infrastructure.
 const RESOURCE: &str = "resource";
@@ -91,6 +92,7 @@ pub async fn stage_begin(
         check_condition(runs, &of_run).await?;
     }
     check_time(runs, &of_run).await?;
+    stage_loop::check_whole(runs, &of_run).await?;
     if status != Status::Running {
         check_freeze(runs, &of_run).await?;
     }
@@ -147,16 +149,21 @@ async fn check_condition(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunErro
             }
         },
     };
+    skip(runs, of_run, &reason).await
+}
+
+/// Records that a stage does not run.
+pub(crate) async fn skip(runs: &Runs, of_run: &StageOfRun, reason: &str) -> Result<(), RunError> {
     let now = Some(runs.clock.now_ms());
     let summary = StageSummary {
         status: Status::Skipped,
         started_ms: now,
         ended_ms: now,
         failure: None,
-        ..not_started(stage)
+        ..not_started(of_run.stage())
     };
     runs.put_stage(&of_run.run.id, &summary).await?;
-    Err(skipped(&reason))
+    Err(skipped(reason))
 }
 
 async fn condition_holds(
@@ -210,7 +217,8 @@ async fn check_freeze(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> 
     }
 }
 
-async fn end_unbegun(
+/// Records that a stage ended before it began.
+pub(crate) async fn end_unbegun(
     runs: &Runs,
     of_run: &StageOfRun,
     status: Status,

@@ -8,6 +8,7 @@ use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 
 use crate::error::{Doing, RunError};
 use crate::runs::Runs;
+use crate::stage_loop::with_loops;
 
 /// Records that are written at once: with the largest values that a record holds in itself they stay below what
 /// a transaction may carry (4 MB).
@@ -22,7 +23,9 @@ pub(crate) async fn take_over(runs: &Runs, run: &RunRecord) -> Result<(), RunErr
     let Some(origin) = run.origin.as_ref().filter(|origin| !origin.kept.is_empty()) else {
         return Ok(());
     };
-    let stages: BTreeSet<&StageId> = origin.kept.iter().map(|(stage, _)| stage).collect();
+    let kept: BTreeSet<StageId> = origin.kept.iter().map(|(stage, _)| stage.clone()).collect();
+    let (_, plan) = runs.load(&origin.run).await?;
+    let stages = with_loops(&plan, &kept);
     let there = list(runs, &run.id).await?;
     let there: BTreeSet<_> = there.iter().map(|node| (&node.id, node.attempt)).collect();
     let missing: Vec<NodeRecord> = list(runs, &origin.run)
@@ -60,9 +63,10 @@ async fn complete(runs: &Runs, copies: &[NodeRecord]) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// Puts the summaries of stages that are taken over in the place of those that have not begun.
+/// Puts the summaries of stages that are taken over in the place of those that have not begun; turns of loops that the
+/// plan does not know yet come last.
 pub(crate) fn copy_summaries(
-    into: &mut [StageSummary],
+    into: &mut Vec<StageSummary>,
     from: &[StageSummary],
     stages: &BTreeSet<StageId>,
 ) {
@@ -72,4 +76,7 @@ pub(crate) fn copy_summaries(
             *stage = (*ended).clone();
         }
     }
+    let known: BTreeSet<StageId> = into.iter().map(|stage| stage.id.clone()).collect();
+    let turns = stages.iter().filter(|id| !known.contains(*id));
+    into.extend(turns.filter_map(|id| from.get(id).map(|ended| (*ended).clone())));
 }

@@ -17,6 +17,7 @@ use crate::rollback;
 use crate::runs::{Runs, StageOfRun, summary};
 use crate::signal::{tell_end, wake};
 use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending, undo_ending};
+use crate::stage_loop::is_more_to_plan;
 
 /// Records how a stage ended and gives its infrastructure to the next in line. Fails with `RollBackStage`
 /// when its rollback steps must run first; `rolled_back` tells that they did, or could not. Repeating it
@@ -173,48 +174,62 @@ async fn close_open_nodes(
     Ok(())
 }
 
-/// Records how a run ended. Fails with `RollBackRun` where its stages must be rolled back first; `rolled_back` tells
-/// that they were, or could not be. Fails with `RunFailed` or `RunAborted`, which is how the machine learns of it.
+/// What the pipeline machine knows when it comes to `Finish`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Finished {
+    /// The part of the run whose stages ran last.
+    pub part: usize,
+    /// Whether the parts after it could not be planned.
+    pub stopped: bool,
+    /// Whether the stages were rolled back, or could not be.
+    pub rolled_back: bool,
+}
+
+/// Records how a run ended. Fails with `StagesLeft` where stages are still to be planned, and with `RollBackRun` where
+/// its stages must be rolled back first. Fails with `RunFailed` or `RunAborted`, which is how the machine learns of it.
 /// Repeating it changes nothing.
-pub async fn finish_run(runs: &Runs, run: &RunId, rolled_back: bool) -> Result<Status, RunError> {
+pub async fn finish_run(runs: &Runs, run: &RunId, finished: Finished) -> Result<Status, RunError> {
     let record = runs.run(run).await?;
     if record.plan.is_none() {
-        return told(run, end_run(runs, &record, rolled_back).await?);
+        return told(run, end_run(runs, &record, finished).await?);
     }
-    let (_, plan) = runs.load(run).await?;
+    let (record, plan) = runs.load_written(run).await?;
+    let goes_on = !finished.stopped && !finished.rolled_back && !record.status.is_final();
+    if goes_on && is_more_to_plan(&record, &plan, finished.part) {
+        let message = format!("run {run} has stages left to plan");
+        return Err(RunError::refused(ErrorName::StagesLeft, message));
+    }
     if queue::is_used(&plan) {
         // Nothing of the run needs what it holds any more.
         release_run(runs, &plan.scope.account, run).await?;
     }
-    let status = end_run(runs, &record, rolled_back).await?;
+    let status = end_run(runs, &record, finished).await?;
     runs.tell(run, &plan, &notify::end_of_run(status)).await;
     told(run, status)
 }
 
-async fn end_run(runs: &Runs, record: &RunRecord, rolled_back: bool) -> Result<Status, RunError> {
+async fn end_run(runs: &Runs, record: &RunRecord, finished: Finished) -> Result<Status, RunError> {
     let run = &record.id;
     if record.status.is_final() {
         tell_parent(runs, record, record.status).await?;
         return Ok(record.status);
     }
-    if record.status != Status::NotStarted && rollback::is_wanted(record) && !rolled_back {
+    if record.status != Status::NotStarted && rollback::is_wanted(record) && !finished.rolled_back {
         let message = format!("run {run} must be rolled back");
         return Err(RunError::refused(ErrorName::RollBackRun, message));
     }
     // Where `Plan` failed for good, no stage has begun, whatever was taken over from another run.
     let planned =
         record.plan.is_some() && (record.status != Status::NotStarted || record.abort.is_some());
-    let ending = if planned {
-        end_of_stages(runs, run).await?
-    } else {
-        Ending {
-            status: Status::Errored,
-            failure: Some(Failure {
-                error: ErrorType::Unknown,
-                message: "The run could not be planned; its execution has the reason.".to_owned(),
-                left_behind: None,
-            }),
+    let ending = match planned {
+        true => end_of_stages(runs, run).await?,
+        false => unplanned("The run could not be planned; its execution has the reason."),
+    };
+    let ending = match finished.stopped && ending.status.is_good() {
+        true => {
+            unplanned("The later stages could not be planned; the run's execution has the reason.")
         }
+        false => ending,
     };
     let open = [Status::NotStarted, Status::Running, Status::Discontinuing];
     let why = ending.failure.as_ref();
@@ -225,6 +240,17 @@ async fn end_run(runs: &Runs, record: &RunRecord, rolled_back: bool) -> Result<S
     set.doing(|| format!("record the end of run {run}"))?;
     tell_parent(runs, record, ending.status).await?;
     Ok(ending.status)
+}
+
+fn unplanned(message: &str) -> Ending {
+    Ending {
+        status: Status::Errored,
+        failure: Some(Failure {
+            error: ErrorType::Unknown,
+            message: message.to_owned(),
+            left_behind: None,
+        }),
+    }
 }
 
 /// Tells the step of another run that waits for this one that it has ended.

@@ -71,6 +71,8 @@ names! {
     RollBackStage => "STAGE_FAILED", false;
     /// A stage failed and its failure strategy asks for all stages of the run to be rolled back.
     RollBackRun => "PIPELINE_FAILED", false;
+    /// Later stages of the run loop over what the earlier ones brought forth, and are planned now.
+    StagesLeft => "PIPELINE_RUNNING", false;
     /// A lane ended with a failure, an abort or a timeout; the run's record has the reason.
     LaneFailed => "STEP_FAILED", false;
     /// The run ended with a failure; its record has the reason.

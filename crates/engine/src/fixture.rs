@@ -46,6 +46,7 @@ pub(crate) fn parallel(id: &str, branches: Vec<Node>) -> Node {
         id: NodeId::new(id),
         branches,
         concurrency: 0,
+        skips_queued: false,
     })
 }
 
@@ -122,6 +123,7 @@ pub(crate) fn stage(id: &str, steps: Vec<Node>) -> StagePlan {
         steps,
         rollback_steps: Vec::new(),
         iteration: None,
+        each: None,
     }
 }
 

@@ -30,6 +30,7 @@ pub mod rollback;
 pub mod runs;
 pub mod signal;
 pub mod stage;
+pub mod stage_loop;
 pub mod start;
 pub mod strategy;
 pub mod undo;

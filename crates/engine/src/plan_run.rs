@@ -3,7 +3,7 @@
 use serde::Serialize;
 use slipway_model::id::{RunId, StageId};
 use slipway_model::status::Status;
-use slipway_plan::{Plan, StagePlan};
+use slipway_plan::StagePlan;
 use slipway_store::record::RunRecord;
 
 use crate::begin::LaneStart;
@@ -18,6 +18,8 @@ use crate::runs::Runs;
 pub struct Planned {
     /// Groups that run one after the other.
     pub groups: Vec<Group>,
+    /// Which part of the run they are ([`slipway_plan::Plan::parts`]), from 0.
+    pub part: usize,
 }
 
 /// Stages that the machine walks together.
@@ -54,13 +56,13 @@ pub struct StageInput {
     pub roll_back: Option<LaneStart>,
 }
 
-/// Records that a run is running, and tells the order of its stages. The plan itself was made when the run
+/// Records that a run is running, and tells the order of its stages, up to the first that loop over what the run
+/// brings forth until then ([`crate::stage_loop`]). The plan itself was made when the run
 /// was accepted, so that its faults were told to who asked for it. A run that goes on from another one, or rolls it
 /// back, takes over first what that one did. Repeating it changes nothing.
 pub async fn plan_run(runs: &Runs, run: &RunId) -> Result<Planned, RunError> {
     take_over(runs, &runs.run(run).await?).await?;
-    // Only now: loops are taken apart by what is taken over.
-    let (record, plan) = runs.load(run).await?;
+    let (record, plan) = runs.load_written(run).await?;
     if record.status == Status::NotStarted {
         let from = [Status::NotStarted, Status::Running];
         let set = runs
@@ -70,16 +72,19 @@ pub async fn plan_run(runs: &Runs, run: &RunId) -> Result<Planned, RunError> {
         set.doing(|| format!("record that run {run} is running"))?;
     }
     runs.tell(run, &plan, &[Event::PipelineStart]).await;
+    let first = plan.parts().into_iter().next().unwrap_or_default();
+    let first = plan.groups.get(first).unwrap_or_default();
     Ok(Planned {
-        groups: groups(&record, &plan),
+        groups: groups(&record, first),
+        part: 0,
     })
 }
 
-/// The groups of a plan, with neighbours of one stage each drawn together, without stages whose results were
+/// Groups of a plan, with neighbours of one stage each drawn together, without stages whose results were
 /// taken over from another run.
-pub fn groups(run: &RunRecord, plan: &Plan) -> Vec<Group> {
+pub fn groups(run: &RunRecord, planned: &[Vec<StagePlan>]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for stages in &plan.groups {
+    for stages in planned {
         let own = |stage: &&StagePlan| *run.doer(&stage.id) == run.id;
         let stages: Vec<&StagePlan> = stages.iter().filter(own).collect();
         let starts = stages.iter().map(|stage| start(&run.id, stage));
@@ -140,7 +145,7 @@ mod tests {
                 let names: Vec<&str> = group.stages.iter().map(|s| s.execution.as_str()).collect();
                 format!("{}: {}", group.concurrency, names.join(" "))
             };
-            groups(run, &plan).iter().map(group).collect()
+            groups(run, &plan.groups).iter().map(group).collect()
         };
         assert_eq!(told(&run), ["1: r-a-0 r-b-0", "0: r-c-0 r-d-0", "1: r-e-0"]);
         // What an earlier run did is not done again.
@@ -168,6 +173,6 @@ mod tests {
             stage.iteration = Some(crate::fixture::turn("t", turn, 3, 2));
         }
         let limited = crate::fixture::plan(vec![turns]);
-        assert_eq!(groups(&run, &limited)[0].concurrency, 2);
+        assert_eq!(groups(&run, &limited.groups)[0].concurrency, 2);
     }
 }

@@ -58,7 +58,9 @@ pub async fn roll_back_run(
         }
     }
     tracing::info!(run.id = %run, "the run is rolled back");
-    Ok(Planned { groups })
+    // What is planned is over.
+    let part = 0;
+    Ok(Planned { groups, part })
 }
 
 /// Whether a stage is still to be rolled back; noted where it was not yet.

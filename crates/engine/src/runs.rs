@@ -46,15 +46,29 @@ pub struct StageOfRun {
 }
 
 impl Runs {
-    /// Loads a run that has been planned.
+    /// Loads a run that has been planned: its plan as it is with the loops taken apart that have begun.
     pub async fn load(&self, run: &RunId) -> Result<(RunRecord, Arc<Plan>), RunError> {
+        let (mut record, written) = self.load_written(run).await?;
+        let plan = self.unrolled(run, Arc::clone(&written)).await?;
+        if !Arc::ptr_eq(&plan, &written) {
+            // Turns in the place of the stages that stood for them.
+            let stages = plan.groups.iter().flatten();
+            record.stages = stages.map(|own| summary(&record.stages, own)).collect();
+        }
+        Ok((record, plan))
+    }
+
+    /// Loads a run that has been planned: its plan as it was written when the run was accepted.
+    pub(crate) async fn load_written(
+        &self,
+        run: &RunId,
+    ) -> Result<(RunRecord, Arc<Plan>), RunError> {
         let record = self.run(run).await?;
         let digest = record.plan.as_deref().ok_or_else(|| {
             RunError::refused(ErrorName::NotFound, format!("run {run} has no plan yet"))
         })?;
         let plan = self.store.get_plan(digest).await;
         let plan = plan.doing(|| format!("read the plan of run {run}"))?;
-        let plan = self.unrolled(run, plan).await?;
         Ok((record, plan))
     }
 
@@ -126,14 +140,16 @@ pub fn spec_of_turns(turns: &[RunTurn]) -> serde_json::Value {
 /// A plan with those of its loops taken apart that go over what the run brings forth, as the newest attempts of the
 /// run's nodes say.
 pub fn unrolled_by(plan: Arc<Plan>, nodes: &BTreeMap<NodeId, NodeRecord>) -> Arc<Plan> {
-    if !plan.has_run_loops() {
-        return plan;
+    match plan.has_run_loops() {
+        true => Arc::new(plan.unrolled(&|id| turns_in(nodes, id))),
+        false => plan,
     }
-    let turns_of = |id: &NodeId| {
-        let turns = nodes.get(id)?.spec.get(TURNS)?;
-        Vec::<RunTurn>::deserialize(turns).ok()
-    };
-    Arc::new(plan.unrolled(&turns_of))
+}
+
+/// The turns of the loop of a block or a stage, where they are recorded among `nodes`.
+pub fn turns_in(nodes: &BTreeMap<NodeId, NodeRecord>, id: &NodeId) -> Option<Vec<RunTurn>> {
+    let turns = nodes.get(id)?.spec.get(TURNS)?;
+    Vec::<RunTurn>::deserialize(turns).ok()
 }
 
 /// The newest attempt of each node.
@@ -248,6 +264,7 @@ pub fn not_started(stage: &StagePlan) -> StageSummary {
         failure: None,
         rolled_back: false,
         undoes_run: false,
+        taken_apart: false,
         undo: None,
     }
 }

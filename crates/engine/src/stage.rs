@@ -280,6 +280,7 @@ fn steps_lane(stage: &StagePlan) -> LanePlan<'_> {
         nodes: &stage.steps,
         section: &stage.steps,
         groups: Vec::new(),
+        block: None,
     }
 }
 

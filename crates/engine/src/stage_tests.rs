@@ -21,6 +21,7 @@ fn ended(status: Status, rolled_back: bool) -> StageSummary {
         failure: None,
         rolled_back,
         undoes_run: false,
+        taken_apart: false,
         undo: None,
     }
 }

@@ -148,6 +148,10 @@ pub struct StagePlan {
     /// Which turn of its looping strategy it is, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration: Option<Iteration>,
+    /// Where it loops over what the run brings forth: the loop. When its group is about to begin, [`Plan::unrolled`] has
+    /// its turns in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<RunLoop>,
 }
 
 /// A variable of a pipeline, stage or service.
@@ -390,6 +394,9 @@ pub struct ParallelPlan {
     /// How many of them run at once; 0 is no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub concurrency: u32,
+    /// Whether branches that wait for their time are given up when one fails (`onFailure: SkipQueued` of a loop).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skips_queued: bool,
     /// Where the branches are the turns of a loop over what the run brings forth: the loop. Until it begins there is
     /// one branch, the element that loops; then [`Plan::unrolled`] has as many as there are turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -405,6 +412,13 @@ pub struct RunLoop {
     pub name: String,
     /// `strategy` as written.
     pub strategy: Value,
+}
+
+impl RunLoop {
+    /// Whether turns that wait for their time are given up when one fails.
+    pub fn skips_queued(&self) -> bool {
+        self.strategy.get("onFailure").and_then(Value::as_str) == Some("SkipQueued")
+    }
 }
 
 fn is_zero(number: &u32) -> bool {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::view::View;
 use crate::{
-    ConnectorPlan, FailureStrategy, Iteration, Node, NotificationPlan, Plan, ServicePlan,
+    ConnectorPlan, FailureStrategy, Iteration, Node, NotificationPlan, Plan, RunLoop, ServicePlan,
     StagePlan, StepPlan, Variable, When, WhenStatus,
 };
 
@@ -104,6 +104,9 @@ impl<'p> Page<'p> {
             ),
         );
         let inner = depth + 1;
+        if let Some(each) = &stage.each {
+            self.line(inner, &later_turns(each));
+        }
         self.turn(inner, stage.iteration.as_ref());
         if !stage.delegate_selectors.is_empty() {
             let selectors = stage.delegate_selectors.join(", ");
@@ -245,12 +248,14 @@ impl<'p> Page<'p> {
             }
             Node::Parallel(parallel) => {
                 let how = match &parallel.each {
-                    Some(each) => {
-                        format!("for each turn, known when it begins, of {}", each.strategy)
-                    }
+                    Some(each) => later_turns(each),
                     None => side_by_side(parallel.concurrency),
                 };
-                self.line(depth, &how);
+                let gives_up = match parallel.skips_queued && parallel.each.is_none() {
+                    true => ", the rest given up when one fails",
+                    false => "",
+                };
+                self.line(depth, &format!("{how}{gives_up}"));
                 parallel
                     .branches
                     .iter()
@@ -343,6 +348,10 @@ fn notification(rule: &NotificationPlan) -> String {
         rule.name,
         events.join(", ")
     )
+}
+
+fn later_turns(each: &RunLoop) -> String {
+    format!("for each turn, known when it begins, of {}", each.strategy)
 }
 
 fn side_by_side(limit: u32) -> String {

@@ -209,6 +209,9 @@ pub struct StageSummary {
     /// Whether a failure in it demands that the whole run is rolled back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undoes_run: bool,
+    /// Whether its turns run in its place: a stage that loops over what the run brings forth. Runs are read without it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub taken_apart: bool,
     /// How rolling it back with the whole run stands, where that was begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<UndoRecord>,

@@ -444,6 +444,7 @@ impl Store {
         let mut rest: Vec<StageSummary> = newer.into_values().collect();
         rest.sort_by(|a, b| (a.started_ms, &a.id).cmp(&(b.started_ms, &b.id)));
         run.stages.extend(rest);
+        run.stages.retain(|stage| !stage.taken_apart);
         Ok(run)
     }
 }

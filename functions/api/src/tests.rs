@@ -13,6 +13,7 @@ mod input_sets;
 mod inputs;
 mod limits;
 mod logs;
+mod loops;
 mod pipelines;
 mod rollback;
 mod secrets;

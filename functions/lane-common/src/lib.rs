@@ -12,6 +12,7 @@ mod mention;
 mod pause;
 mod record;
 mod refusal;
+mod skip;
 mod step;
 mod tags;
 mod task;

@@ -3,6 +3,7 @@
 use slipway_engine::directive::Directive;
 use slipway_engine::lane::{Attempt, Opening};
 use slipway_engine::runs::spec_of_turns;
+use slipway_engine::signal::tell_end;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::unroll::{RunTurn, turns};
 use slipway_plan::{Node, ParallelPlan};
@@ -20,8 +21,10 @@ impl Walk<'_> {
         parallel: &ParallelPlan,
         attempt: Attempt,
     ) -> Result<Option<Directive>, HandlerError> {
+        let mut is_empty = false;
         match self.turns_of(parallel) {
             Ok(turns) => {
+                is_empty = turns.is_empty();
                 let spec = spec_of_turns(&turns);
                 let record = self
                     .writer()
@@ -41,6 +44,10 @@ impl Walk<'_> {
             }
         }
         let (run, stage) = (&self.event.run_id, &self.lane.stage);
+        if is_empty && !self.of_run.plan.barriers.is_empty() {
+            // Who waits at a barrier for the element that loops waits for nobody.
+            tell_end(&self.deps.runs, run, &parallel.id, attempt.number).await?;
+        }
         self.of_run = self.deps.runs.load_stage(run, stage).await?;
         self.read_nodes().await?;
         Ok(None)

@@ -156,13 +156,7 @@ impl<'d> Walk<'d> {
                 node,
                 attempt,
                 reason,
-            } => {
-                tracing::debug!(run.id = %self.event.run_id, node.id = %node_id(node), "skipped: {reason}");
-                let skipped = self
-                    .writer()
-                    .ends_unrun(node, attempt, Status::Skipped, None);
-                self.begin(skipped).await
-            }
+            } => self.skip(node, attempt, &reason).await,
             Move::Start { node, attempt } => self.start(node, attempt).await,
             Move::Unroll { parallel, attempt } => self.unroll(parallel, attempt).await,
             Move::Continue { step, attempt } => self.advance(lane, step, attempt).await,

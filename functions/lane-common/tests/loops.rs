@@ -3,27 +3,12 @@
 use serde_json::Value;
 use slipway_model::status::Status;
 use slipway_store::record::RunRecord;
-use slipway_world::World;
-use slipway_world::yaml::{group, pipeline, script, stage};
-
-/// Says a word for later.
-fn says(id: &str, what: &str) -> String {
-    let output = "      outputVariables:\n        - name: word\n          type: String\n          value: word\n";
-    script(id, &format!("'word={what}'"), "").replacen(
-        "      source:",
-        &format!("{output}      source:"),
-        1,
-    )
-}
+use slipway_world::yaml::{
+    beside, gate, group, looped, pipeline, says, script, stage, wait, with_gate,
+};
+use slipway_world::{Options, World};
 
 const WORD: &str = "<+execution.steps.say.output.outputVariables.word>";
-
-/// An element that loops.
-fn looped(element: &str, strategy: &str) -> String {
-    let name = element.find("    name:").unwrap_or(0);
-    let (head, tail) = element.split_at(name);
-    format!("{head}    strategy: {strategy}\n{tail}")
-}
 
 async fn run(world: &World, steps: &str) -> RunRecord {
     world
@@ -156,4 +141,173 @@ async fn a_crash_at_any_request_changes_nothing_about_a_loop() {
     let expected = world.story(&run).await;
     let crashes = world.survives_crashes("release", 9, &expected).await;
     assert!(crashes > 5, "only {crashes} crashes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_its_turn_is_given_up_wherever_the_loop_is() {
+    // Known before the run or not, beside others or not.
+    for items in [
+        "[ok, fail, ok, ok]".to_owned(),
+        format!("'{WORD}.split(\",\")'"),
+    ] {
+        let strategy =
+            format!("{{repeat: {{items: {items}, maxConcurrency: 2}}, onFailure: SkipQueued}}");
+        let each = |turn: &str| {
+            looped(
+                &group("each", &[script("do", turn, ""), script("more", "ok", "")]),
+                &strategy,
+            )
+        };
+        let world = World::new().await;
+        let steps = says("say", "ok,fail,ok,ok")
+            + &beside(&[wait("long", "3h"), each("'<+repeat.item>'")])
+            + &script("after", "ok", "when:\n  stageStatus: All\n");
+        let run = run(&world, &steps).await;
+        let story = world.story(&run).await;
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(story, @"
+            run Failed: Step do: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+            deploy Failed: Step do: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+            deploy.steps.after #0 Success
+            deploy.steps.each #0 Failed
+            deploy.steps.each_0 #0 Success
+            deploy.steps.each_0.steps.do #0 Success
+            deploy.steps.each_0.steps.more #0 Success
+            deploy.steps.each_1 #0 Failed
+            deploy.steps.each_1.steps.do #0 Failed
+            deploy.steps.each_1.steps.more #0 Skipped
+            deploy.steps.each_2 #0 Skipped
+            deploy.steps.each_3 #0 Skipped
+            deploy.steps.long #0 Success
+            deploy.steps.say #0 Success
+            deploy.steps[1] #0 Failed
+            ");
+        }
+        world.assert_clean(&run.id).await;
+        // What is ignored is no failure.
+        let world = World::new().await;
+        let ignored = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action: {type: Ignore}\n";
+        let turn = script("each", "'<+repeat.item>'", ignored);
+        let steps = says("say", "ok,fail,ok,ok") + &looped(&turn, &strategy);
+        let found = self::run(&world, &steps).await;
+        assert_eq!(found.status, Status::IgnoreFailed);
+        let story = world.story(&found).await;
+        assert!(story.contains("each_3 #0 Success"), "{story}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn turns_meet_at_a_barrier_and_nobody_waits_for_a_loop_of_nothing() {
+    let each = looped(
+        &group(
+            "each",
+            &[
+                wait("w", "<+repeat.item>h"),
+                gate("here", "1d"),
+                script("x", "ok", ""),
+            ],
+        ),
+        &format!("{{repeat: {{items: '{WORD}.split(\",\")'}}}}"),
+    );
+    let none = looped(
+        &gate("none", "1d"),
+        &format!("{{repeat: {{times: '{WORD}'}}}}"),
+    );
+    for (word, steps, hours) in [("1,2,3", each, 3), ("0", none, 0)] {
+        let world = World::new().await;
+        let steps =
+            says("say", word) + &beside(&[gate("there", "1d"), steps]) + &wait("rest", "2h");
+        world
+            .apply(&with_gate(&pipeline(&[stage("deploy", &steps, "", "")])))
+            .await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        assert_eq!(run.status, Status::Success, "{:?}", run.failure);
+        let spent = (run.ended_ms.unwrap_or_default() - run.started_ms) / 3_600_000;
+        assert_eq!(spent, hours + 2);
+        world.assert_clean(&run.id).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_at_a_barrier_for_what_is_skipped() {
+    let no = "when:\n  stageStatus: Failure\n";
+    let skipped = gate("there", "1d").replacen(
+        "    spec:",
+        "    when:\n      stageStatus: Failure\n    spec:",
+        1,
+    );
+    let inside = group("g", &[gate("there", "1d")])
+        + &no
+            .replace("when", "    when")
+            .replace("  stage", "      stage");
+    let queued = looped(
+        &group(
+            "each",
+            &[script("do", "'<+repeat.item>'", ""), gate("there", "1d")],
+        ),
+        &format!(
+            "{{repeat: {{items: '{WORD}.split(\",\")', maxConcurrency: 1}}, onFailure: SkipQueued}}"
+        ),
+    );
+    for (word, branch, status) in [
+        ("x", skipped, Status::Success),
+        ("x", inside, Status::Success),
+        ("fail,ok", queued, Status::Failed),
+    ] {
+        let world = World::new().await;
+        let steps = says("say", word) + &beside(&[gate("here", "1d"), wait("late", "1h"), branch]);
+        world
+            .apply(&with_gate(&pipeline(&[stage("deploy", &steps, "", "")])))
+            .await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        let story = world.story(&run).await;
+        assert_eq!(run.status, status, "{story}");
+        let spent = (run.ended_ms.unwrap_or_default() - run.started_ms) / 3_600_000;
+        assert_eq!(spent, 1, "nobody waits for the timeout: {story}");
+        world.assert_clean(&run.id).await;
+    }
+}
+
+/// Groups in blocks in groups, `depth` deep; every second level loops over what the run said.
+fn nested(depth: usize) -> String {
+    let Some(less) = depth.checked_sub(1) else {
+        return says("leaf", "<+repeat.item><+strategy.iterations>");
+    };
+    let inside = group(&format!("g{depth}"), &[script("a", "ok", ""), nested(less)]);
+    let inside = match depth % 2 {
+        0 => {
+            let most = if depth % 4 == 0 {
+                ", maxConcurrency: 1"
+            } else {
+                ""
+            };
+            looped(
+                &inside,
+                &format!("{{repeat: {{items: '{WORD}.split(\",\")'{most}}}}}"),
+            )
+        }
+        _ => inside,
+    };
+    beside(&[inside, wait(&format!("w{depth}"), "10s")])
+}
+
+#[tokio::test(start_paused = true)]
+async fn loops_in_groups_in_blocks_survive_crashes_at_any_depth() {
+    let world = World::with(Options {
+        in_memory: true,
+        ..Options::default()
+    })
+    .await;
+    let run = run(&world, &(says("say", "x,y") + &nested(6))).await;
+    let expected = world.story(&run).await;
+    assert_eq!(run.status, Status::Success, "{expected}");
+    let leaves = expected
+        .lines()
+        .filter(|line| line.contains(".leaf #0 Success"));
+    assert_eq!(leaves.count(), 8, "{expected}");
+    world.assert_clean(&run.id).await;
+    let crashes = world.survives_crashes("release", 397, &expected).await;
+    assert!(crashes > 2, "only {crashes} crashes");
 }

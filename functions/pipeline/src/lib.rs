@@ -1,4 +1,4 @@
-//! The function of the pipeline and stage machines: `Plan`, `RollBack` and `Finish`, `Begin`, `HoldInfrastructure`
+//! The function of the pipeline and stage machines: `Plan`, `PlanMore`, `RollBack` and `Finish`, `Begin`, `HoldInfrastructure`
 //! and `End`. Each is one use case of the engine.
 
 mod wiring;
@@ -6,11 +6,12 @@ mod wiring;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_engine::begin::{stage_begin, stage_hold};
-use slipway_engine::end::{finish_run, stage_end};
+use slipway_engine::end::{Finished, finish_run, stage_end};
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::plan_run::plan_run;
 use slipway_engine::rollback::roll_back_run;
 use slipway_engine::runs::Runs;
+use slipway_engine::stage_loop::plan_more;
 use slipway_model::id::{RunId, StageId};
 use slipway_plan::StagePlan;
 
@@ -54,10 +55,23 @@ pub enum Event {
         /// The run.
         run_id: RunId,
     },
+    /// `PlanMore`.
+    PlanMore {
+        /// The run.
+        run_id: RunId,
+        /// The part of it whose stages ran last.
+        part: usize,
+    },
     /// `Finish`.
     Finish {
         /// The run.
         run_id: RunId,
+        /// The part of it whose stages ran last.
+        #[serde(default)]
+        part: usize,
+        /// Whether the parts after it could not be planned.
+        #[serde(default)]
+        stopped: bool,
         /// Whether its stages were rolled back, or could not be.
         rolled_back: bool,
     },
@@ -104,11 +118,19 @@ pub async fn handle(deps: &Deps, event: Event) -> Result<Value, HandlerError> {
     let runs = &deps.runs;
     match event {
         Event::Plan { run_id } => told(plan_run(runs, &run_id).await?),
+        Event::PlanMore { run_id, part } => told(plan_more(runs, &run_id, part).await?),
         Event::Finish {
             run_id,
+            part,
+            stopped,
             rolled_back,
         } => {
-            let status = finish_run(runs, &run_id, rolled_back).await?;
+            let finished = Finished {
+                part,
+                stopped,
+                rolled_back,
+            };
+            let status = finish_run(runs, &run_id, finished).await?;
             Ok(json!({"status": status}))
         }
         Event::RollBack { run_id } => {

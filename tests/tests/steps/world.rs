@@ -513,6 +513,7 @@ impl World {
             steps: vec![slipway_plan::Node::Step(step)],
             rollback_steps: Vec::new(),
             iteration: None,
+            each: None,
         };
         Plan {
             format: 1,

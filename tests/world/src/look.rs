@@ -17,7 +17,8 @@ impl World {
             run.status,
             told(run.failure.as_ref())
         )];
-        for stage in &run.stages {
+        let (seen, _) = self.runs.load(&run.id).await.expect("the run");
+        for stage in &seen.stages {
             lines.push(format!(
                 "{} {:?}{}",
                 stage.id,

@@ -39,6 +39,45 @@ pub fn script(id: &str, script: &str, more: &str) -> String {
     )
 }
 
+/// A script that says a word for later: its output variable `word`.
+pub fn says(id: &str, word: &str) -> String {
+    let output = "      outputVariables:\n        - name: word\n          type: String\n          value: word\n";
+    script(id, &format!("'word={word}'"), "").replacen(
+        "      source:",
+        &format!("{output}      source:"),
+        1,
+    )
+}
+
+/// A step or step group that loops.
+pub fn looped(element: &str, strategy: &str) -> String {
+    let name = element.find("    name:").unwrap_or(0);
+    let (head, tail) = element.split_at(name);
+    format!("{head}    strategy: {strategy}\n{tail}")
+}
+
+/// Stages side by side.
+pub fn together(stages: &[String]) -> String {
+    let lines = stages.iter().flat_map(|stage| stage.lines());
+    let inside: String = lines.map(|line| format!("    {line}\n")).collect();
+    format!("    - parallel:\n{inside}")
+}
+
+/// A pipeline with the barrier `gate`.
+pub fn with_gate(pipeline: &str) -> String {
+    let barriers =
+        "  flowControl:\n    barriers:\n      - {identifier: gate, name: gate}\n  stages:\n";
+    pipeline.replacen("  stages:\n", barriers, 1)
+}
+
+/// A step that waits at the barrier `gate`.
+pub fn gate(id: &str, timeout: &str) -> String {
+    format!(
+        "- step:\n    name: {id}\n    identifier: {id}\n    type: Barrier\n    timeout: {timeout}\n    spec:\n      \
+         barrierRef: gate\n"
+    )
+}
+
 /// A step that lets time pass.
 pub fn wait(id: &str, time: &str) -> String {
     format!(

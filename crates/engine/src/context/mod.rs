@@ -6,6 +6,7 @@
 
 mod entity;
 mod node;
+mod strategy;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use serde_json::Value as Json;
 use slipway_expr::{Context, SecretRef, Segment, Value};
 use slipway_model::id::NodeId;
 use slipway_model::status::Status;
-use slipway_plan::{Plan, StagePlan, Variable, in_turns};
+use slipway_plan::{Iteration, Plan, StagePlan, Variable, in_turns};
 use slipway_store::record::{NodeRecord, RunRecord};
 
 /// The names that an expression can use at one place of a run.
@@ -170,8 +171,10 @@ impl RunContext<'_> {
     fn stage_by_id(&self, path: &[&str]) -> Option<Found> {
         let (id, rest) = path.split_first()?;
         let mut stages = self.plan.groups.iter().flatten();
-        let stage = stages.find(|stage| stage.id.as_str() == *id)?;
-        self.in_stage(stage, rest)
+        match stages.find(|stage| stage.id.as_str() == *id) {
+            Some(stage) => self.in_stage(stage, rest),
+            None => self.in_stage_loop(id, rest),
+        }
     }
 
     fn in_stage(&self, stage: &StagePlan, path: &[&str]) -> Option<Found> {
@@ -179,6 +182,12 @@ impl RunContext<'_> {
             ["identifier"] => text(stage.identifier.as_str()),
             ["name"] => text(&stage.name),
             ["type"] => text(&stage.stage_type),
+            ["identifierPostFix"] => value(
+                stage
+                    .iteration
+                    .as_ref()
+                    .map_or(String::new(), Iteration::postfix),
+            ),
             ["status" | "currentStatus" | "liveStatus"] => {
                 let summary = self.run.stages.iter().find(|known| known.id == stage.id)?;
                 text(status_name(summary.status))

@@ -3,8 +3,7 @@
 use serde_json::Value as Json;
 use slipway_expr::Value;
 use slipway_model::id::{EntityId, NodeId};
-use slipway_model::status::Status;
-use slipway_plan::{CHAINED, Iteration, Node, StagePlan, in_turns};
+use slipway_plan::{CHAINED, Iteration, Node, ParallelPlan, StagePlan};
 
 use super::{Found, RunContext, json, status_name, text, value, variable};
 use crate::lane::{children, node_id};
@@ -62,64 +61,8 @@ impl RunContext<'_> {
         }
     }
 
-    /// Names of the loops around where the expression stands, the innermost first.
-    pub(super) fn in_loop(&self, path: &[&str]) -> Option<Found> {
-        let stage = self.stage?;
-        let around = self.around(stage);
-        let below = around.iter().filter_map(|node| match node {
-            Node::Step(step) => step.iteration.as_ref(),
-            Node::Group(group) => group.iteration.as_ref(),
-            Node::Parallel(_) => None,
-        });
-        let turns: Vec<&Iteration> = stage.iteration.iter().chain(below).collect();
-        let status = match path {
-            ["strategy", "currentStatus"] => self.loop_status(stage, &turns.last()?.of),
-            ["strategy", "node", id, "currentStatus"] => {
-                self.loop_status(stage, &EntityId::new(*id))
-            }
-            _ => None,
-        };
-        status.or_else(|| value(Value::from_json(&in_turns(turns.into_iter(), path)?)))
-    }
-
-    /// How a loop stands: `RUNNING` until its turns have ended, then `SUCCESS` or `FAILED`.
-    fn loop_status(&self, stage: &StagePlan, of: &EntityId) -> Option<Found> {
-        let is_turn = |turn: Option<&Iteration>| turn.is_some_and(|turn| turn.of == *of);
-        let stages = self.plan.groups.iter().flatten();
-        let mut statuses: Vec<Option<Status>> = stages
-            .filter(|stage| is_turn(stage.iteration.as_ref()))
-            .map(|turn| {
-                self.run
-                    .stages
-                    .iter()
-                    .find(|known| known.id == turn.id)
-                    .map(|s| s.status)
-            })
-            .collect();
-        let mut work: Vec<&Node> = stage.steps.iter().chain(&stage.rollback_steps).collect();
-        while let Some(node) = work.pop() {
-            let turn = match node {
-                Node::Step(step) => step.iteration.as_ref(),
-                Node::Group(group) => group.iteration.as_ref(),
-                Node::Parallel(_) => None,
-            };
-            if is_turn(turn) {
-                statuses.push(self.nodes.get(node_id(node)).map(|record| record.status));
-            }
-            work.extend(children(node));
-        }
-        let ended = |status: &Option<Status>| status.is_some_and(Status::is_final);
-        let good = |status: &Option<Status>| status.is_some_and(Status::is_good);
-        match statuses.as_slice() {
-            [] => None,
-            all if !all.iter().all(ended) => text("RUNNING"),
-            all if all.iter().all(good) => text("SUCCESS"),
-            _ => text("FAILED"),
-        }
-    }
-
     /// The nodes from the stage's own list down to the one where the expression stands.
-    fn around<'p>(&self, stage: &'p StagePlan) -> Vec<&'p Node> {
+    pub(super) fn around<'p>(&self, stage: &'p StagePlan) -> Vec<&'p Node> {
         let mut way = Vec::new();
         if let Some(id) = self.node {
             let _ =
@@ -132,6 +75,9 @@ impl RunContext<'_> {
         let record = self.nodes.get(node_id(node));
         match (node, path) {
             (_, ["status" | "currentStatus" | "liveStatus"]) => text(status_name(record?.status)),
+            (_, ["identifierPostFix"]) => {
+                value(turn_of(node).map_or(String::new(), Iteration::postfix))
+            }
             (_, ["startTs"]) => value(record?.started_ms),
             (_, ["endTs"]) => value(record?.ended_ms?),
             (Node::Step(_), ["retryCount"]) => value(i64::from(record?.attempt)),
@@ -154,6 +100,23 @@ impl RunContext<'_> {
     }
 }
 
+/// Which turn of a loop a node is.
+pub(super) fn turn_of(node: &Node) -> Option<&Iteration> {
+    match node {
+        Node::Step(step) => step.iteration.as_ref(),
+        Node::Group(group) => group.iteration.as_ref(),
+        Node::Parallel(_) => None,
+    }
+}
+
+/// The element whose turns the branches of a block are.
+fn turns_are_of(block: &ParallelPlan) -> Option<&str> {
+    let known = block.branches.first().and_then(turn_of);
+    let of = known.map(|turn| &turn.of);
+    let of = of.or(block.each.as_ref().map(|each| &each.of));
+    of.map(EntityId::as_str)
+}
+
 /// Data that the run wrote, in the encoding of `slipway_expr::secret`.
 fn descend(document: &Json, path: &[&str]) -> Option<Found> {
     let found = path
@@ -165,12 +128,16 @@ fn descend(document: &Json, path: &[&str]) -> Option<Found> {
     value(Value::from_marked_json(found))
 }
 
-/// The node of this identifier among `nodes`; those in parallel blocks stand beside the others.
+/// The node of this identifier among `nodes`; those in parallel blocks stand beside the others. The identifier of an
+/// element that loops is that of the block of its turns.
 fn find<'p>(nodes: &'p [Node], id: &str) -> Option<&'p Node> {
     nodes.iter().find_map(|node| match node {
         Node::Step(step) => (step.identifier.as_str() == id).then_some(node),
         Node::Group(group) => (group.identifier.as_str() == id).then_some(node),
-        Node::Parallel(parallel) => find(&parallel.branches, id),
+        Node::Parallel(parallel) => match turns_are_of(parallel).is_some_and(|of| of == id) {
+            true => Some(node),
+            false => find(&parallel.branches, id),
+        },
     })
 }
 

@@ -69,6 +69,7 @@ fn evaluate(text: &str) -> String {
         failure: None,
         rolled_back: false,
         undoes_run: false,
+        taken_apart: false,
         undo: None,
     }];
     let at = NodeId::new("switch");
@@ -222,6 +223,15 @@ fn turns_of_loops_are_read_from_the_inside_out() {
         ("a<+strategy.identifierPostFix>", "\"a_1\""),
         ("<+stage.strategy.iteration>", "2"),
         ("<+strategy.node.deploy.currentStatus>", "\"RUNNING\""),
+        (
+            "<+strategy.node.get(\"deploy\").currentStatus>",
+            "\"RUNNING\"",
+        ),
+        (
+            "<+<+strategy.node>.get(\"deploy\").currentStatus>",
+            "\"RUNNING\"",
+        ),
+        ("<+stage.identifierPostFix>", "\"_2\""),
         ("<+variable.org.zone>", "\"Prod-1\""),
         ("<+configFile.getAsString(\"app\")>", "\"a: 1\""),
         ("<+configFile.getAsBase64(\"app\")>", "\"YTogMQ==\""),

@@ -13,10 +13,12 @@ pub use facts::{Attempt, Facts, NodeFact, worst};
 pub use level::{judge, retry_conditions};
 pub use moves::{GroupThen, Halt, Move, Opening, StopReason};
 pub use plan::{LanePlan, node_id};
-pub(crate) use plan::{children, contains};
+pub(crate) use plan::{children, contains, undoing};
 pub use walk::{WalkOutcome, next, steps_verdict};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_loops;
 #[cfg(test)]
 mod tests_strategies;

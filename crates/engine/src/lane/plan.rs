@@ -1,7 +1,7 @@
 //! The part of a stage's plan that one lane walks.
 
 use slipway_model::id::NodeId;
-use slipway_plan::{GroupPlan, Node, StagePlan, StepPlan};
+use slipway_plan::{GroupPlan, Node, ParallelPlan, StagePlan, StepPlan};
 
 use crate::name::{Lane, Walk};
 
@@ -19,6 +19,8 @@ pub struct LanePlan<'p> {
     pub section: &'p [Node],
     /// The groups around `nodes`, from the outside in.
     pub(crate) groups: Vec<&'p GroupPlan>,
+    /// The block that the lane is a branch of.
+    pub(crate) block: Option<&'p ParallelPlan>,
 }
 
 impl<'p> LanePlan<'p> {
@@ -30,6 +32,7 @@ impl<'p> LanePlan<'p> {
             nodes,
             section,
             groups,
+            block: None,
         };
         match &lane.walk {
             Walk::Steps => Some(plan(&stage.steps, &stage.steps, Vec::new())),
@@ -41,13 +44,46 @@ impl<'p> LanePlan<'p> {
                 let sections = [&stage.steps, &stage.rollback_steps];
                 sections.into_iter().find_map(|section| {
                     let mut groups = Vec::new();
-                    let branches = find_parallel(section, parallel, &mut groups)?;
-                    let nodes = branches.get(*branch..*branch + 1)?;
+                    let block = find_parallel(section, parallel, &mut groups)?;
+                    let nodes = block.branches.get(*branch..*branch + 1)?;
                     let undoing = groups.iter().rev().map(|group| &group.rollback_steps);
                     let mut sections = undoing.chain([section]);
                     let section = sections.find(|nodes| contains(nodes, parallel))?;
-                    Some(plan(nodes, section.as_slice(), groups))
+                    Some(Self {
+                        block: Some(block),
+                        ..plan(nodes, section.as_slice(), groups)
+                    })
                 })
+            }
+        }
+    }
+
+    /// The turns whose failure gives `node` up: those beside it, where it is a turn that waits for its time and its loop
+    /// says so. What has begun goes on.
+    pub(crate) fn gives_up_for(&self, node: &'p Node) -> &'p [Node] {
+        let Walk::Branch { branch, .. } = self.lane.walk else {
+            return &[];
+        };
+        if !self.nodes.iter().any(|own| std::ptr::eq(own, node)) {
+            return &[];
+        }
+        let queued = |block: &&ParallelPlan| {
+            let at_once = usize::try_from(block.concurrency).unwrap_or(usize::MAX);
+            block.skips_queued && at_once > 0 && branch >= at_once
+        };
+        let block = self.block.filter(queued);
+        block.map_or(&[], |block| block.branches.as_slice())
+    }
+
+    /// The branch of a loop's block that the lane is in, where it is in one: what happens in other turns is not for
+    /// its conditions to see.
+    pub(crate) fn own_turn(&self, block: &'p ParallelPlan) -> Option<&'p Node> {
+        let own = self.block.filter(|_| is_loop(block))?;
+        match self.lane.walk {
+            Walk::Branch { branch, .. } if own.id == block.id => block.branches.get(branch),
+            _ => {
+                let mut turns = block.branches.iter();
+                turns.find(|turn| contains(std::slice::from_ref(turn), &own.id))
             }
         }
     }
@@ -93,13 +129,23 @@ pub(crate) fn contains(nodes: &[Node], id: &NodeId) -> bool {
     })
 }
 
+/// Whether the branches of a block are the turns of a loop.
+fn is_loop(block: &ParallelPlan) -> bool {
+    let is_turn = |node: &Node| match node {
+        Node::Step(step) => step.iteration.is_some(),
+        Node::Group(group) => group.iteration.is_some(),
+        Node::Parallel(_) => false,
+    };
+    block.branches.first().is_some_and(is_turn)
+}
+
 fn find_parallel<'p>(
     nodes: &'p [Node],
     id: &NodeId,
     groups: &mut Vec<&'p GroupPlan>,
-) -> Option<&'p [Node]> {
+) -> Option<&'p ParallelPlan> {
     nodes.iter().find_map(|node| match node {
-        Node::Parallel(parallel) if parallel.id == *id => Some(parallel.branches.as_slice()),
+        Node::Parallel(parallel) if parallel.id == *id => Some(parallel),
         other => below(other, groups, |nodes, groups| {
             find_parallel(nodes, id, groups)
         }),

@@ -273,7 +273,7 @@ pub(super) fn with_rollback(mut stage: StagePlan) -> StagePlan {
     stage
 }
 
-fn without_strategy(mut stage: StagePlan) -> StagePlan {
+pub(super) fn without_strategy(mut stage: StagePlan) -> StagePlan {
     stage.failure_strategies.clear();
     stage
 }

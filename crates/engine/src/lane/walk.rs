@@ -153,6 +153,14 @@ impl<'a, 'p> Walker<'a, 'p> {
             node: opening,
             attempt,
         };
+        let beside = self.lane.gives_up_for(node);
+        if self.has_failed(beside, &mut frames.to_vec()) {
+            return Visit::Move(Move::Skip {
+                node,
+                attempt,
+                reason: "an earlier turn failed, and its loop has onFailure: SkipQueued".to_owned(),
+            });
+        }
         Visit::Move(match node {
             Node::Parallel(parallel) if parallel.each.is_some() => {
                 Move::Unroll { parallel, attempt }
@@ -208,7 +216,10 @@ impl<'a, 'p> Walker<'a, 'p> {
                     frames.pop();
                     below
                 }
-                Node::Parallel(_) => self.has_failed(children(node), frames),
+                Node::Parallel(block) => match self.lane.own_turn(block) {
+                    Some(turn) => return self.has_failed(std::slice::from_ref(turn), frames),
+                    None => self.has_failed(children(node), frames),
+                },
             };
             below || fact.status == Status::Errored
         })

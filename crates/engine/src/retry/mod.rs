@@ -15,7 +15,7 @@ use crate::copy::copy_summaries;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::gather::FileSource;
-use crate::runs::Runs;
+use crate::runs::{Runs, turns_in, unrolled_by};
 use crate::start::{StartRun, StepTypes, launch, prepare, record};
 
 /// A run that failed is to go on.
@@ -109,7 +109,8 @@ pub async fn retry_run(
 ) -> Result<RunRecord, RunError> {
     let old = runs.run(&request.run).await?;
     check_run(runs, &old, &request).await?;
-    let (_, old_plan) = runs.load(&old.id).await?;
+    let (_, old_plan) = runs.load_written(&old.id).await?;
+    let nodes = runs.nodes(&old.id, None).await?;
     let mut start = StartRun {
         scope: old.scope.clone(),
         pipeline: old.pipeline.clone(),
@@ -122,7 +123,11 @@ pub async fn retry_run(
         parent: None,
     };
     let (plan, yaml) = prepare(runs, &start, steps, files).await?;
-    let taken = taken(&old, (&old_plan, &plan), &request.stages, request.all)?;
+    choice::same_stages(&old.id, &old_plan, &plan).map_err(conflict)?;
+    // What it loops over was brought forth by stages that are taken over.
+    let plan_taken = plan.unrolled(&|id| turns_in(&nodes, id));
+    let old_plan = unrolled_by(old_plan, &nodes);
+    let taken = taken(&old, (&old_plan, &plan_taken), &request.stages, request.all)?;
     let kept: BTreeSet<StageId> = taken.kept.iter().cloned().collect();
     let doer = |stage: StageId| (old.doer(&stage).clone(), stage);
     start.origin = Some(Origin {
@@ -173,7 +178,6 @@ fn taken(
     stages: &[String],
     all: bool,
 ) -> Result<choice::Taken, RunError> {
-    choice::same_stages(&old.id, before, now).map_err(conflict)?;
     let failed: Vec<String>;
     let wanted = match stages {
         [] => {

@@ -91,7 +91,7 @@ impl Resolver<'_> {
         if let Some((element, key, what)) = element {
             let identifier = element.get_text("identifier").unwrap_or_default();
             let what = format!("{what} `{identifier}`");
-            match self.looping_or_later(element, &what, known) {
+            match self.looping(element, &what, known) {
                 Looping::None => out.extend(self.element(element, key, place, known, None)),
                 Looping::Known(found) => self.turns(element, key, found, place, known, out),
                 Looping::Later => out.extend(self.later(element, key, place, known)),
@@ -117,12 +117,12 @@ impl Resolver<'_> {
             id,
             branches: planned,
             concurrency: 0,
+            skips_queued: false,
             each: None,
         }));
     }
 
-    /// The turns of a loop: a block of them side by side, called as the element is. Where those that wait
-    /// are given up when one fails, a block for as many as may run at once, one after the other.
+    /// The turns of a loop: a block of them side by side, called as the element is.
     fn turns(
         &mut self,
         element: Ref<'_>,
@@ -146,34 +146,16 @@ impl Resolver<'_> {
             nodes.extend(self.element(element, key, place, known, Some(&turn)));
             known.turns.pop();
         }
-        let id = format!("{}.{identifier}", place.list);
-        let batch = usize::try_from(concurrency).unwrap_or(usize::MAX);
-        if !found.skips_queued || batch == 0 || nodes.len() <= batch {
-            if !nodes.is_empty() {
-                out.push(Node::Parallel(ParallelPlan {
-                    id: NodeId::new(id),
-                    branches: nodes,
-                    concurrency,
-                    each: None,
-                }));
-            }
+        if nodes.is_empty() {
             return;
         }
-        if batch == 1 {
-            out.extend(nodes);
-            return;
-        }
-        let mut nodes = nodes.into_iter().peekable();
-        let mut number = 0;
-        while nodes.peek().is_some() {
-            out.push(Node::Parallel(ParallelPlan {
-                id: NodeId::new(format!("{id}[{number}]")),
-                branches: nodes.by_ref().take(batch).collect(),
-                concurrency: 0,
-                each: None,
-            }));
-            number += 1;
-        }
+        out.push(Node::Parallel(ParallelPlan {
+            id: NodeId::new(format!("{}.{identifier}", place.list)),
+            branches: nodes,
+            concurrency,
+            skips_queued: found.skips_queued,
+            each: None,
+        }));
     }
 
     /// An element that loops over what the run brings forth: a block that has it as its one branch.
@@ -185,15 +167,12 @@ impl Resolver<'_> {
         known: &mut Known<'_>,
     ) -> Option<Node> {
         let identifier = element.get_text("identifier")?;
-        let each = RunLoop {
-            of: EntityId::new(identifier),
-            name: element.get_text("name").unwrap_or(identifier).to_owned(),
-            strategy: element.get("strategy")?.to_json(),
-        };
+        let each = run_loop(element)?;
         Some(Node::Parallel(ParallelPlan {
             id: NodeId::new(format!("{}.{identifier}", place.list)),
             branches: vec![self.element(element, key, place, known, None)?],
             concurrency: 0,
+            skips_queued: each.skips_queued(),
             each: Some(each),
         }))
     }
@@ -404,4 +383,14 @@ fn usual_timeout(step_type: &str) -> Duration {
         }
         _ => STEP_TIMEOUT,
     }
+}
+
+/// The loop of an element that goes over what the run brings forth.
+pub(super) fn run_loop(element: Ref<'_>) -> Option<RunLoop> {
+    let identifier = element.get_text("identifier")?;
+    Some(RunLoop {
+        of: EntityId::new(identifier),
+        name: element.get_text("name").unwrap_or(identifier).to_owned(),
+        strategy: element.get("strategy")?.to_json(),
+    })
 }

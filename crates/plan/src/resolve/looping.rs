@@ -1,7 +1,7 @@
 //! Looping strategies, taken apart into turns before the run.
 //!
-//! What a loop of stages goes over must be known when the run starts. One of steps and step groups may go over what
-//! the run brings forth (outputs of steps): it is taken apart when it begins ([`crate::unroll`]).
+//! A loop may go over what the run brings forth (outputs of steps): it is taken apart when it begins
+//! ([`crate::unroll`]).
 
 mod matrix;
 
@@ -76,37 +76,9 @@ pub(super) enum Looping {
 }
 
 impl Resolver<'_> {
-    /// The loop of an element; `None` where it has none. A fault, and a loop of no turns, where it cannot be
-    /// taken apart. `what` names the element in messages.
-    pub(super) fn looping(
-        &mut self,
-        element: Ref<'_>,
-        what: &str,
-        known: &Known<'_>,
-    ) -> Option<Loop> {
-        match self.read_loop(element, what, known, false) {
-            Looping::Known(found) => Some(found),
-            Looping::None | Looping::Later => None,
-        }
-    }
-
-    /// As [`Resolver::looping`], for an element whose loop may go over what the run brings forth.
-    pub(super) fn looping_or_later(
-        &mut self,
-        element: Ref<'_>,
-        what: &str,
-        known: &Known<'_>,
-    ) -> Looping {
-        self.read_loop(element, what, known, true)
-    }
-
-    fn read_loop(
-        &mut self,
-        element: Ref<'_>,
-        what: &str,
-        known: &Known<'_>,
-        may_wait: bool,
-    ) -> Looping {
+    /// The loop of an element. A fault, and a loop of no turns, where it cannot be taken apart, now or later. `what`
+    /// names the element in messages.
+    pub(super) fn looping(&mut self, element: Ref<'_>, what: &str, known: &Known<'_>) -> Looping {
         let strategy = element.get("strategy");
         let Some(strategy) = strategy.filter(|strategy| strategy.is_map()) else {
             return Looping::None;
@@ -114,7 +86,7 @@ impl Resolver<'_> {
         let of = EntityId::new(element.get_text("identifier").unwrap_or_default());
         match (Reader { known, of }.strategy(strategy)) {
             Ok(found) => Looping::Known(found),
-            Err(refused) if refused.later && may_wait && !skips_queued(strategy) => Looping::Later,
+            Err(refused) if refused.later => Looping::Later,
             Err(refused) => {
                 let message = format!("the looping `strategy` of {what}: {}", refused.message);
                 self.fault(refused.code, refused.at, message);
@@ -142,12 +114,7 @@ pub(crate) fn taken_apart(
         of: of.clone(),
     };
     let found = reader.strategy(tree.root());
-    found.map_err(|refused| match refused.later {
-        true => refused
-            .message
-            .replace(NOT_KNOWN, "what it goes over is not known"),
-        false => refused.message,
-    })
+    found.map_err(|refused| refused.message)
 }
 
 fn skips_queued(strategy: Ref<'_>) -> bool {
@@ -187,6 +154,8 @@ impl Reader<'_> {
             .map(|limit| self.number(limit))
             .transpose()?
             .unwrap_or(0);
+        // More than there are turns is no limit for Step Functions to take.
+        let limit = limit.min(turns.len() as u64);
         for turn in &mut turns {
             turn.iteration.concurrency = u32::try_from(limit).unwrap_or(u32::MAX);
         }
@@ -358,13 +327,19 @@ impl Reader<'_> {
                 false => &call,
             };
             let found = evaluate(text, self.known).or_else(|reason| later(value, &reason))?;
-            return Ok(found.to_shown_json());
+            return match found.has_secrets() {
+                true => refuse(Code::BadValue, value, SECRET),
+                false => Ok(found.to_shown_json()),
+            };
         }
         // Items of a document are texts, as they are everywhere in it.
         let mut found = value.to_json();
-        let mut fault = None;
+        let (mut fault, mut secret) = (None, false);
         texts(&mut found, &mut |text| match evaluate(text, self.known) {
-            Ok(value) => value.to_shown_json(),
+            Ok(value) => {
+                secret |= value.has_secrets();
+                value.to_shown_json()
+            }
             Err(reason) => {
                 fault.get_or_insert(reason);
                 Value::Null
@@ -372,6 +347,7 @@ impl Reader<'_> {
         });
         match fault {
             Some(reason) => later(value, &reason),
+            None if secret => refuse(Code::BadValue, value, SECRET),
             None => Ok(found),
         }
     }
@@ -387,9 +363,6 @@ fn texts(value: &mut Value, replace: &mut dyn FnMut(&str) -> Value) {
     }
 }
 
-/// How a message begins about what is not known before the run.
-const NOT_KNOWN: &str = "what it goes over must be known before the run begins, only steps and step groups loop over what the run brings forth";
-
 /// What is not known before the run, and may be while it goes on where it names what runs bring forth.
 fn later<'r, T>(at: Ref<'r>, reason: &str) -> Outcome<'r, T> {
     let of_run = |text: &str| BROUGHT_FORTH.iter().any(|name| text.contains(name));
@@ -397,8 +370,9 @@ fn later<'r, T>(at: Ref<'r>, reason: &str) -> Outcome<'r, T> {
     Err(Refused {
         at,
         code: Code::NotSupported,
-        message: format!("{NOT_KNOWN}: {reason}"),
-        later: texts.any(of_run),
+        message: format!("what it goes over is not known: {reason}"),
+        // A variable may stand between; the reason names what it stands for.
+        later: texts.any(of_run) || of_run(reason),
     })
 }
 
@@ -412,6 +386,9 @@ const BROUGHT_FORTH: &[&str] = &[
     "pipeline.sequenceId",
     "approvalActivities",
 ];
+
+/// What a turn goes over is part of its name and of the run's record.
+const SECRET: &str = "secrets cannot be looped over; loop over their names, and ask for each with `<+secrets.getValue(<+repeat.item>)>` or `<+secrets.getValue(<+matrix.AXIS>)>`";
 
 fn no_list(found: &str) -> String {
     format!("{found} stands where a list is expected; `.split(\",\")` makes one of a text")

@@ -4,8 +4,9 @@ use slipway_model::id::{EntityId, StageId};
 use slipway_model::names::MOST_STAGES;
 use slipway_model::{Code, Ref};
 
+use super::execution::run_loop;
 use super::known::Known;
-use super::looping::Turn;
+use super::looping::{Looping, Turn};
 use super::spread::{Spread, Target};
 use super::{Resolver, stage_inputs, tags};
 use crate::chosen::flatten;
@@ -75,8 +76,10 @@ impl Resolver<'_> {
             before,
             selectors,
         };
-        let Some(found) = self.looping(stage, &format!("stage `{identifier}`"), known) else {
-            return Some(self.turn(&around, None, known));
+        let found = match self.looping(stage, &format!("stage `{identifier}`"), known) {
+            Looping::None => return Some(self.turn(&around, None, known)),
+            Looping::Later => return Some(self.stage_that_loops_later(&around, known)),
+            Looping::Known(found) => found,
         };
         let concurrency = found
             .turns
@@ -94,6 +97,19 @@ impl Resolver<'_> {
             _ => usize::MAX,
         };
         Some(waves(planned, wave))
+    }
+
+    /// A stage that loops over what the run brings forth: one that stands for its turns until they are known.
+    fn stage_that_loops_later<'r>(
+        &mut self,
+        around: &Around<'r, '_>,
+        known: &mut Known<'r>,
+    ) -> Vec<Vec<StagePlan>> {
+        let mut planned = self.turn(around, None, known);
+        for stage in planned.iter_mut().flatten() {
+            stage.each = run_loop(around.stage);
+        }
+        planned
     }
 
     fn turn<'r>(
@@ -227,6 +243,7 @@ impl Resolver<'_> {
             steps: Vec::new(),
             rollback_steps: Vec::new(),
             iteration,
+            each: None,
         };
         if plan.delegate_selectors.is_empty() {
             plan.delegate_selectors = around.selectors.to_vec();

@@ -349,7 +349,7 @@ fn faults_name_what_and_where() {
         (
             "timeout: 1m}",
             "timeout: 1m, strategy: {repeat: {items: <+pipeline.variables.hosts>}}}",
-            "the looping `strategy` of step `wait`: what it goes over must be known before the run begins",
+            "the looping `strategy` of step `wait`: what it goes over is not known",
         ),
         (
             "value: prod}",

@@ -119,9 +119,10 @@ fn every_form_becomes_turns() {
       w_1 y 1/2 a={"n":"y","v":2}
     "#);
     insta::assert_snapshot!(steps("{repeat: {items: [a, b, c, d, e], partitionSize: 2, maxConcurrency: 1}, onFailure: SkipQueued}"), @r#"
-    w_0 W_0 0/3 partition=["a","b"]
-    w_1 W_1 1/3 partition=["c","d"]
-    w_2 W_2 2/3 partition=["e"]
+    stages.s.spec.execution.steps.w at most 1
+      w_0 W_0 0/3 partition=["a","b"]
+      w_1 W_1 1/3 partition=["c","d"]
+      w_2 W_2 2/3 partition=["e"]
     "#);
     insta::assert_snapshot!(steps("{repeat: {items: [a, b, c], start: 50, end: 100, unit: Percentage}}"), @r#"
     stages.s.spec.execution.steps.w at most 0
@@ -132,10 +133,9 @@ fn every_form_becomes_turns() {
       w_0 W_0 0/1 item="a"
     "#);
     insta::assert_snapshot!(steps("{repeat: {times: 3, maxConcurrency: 2}, onFailure: SkipQueued}"), @r"
-    stages.s.spec.execution.steps.w[0] at most 0
+    stages.s.spec.execution.steps.w at most 2
       w_0 W_0 0/3
       w_1 W_1 1/3
-    stages.s.spec.execution.steps.w[1] at most 0
       w_2 W_2 2/3
     ");
     insta::assert_snapshot!(steps("{matrix: {weight: [10, 50], nodeName: 'left_<+(100 - <+matrix.weight>)>'}}"), @r#"
@@ -239,11 +239,23 @@ fn y10_y11_loops_out_of_bounds_are_refused() {
         ),
         (
             "{matrix: {a: <+pipeline.variables.list>}}",
-            "the looping `strategy` of step `w`: what it goes over must be known before the run begins",
+            "the looping `strategy` of step `w`: what it goes over is not known: `<+pipeline.variables.list>`",
         ),
         (
-            "{repeat: {items: <+stage.output.hosts>}, onFailure: SkipQueued}",
-            "`stage.output.hosts` is not defined",
+            "{repeat: {items: ['<+secrets.getValue(\"key\")>']}}",
+            "secrets cannot be looped over; loop over their names",
+        ),
+        (
+            "{matrix: {a: [{k: 'x<+secrets.getValue(\"key\")>'}]}}",
+            "secrets cannot be looped over; loop over their names",
+        ),
+        (
+            "{repeat: {items: [x], maxConcurrency: -1}}",
+            "`-1` is not accepted here; expected a whole number of at least 0",
+        ),
+        (
+            "{repeat: {items: {a: x}}}",
+            "a mapping stands where a list is expected",
         ),
         (
             "{matrix: {a: [x], nodeName: <+matrix.b>}}",
@@ -279,6 +291,41 @@ fn y10_y11_loops_out_of_bounds_are_refused() {
         found.contains("with its loops the pipeline has more than 256 stages"),
         "{found}"
     );
+}
+
+#[test]
+fn odd_loops_are_taken_as_they_are() {
+    insta::assert_snapshot!(steps("{repeat: {items: [x, y], maxConcurrency: 0}}"), @r#"
+    stages.s.spec.execution.steps.w at most 0
+      w_0 W_0 0/2 item="x"
+      w_1 W_1 1/2 item="y"
+    "#);
+    insta::assert_snapshot!(steps("{repeat: {items: [x, y], maxConcurrency: 2147483648}, onFailure: SkipQueued}"), @r#"
+    stages.s.spec.execution.steps.w at most 2
+      w_0 W_0 0/2 item="x"
+      w_1 W_1 1/2 item="y"
+    "#);
+    insta::assert_snapshot!(steps("{repeat: {items: [x, y], maxConcurrency: '<+pipeline.variables.three>'}}"), @r#"
+    stages.s.spec.execution.steps.w at most 2
+      w_0 W_0 0/2 item="x"
+      w_1 W_1 1/2 item="y"
+    "#);
+    insta::assert_snapshot!(steps("{matrix: {a: [x, y], exclude: [{b: x}, {a: y, b: z}, {}]}}"), @r#"
+    stages.s.spec.execution.steps.w at most 0
+      w_0 W_0 0/2 a="x"
+      w_1 W_1 1/2 a="y"
+    "#);
+    insta::assert_snapshot!(steps("{matrix: {a: [x, y], nodeName: same}}"), @r#"
+    stages.s.spec.execution.steps.w at most 0
+      w_0 same 0/2 a="x"
+      w_1 same 1/2 a="y"
+    "#);
+    insta::assert_snapshot!(steps("{repeat: {items: '<+json.list(\"l\", <+pipeline.variables.json>)>', nodeName: 'on <+repeat.item.n>'}}"), @r#"
+    stages.s.spec.execution.steps.w at most 0
+      w_0 on x 0/2 item={"n":"x","v":1}
+      w_1 on y 1/2 item={"n":"y","v":2}
+    "#);
+    insta::assert_snapshot!(steps("{matrix: {a: []}}"), @"");
 }
 
 #[test]

@@ -84,8 +84,118 @@ fn a_loop_is_taken_apart_when_it_begins() {
 }
 
 #[test]
-fn stages_loop_over_what_is_known() {
-    let pipeline = "pipeline: {identifier: web, name: P, stages: [{stage: {identifier: s, name: S, type: Custom,
-      strategy: {matrix: {a: '<+pipeline.stages.t.output.x>'}}, spec: {execution: {steps: []}}}}]}";
-    insta::assert_snapshot!(faults(plan(pipeline)), @"pipeline.yaml:2:30: pipeline.stages[0].stage.strategy.matrix.a: the looping `strategy` of stage `s`: what it goes over must be known before the run begins, only steps and step groups loop over what the run brings forth: `<+pipeline.stages.t.output.x>` cannot be evaluated: `pipeline.stages.t.output.x` is not defined here; check its spelling and that it exists before this point");
+fn stages_that_loop_end_a_part_and_wait_in_waves() {
+    let stage = |id: &str, strategy: &str, spec: &str| {
+        format!(
+            "{{stage: {{identifier: {id}, name: {id}, type: Custom{strategy}, spec: {{execution: {{steps: [{{parallel: [
+              {{step: {{identifier: x, name: X, type: Wait, spec: {{duration: {spec}}}}}}},
+              {{step: {{identifier: y, name: Y, type: Wait, spec: {{duration: 1s}}}}}}]}}]}}}}}}}}"
+        )
+    };
+    let list = "'<+pipeline.stages.t.output.x>'";
+    let waves = format!(
+        ", strategy: {{matrix: {{a: {list}, maxConcurrency: 2, nodeName: 'for <+matrix.a>'}}, onFailure: SkipQueued}}"
+    );
+    let all = format!(", strategy: {{repeat: {{items: {list}}}}}");
+    let stages = [
+        stage("t", "", "1s"),
+        format!(
+            "{{parallel: [{}, {}]}}",
+            stage("s", &waves, "'<+matrix.a>s'"),
+            stage("u", "", "1s")
+        ),
+        stage("v", "", "1s"),
+        stage("w", &all, "1s"),
+    ];
+    let pipeline = format!(
+        "pipeline: {{identifier: web, name: P, stages: [{}]}}",
+        stages.join(", ")
+    );
+    let plan = plan(&pipeline).unwrap();
+    assert!(plan.has_run_loops());
+    assert_eq!(plan.parts(), [0..1, 1..3, 3..4]);
+    let brought = Brought(BTreeMap::from([(
+        "pipeline.stages.t.output.x",
+        serde_json::json!(["1", "2", "3"]),
+    )]));
+    let each = plan.groups[1][0].each.as_ref().expect("a loop");
+    let found = turns(each, &brought).unwrap();
+    let unrolled = plan.unrolled(&|known| (known.as_str() == "stages.s").then(|| found.clone()));
+    insta::assert_snapshot!(text(&unrolled), @r#"
+    pipeline web "P" (at most 30d)
+      stage t "t": Custom (at most 30d)
+        steps
+          side by side
+            step x "X": Wait (at most 10m)
+              duration = "1s"
+            step y "Y": Wait (at most 10m)
+              duration = "1s"
+      side by side, at most 2 at once
+        stage s_0 "for 1": Custom (at most 30d)
+          turn 1 of 3 of s, a = "1"
+          steps
+            side by side
+              step x "X": Wait (at most 10m)
+                duration = "1s"
+              step y "Y": Wait (at most 10m)
+                duration = "1s"
+        stage s_1 "for 2": Custom (at most 30d)
+          turn 2 of 3 of s, a = "2"
+          steps
+            side by side
+              step x "X": Wait (at most 10m)
+                duration = "2s"
+              step y "Y": Wait (at most 10m)
+                duration = "1s"
+        stage u "u": Custom (at most 30d)
+          steps
+            side by side
+              step x "X": Wait (at most 10m)
+                duration = "1s"
+              step y "Y": Wait (at most 10m)
+                duration = "1s"
+      stage s_2 "for 3": Custom (at most 30d)
+        turn 3 of 3 of s, a = "3"
+        steps
+          side by side
+            step x "X": Wait (at most 10m)
+              duration = "3s"
+            step y "Y": Wait (at most 10m)
+              duration = "1s"
+      stage v "v": Custom (at most 30d)
+        steps
+          side by side
+            step x "X": Wait (at most 10m)
+              duration = "1s"
+            step y "Y": Wait (at most 10m)
+              duration = "1s"
+      stage w "w": Custom (at most 30d)
+        for each turn, known when it begins, of {"repeat":{"items":"<+pipeline.stages.t.output.x>"}}
+        steps
+          side by side
+            step x "X": Wait (at most 10m)
+              duration = "1s"
+            step y "Y": Wait (at most 10m)
+              duration = "1s"
+    "#);
+    assert_eq!(
+        unrolled.parts().len(),
+        2,
+        "what has begun is no loop any more"
+    );
+    let stage = &plan.groups[1][0];
+    assert_eq!(plan.check_stage_turns(stage, 252), Ok(()));
+    insta::assert_snapshot!(plan.check_stage_turns(stage, 253).unwrap_err(), @"with 253 turns the run has more than 256 stages");
+}
+
+#[test]
+fn what_a_stage_deploys_is_known_before_the_run() {
+    let pipeline = "pipeline: {identifier: web, name: P, stages: [{stage: {identifier: s, name: S, type: Deployment,
+      strategy: {matrix: {svc: '<+pipeline.stages.t.output.x>'}}, spec: {deploymentType: ECS, service: {serviceRef: '<+matrix.svc>'},
+      environment: {environmentRef: prod, infrastructureDefinitions: [{identifier: '<+matrix.svc>'}]}, execution: {steps: []}}}}]}";
+    insta::assert_snapshot!(faults(plan(pipeline)), @"
+    pipeline.yaml:3:84: pipeline.stages[0].stage.spec.environment.infrastructureDefinitions[0].identifier: this must be known before the run begins: `<+matrix.svc>` cannot be evaluated: `matrix.svc` is not defined here; check its spelling and that it exists before this point
+    pipeline.yaml:3:70: pipeline.stages[0].stage.spec.environment.infrastructureDefinitions: no infrastructure is named in `infrastructureDefinitions`
+    pipeline.yaml:2:117: pipeline.stages[0].stage.spec.service.serviceRef: this must be known before the run begins: `<+matrix.svc>` cannot be evaluated: `matrix.svc` is not defined here; check its spelling and that it exists before this point
+    ");
 }

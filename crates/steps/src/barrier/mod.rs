@@ -64,8 +64,14 @@ impl Step for Barrier {
         cx.say(KIND, &name).await?;
         let (run, nodes) = cx.run_so_far().await?;
         let mut awaited = 0_usize;
-        for (stage, node) in places(cx.plan(), &name) {
-            let record = nodes.iter().rev().find(|record| record.id == *node);
+        for (stage, node, groups) in places(cx.plan(), &name) {
+            let newest = |id: &NodeId| nodes.iter().rev().find(|record| record.id == *id);
+            let skipped = |group: &&NodeId| {
+                newest(group).is_some_and(|record| record.status == Status::Skipped)
+            };
+            // A group that is skipped has steps that nothing is recorded of.
+            let record = groups.iter().copied().find(skipped).unwrap_or(node);
+            let record = newest(record);
             let arrived = run
                 .signals
                 .iter()
@@ -110,27 +116,40 @@ fn place(step: Option<Status>, arrived: bool, stage: Option<Status>) -> Place {
     }
 }
 
-/// The steps of a plan that wait at a barrier, with their stages.
-fn places<'p>(plan: &'p Plan, name: &str) -> Vec<(&'p StageId, &'p NodeId)> {
-    fn search<'p>(nodes: &'p [Node], name: &str, found: &mut Vec<&'p NodeId>) {
+/// A step that waits at a barrier, with its stage and the groups around it, from the outside in.
+type At<'p> = (&'p StageId, &'p NodeId, Vec<&'p NodeId>);
+
+/// The steps of a plan that wait at a barrier.
+fn places<'p>(plan: &'p Plan, name: &str) -> Vec<At<'p>> {
+    fn search<'p>(
+        nodes: &'p [Node],
+        name: &str,
+        groups: &mut Vec<&'p NodeId>,
+        found: &mut Vec<(&'p NodeId, Vec<&'p NodeId>)>,
+    ) {
         for node in nodes {
             match node {
                 Node::Step(step) => {
                     let named = step.spec.get("barrierRef").and_then(Value::as_str);
                     if step.step_type == "Barrier" && named == Some(name) {
-                        found.push(&step.id);
+                        found.push((&step.id, groups.clone()));
                     }
                 }
-                Node::Group(group) => search(&group.nodes, name, found),
-                Node::Parallel(parallel) => search(&parallel.branches, name, found),
+                Node::Group(group) => {
+                    groups.push(&group.id);
+                    search(&group.nodes, name, groups, found);
+                    groups.pop();
+                }
+                Node::Parallel(parallel) => search(&parallel.branches, name, groups, found),
             }
         }
     }
     let mut places = Vec::new();
     for stage in plan.groups.iter().flatten() {
         let mut found = Vec::new();
-        search(&stage.steps, name, &mut found);
-        places.extend(found.into_iter().map(|node| (&stage.id, node)));
+        search(&stage.steps, name, &mut Vec::new(), &mut found);
+        let here = found.into_iter();
+        places.extend(here.map(|(node, groups)| (&stage.id, node, groups)));
     }
     places
 }

@@ -48,6 +48,7 @@ fn stage(name: &str, status: Status) -> StageSummary {
         failure: None,
         rolled_back: false,
         undoes_run: false,
+        taken_apart: false,
         undo: None,
     }
 }

@@ -219,6 +219,7 @@ fn all_stages(run: &RunRecord, plan: Option<&Plan>) -> Vec<Vec<StageSummary>> {
                     failure: None,
                     rolled_back: false,
                     undoes_run: false,
+                    taken_apart: false,
                     undo: None,
                 })
             })

@@ -97,6 +97,7 @@ impl Api {
                 failure: (!status.is_good()).then(|| failure.clone()),
                 rolled_back: false,
                 undoes_run: false,
+                taken_apart: false,
                 undo: None,
             };
             self.store.put_stage(&id, &summary).await.expect("a stage");

@@ -58,6 +58,7 @@ async fn stage(api: &Api, run: &str, status: Status, failure: Option<Failure>) {
         failure,
         rolled_back: false,
         undoes_run: false,
+        taken_apart: false,
         undo: None,
     };
     api.store

@@ -29,6 +29,13 @@ impl Run {
                 if !here || id.contains(".rollbackSteps.") {
                     continue;
                 }
+                // A group that is skipped has steps that nothing is known of.
+                let mut skipped = state.nodes.iter().filter(|(group, node)| {
+                    node.status == Status::Skipped && id.starts_with(&format!("{group}."))
+                });
+                if skipped.next().is_some() {
+                    continue;
+                }
                 let node = state.nodes.get(&id);
                 let status = node.map(|node| node.status);
                 let arrived = node.is_some_and(|node| node.arrived);

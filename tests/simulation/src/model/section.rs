@@ -62,8 +62,15 @@ impl Halt {
 pub(super) struct Section<'c> {
     pub(super) stage: &'c Stage,
     pub(super) deadline: Option<u64>,
-    /// The groups around each failure for good.
-    failures: RefCell<Vec<Vec<String>>>,
+    failures: RefCell<Vec<Failure>>,
+}
+
+/// A failure for good.
+struct Failure {
+    /// The groups around it.
+    groups: Vec<String>,
+    /// The loop that it is a turn of.
+    turn_of: Option<String>,
 }
 
 impl<'c> Section<'c> {
@@ -75,18 +82,24 @@ impl<'c> Section<'c> {
         }
     }
 
-    pub(super) fn fails(&self, place: &Place<'_>) {
+    pub(super) fn fails(&self, place: &Place<'_>, turn_of: Option<String>) {
         let groups = place.groups.iter().map(|group| group.id.clone());
-        self.failures.borrow_mut().push(groups.collect());
+        self.failures.borrow_mut().push(Failure {
+            groups: groups.collect(),
+            turn_of,
+        });
     }
 
     fn forgets(&self, group: &str) {
-        let within = |groups: &Vec<String>| groups.iter().any(|one| one == group);
-        self.failures.borrow_mut().retain(|groups| !within(groups));
+        let within = |failure: &Failure| failure.groups.iter().any(|one| one == group);
+        self.failures.borrow_mut().retain(|known| !within(known));
     }
 
-    fn has_failed(&self) -> bool {
-        !self.failures.borrow().is_empty()
+    /// Whether something failed, as a turn of this loop sees it: other turns do not count.
+    fn has_failed(&self, turn_of: Option<&str>) -> bool {
+        let failures = self.failures.borrow();
+        let counts = |failure: &Failure| turn_of.is_none() || failure.turn_of.as_deref() != turn_of;
+        failures.iter().any(counts)
     }
 }
 
@@ -112,6 +125,12 @@ impl<'c> Place<'c> {
             list: list.to_owned(),
             groups: Vec::new(),
         }
+    }
+
+    /// The loop that a step here is the turns of, where it loops.
+    pub(super) fn loop_of(&self, step: &Step) -> Option<String> {
+        let looped = step.turns.as_ref();
+        looped.map(|_| format!("{}.{}", self.list, step.id))
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -236,7 +255,7 @@ impl Run {
 
     async fn group<'c>(&self, section: &Section<'c>, place: &Place<'c>, group: &'c Group) -> Flow {
         let id = format!("{}.{}", place.list, group.id);
-        match self.gate(section, &id, &group.when).await {
+        match self.gate(section, (&id, None), &group.when).await {
             Gate::Open => {}
             Gate::Skipped => return Flow::Through,
             Gate::Halted(halt) => return Flow::Halt(halt),
@@ -336,13 +355,18 @@ impl Run {
         }
     }
 
-    pub(super) async fn gate(&self, section: &Section<'_>, id: &str, when: &When) -> Gate {
+    pub(super) async fn gate(
+        &self,
+        section: &Section<'_>,
+        (id, turn_of): (&str, Option<&str>),
+        when: &When,
+    ) -> Gate {
         if let Some(halt) = self.may_begin(section).await {
             return Gate::Halted(halt);
         }
         let fits = match when.status {
-            Wanted::Success => !section.has_failed(),
-            Wanted::Failure => section.has_failed(),
+            Wanted::Success => !section.has_failed(turn_of),
+            Wanted::Failure => section.has_failed(turn_of),
             Wanted::All => true,
         };
         if fits && when.condition != Some(false) {
@@ -350,6 +374,10 @@ impl Run {
         }
         self.begins(id, false);
         self.closes(id, Status::Skipped);
+        if !self.model.case.pipeline.barriers().is_empty() {
+            // Who waits at a barrier for it waits for nobody.
+            self.wake();
+        }
         Gate::Skipped
     }
 

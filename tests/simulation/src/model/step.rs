@@ -37,7 +37,11 @@ impl Run {
         step: &'c Step,
         id: &str,
     ) -> Flow {
-        match self.gate(section, id, &step.when).await {
+        let turn_of = place.loop_of(step);
+        match self
+            .gate(section, (id, turn_of.as_deref()), &step.when)
+            .await
+        {
             Gate::Open => {}
             Gate::Skipped => return Flow::Through,
             Gate::Halted(halt) => return Flow::Halt(halt),
@@ -226,7 +230,7 @@ impl Run {
                     return After::Flow(Flow::Halt(Halt::Group { depth, then }));
                 }
                 Verdict::Over { status, halt } => {
-                    return After::Flow(self.over(section, place, id, status, halt));
+                    return After::Flow(self.over(section, place, (step, id), status, halt));
                 }
                 Verdict::Ask { until } => {
                     if self.stops(section) == Some(Halt::Deadline) {
@@ -253,7 +257,7 @@ impl Run {
         &self,
         section: &Section<'_>,
         place: &Place<'_>,
-        id: &str,
+        (step, id): (&Step, &str),
         status: Status,
         halt: Option<Halt>,
     ) -> Flow {
@@ -265,7 +269,7 @@ impl Run {
         match status.is_good() {
             true => self.closes(id, status),
             false => {
-                section.fails(place);
+                section.fails(place, place.loop_of(step));
                 self.fails(id, status);
             }
         }

@@ -108,6 +108,10 @@ pub(super) const ALL: &[Samples] = &[
                 r#"[{"onFailure": {"errors": ["AllErrors"], "action": {"type": "StageRollback"}}}]"#,
             ),
             ("strategy", r#"{"parallelism": 2}"#),
+            (
+                "strategy",
+                r#"{"repeat": {"items": "<+pipeline.stages.a.spec.execution.steps.s.output.outputVariables.list>"}}"#,
+            ),
             ("delegateSelectors", r#"["d"]"#),
             ("enforce", r#"{"policySets": ["p"]}"#),
             (
