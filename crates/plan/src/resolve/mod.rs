@@ -37,6 +37,7 @@ use known::Known;
 use lookup::Referred;
 
 pub(crate) use looping::taken_apart;
+pub(crate) use stage_inputs::in_turn;
 pub use unplanned::WITHOUT_EFFECT;
 
 /// Time limit of a pipeline that names none: Harness's for paid accounts (docs: platform/pipelines/

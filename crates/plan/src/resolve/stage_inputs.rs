@@ -57,6 +57,17 @@ pub(super) fn asking(id: &str, variables: &mut [Variable]) -> Option<StepPlan> {
     })
 }
 
+/// Lets variables of a stage `old` read what the step of the turn `new` of it was given.
+pub(crate) fn in_turn(variables: &mut [Variable], old: &str, new: &str) {
+    let place = |id: &str| format!("<+pipeline.stages.{id}.spec.execution.steps.{STEP}.");
+    for variable in variables {
+        let read = variable.value.as_str();
+        if let Some(rest) = read.and_then(|text| text.strip_prefix(&place(old))) {
+            variable.value = json!(format!("{}{rest}", place(new)));
+        }
+    }
+}
+
 /// Puts the step that asks before all others of its stage.
 pub(super) fn ask_first(plan: &mut StagePlan, step: Option<StepPlan>) {
     if let Some(mut step) = step {

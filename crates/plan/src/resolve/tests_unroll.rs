@@ -199,3 +199,21 @@ fn what_a_stage_deploys_is_known_before_the_run() {
     pipeline.yaml:2:117: pipeline.stages[0].stage.spec.service.serviceRef: this must be known before the run begins: `<+matrix.svc>` cannot be evaluated: `matrix.svc` is not defined here; check its spelling and that it exists before this point
     ");
 }
+
+#[test]
+fn a_turn_reads_the_inputs_that_it_was_given() {
+    let pipeline = "pipeline: {identifier: web, name: P, stages: [{stage: {identifier: s, name: S, type: Custom,
+      strategy: {repeat: {items: '<+pipeline.stages.t.output.x>'}}, variables: [{name: v, type: String, value: '<+input>.executionInput()'}],
+      spec: {execution: {steps: [{step: {identifier: x, name: X, type: Wait, spec: {duration: 1s}}}]}}}}]}";
+    let plan = plan(pipeline).unwrap();
+    let each = plan.groups[0][0].each.as_ref().expect("a loop");
+    let list = BTreeMap::from([("pipeline.stages.t.output.x", serde_json::json!(["a", "b"]))]);
+    let found = turns(each, &Brought(list)).unwrap();
+    let unrolled = plan.unrolled(&|_| Some(found.clone()));
+    let value = &unrolled.groups[0][1].variables[0].value;
+    assert_eq!(
+        value.as_str(),
+        Some("<+pipeline.stages.s_1.spec.execution.steps.__inputs.output.variables.v>")
+    );
+    assert_eq!(unrolled.groups[0][1].steps.len(), 2);
+}
