@@ -13,13 +13,16 @@ use slipway_model::id::{NodeId, RunId, StageId};
 const MACHINES: &[&str] = &["pipeline", "stage", "lane", "notify"];
 
 /// Errors of the services that the machines call (AWS documentation, *Handling errors in Step Functions*
-/// and *Optimized integrations*), beside `States.*` and our own.
+/// and *Optimized integrations*), beside `States.*` and our own. `Runtime.ExitError` is the `errorType` that Lambda answers
+/// where the process of a function has exited (recorded in floci-io/floci#3314).
 const SERVICE_ERRORS: &[&str] = &[
     "Lambda.AWSLambdaException",
+    "Lambda.ClientExecutionTimeoutException",
     "Lambda.SdkClientException",
     "Lambda.ServiceException",
     "Lambda.TooManyRequestsException",
     "Lambda.Unknown",
+    "Runtime.ExitError",
     "Sandbox.Timedout",
     "StepFunctions.ExecutionLimitExceededException",
     "StepFunctions.SdkClientException",
@@ -162,6 +165,54 @@ fn every_task_has_a_limit_named_retries_with_full_jitter_and_a_last_catch() {
                 !catch["Output"].is_null(),
                 "{name}: a Catch without Output loses the ids"
             );
+        }
+    }
+}
+
+/// What all retries of a retrier take, in seconds: full jitter halves it on average.
+fn patience(retry: &Value) -> f64 {
+    let number = |field: &str| retry[field].as_f64().expect("a number");
+    let (first, rate) = (number("IntervalSeconds"), number("BackoffRate"));
+    let most = number("MaxDelaySeconds");
+    let attempts = retry["MaxAttempts"].as_u64().expect("a count");
+    let delays = std::iter::successors(Some(first), |delay| Some((delay * rate).min(most)));
+    delays
+        .take(usize::try_from(attempts).expect("a count"))
+        .sum::<f64>()
+        / 2.0
+}
+
+#[test]
+fn f10_every_machine_waits_out_ten_minutes_of_throttling_and_ends_outlast_hours() {
+    const THROTTLED: [&str; 4] = [
+        "Lambda.TooManyRequestsException",
+        "StepFunctions.ThrottlingException",
+        "StoreUnavailable",
+        "WorkflowUnavailable",
+    ];
+    for (name, state) in of_type("Task") {
+        let known = names(&state["Retry"]);
+        let handled = THROTTLED.iter().filter(|error| known.contains(*error));
+        let resource = state["Resource"].as_str().unwrap_or_default();
+        assert!(
+            resource.contains("Activity") || handled.count() > 0,
+            "{name}"
+        );
+        for retry in state["Retry"].as_array().into_iter().flatten() {
+            let errors = retry["ErrorEquals"].as_array().expect("errors");
+            if !errors
+                .iter()
+                .any(|e| THROTTLED.iter().any(|known| e == known))
+            {
+                continue;
+            }
+            // Nobody comes back to record an end that was given up.
+            let least = match name.as_str() {
+                "stage.End" | "pipeline.Finish" => 6.0 * 3_600.0,
+                _ => 720.0,
+            };
+            let patience = patience(retry);
+            assert!(patience > least, "{name} gives up after {patience} s");
         }
     }
 }

@@ -99,9 +99,10 @@ pub struct Next {
     pub heard: usize,
 }
 
-/// Most directives of one execution. Each is at most 80 events of its history (a delegate's work that 20 delegates
-/// were unsuitable for), and a history has at most 25,000 (AWS documentation, *Step Functions service quotas*).
-pub const MOST_TURNS: u32 = 300;
+/// Most directives of one execution. Each is at most 200 events of its history (a delegate's work that 20 delegates
+/// were unsuitable for, and an `Advance` that was tried 36 times), and a history has at most 25,000 (AWS documentation,
+/// *Step Functions service quotas*).
+pub const MOST_TURNS: u32 = 120;
 
 /// A child lane of a fork.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -34,6 +34,7 @@ pub mod stage_loop;
 pub mod start;
 pub mod strategy;
 pub mod undo;
+pub mod unstarted;
 pub mod user_group;
 
 #[cfg(test)]

@@ -64,12 +64,8 @@ pub async fn plan_run(runs: &Runs, run: &RunId) -> Result<Planned, RunError> {
     take_over(runs, &runs.run(run).await?).await?;
     let (record, plan) = runs.load_written(run).await?;
     if record.status == Status::NotStarted {
-        let from = [Status::NotStarted, Status::Running];
-        let set = runs
-            .store
-            .set_run_status(run, &from, Status::Running, None)
-            .await;
-        set.doing(|| format!("record that run {run} is running"))?;
+        let begun = runs.store.begin_run(&record).await;
+        begun.doing(|| format!("record that run {run} is running"))?;
     }
     runs.tell(run, &plan, &[Event::PipelineStart]).await;
     let first = plan.parts().into_iter().next().unwrap_or_default();

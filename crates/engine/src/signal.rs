@@ -374,6 +374,20 @@ pub(crate) fn answers(run: &RunRecord) -> BTreeMap<(NodeId, u32), Answer> {
         .collect()
 }
 
+/// Who stopped an attempt of a node.
+pub fn stopped_by<'r>(run: &'r RunRecord, node: &NodeId, attempt: u32) -> Option<&'r PrincipalId> {
+    let of_this = |signal: &&SignalRecord| {
+        signal.kind == STOP && signal.node == *node && signal.attempt == attempt
+    };
+    run.signals.iter().find(of_this).map(|signal| &signal.who)
+}
+
+/// Whether the lanes of a run were told that an attempt of a node has ended ([`tell_end`]).
+pub fn is_told(run: &RunRecord, node: &NodeId, attempt: u32) -> bool {
+    let mut signals = run.signals.iter();
+    signals.any(|signal| signal.kind == ENDED && signal.node == *node && signal.attempt == attempt)
+}
+
 pub(crate) fn stopped(run: &RunRecord) -> BTreeMap<(NodeId, u32), StopReason> {
     let stops = run.signals.iter().filter(|signal| signal.kind == STOP);
     stops

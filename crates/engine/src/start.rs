@@ -7,8 +7,8 @@ use slipway_model::inputs::Unfilled;
 use slipway_model::status::Status;
 use slipway_model::{Diagnostic, Kind, Parsed, Tree, emit, inputs, yaml};
 use slipway_plan::{CHAINED, Chosen, Plan, Request, Snapshot, resolve, wanted};
+use slipway_store::StoreError;
 use slipway_store::record::{Origin, ParentRecord, RunRecord};
-use slipway_store::{Page, StoreError};
 
 use crate::check;
 use crate::error::{Doing, RunError};
@@ -18,12 +18,10 @@ use crate::gather::{FileSource, gathered};
 use crate::notes;
 use crate::runs::{Runs, not_started};
 use crate::stage::each_step;
+use crate::unstarted::{catch_up, fall_behind, start_execution};
 
 /// Trigger type of a run that a person starts.
 pub(crate) const MANUAL: &str = "MANUAL";
-
-/// Newest runs of a scope that are looked at for one that was recorded and not started.
-const SWEPT: usize = 100;
 
 /// What is to be run.
 #[derive(Clone, Debug)]
@@ -67,7 +65,7 @@ pub struct StepTypes {
 }
 
 /// Plans and records a run and starts its execution. The record is written first: once it is there, the run
-/// will run, even if starting fails now ([`resume_unstarted`]).
+/// will run, even if starting fails now ([`crate::unstarted::start_accepted`]).
 ///
 /// Fails with all faults of the pipeline at once, and `NotFound` if there is no such pipeline.
 pub async fn start_run(
@@ -80,8 +78,16 @@ pub async fn start_run(
     if request.trigger != MANUAL && request.parent.is_none() {
         freeze::check_start(runs, &plan).await?;
     }
-    let run = record(runs, request, &plan, &yaml).await?;
-    launch(runs, run).await
+    let accepted = record(runs, request, &plan, &yaml).await?;
+    launch(runs, accepted).await
+}
+
+/// A run that is about to be accepted.
+pub(crate) struct Accepted {
+    /// Its record.
+    pub(crate) run: RunRecord,
+    /// Whether earlier runs of its pipeline wait for their start.
+    pub(crate) behind: bool,
 }
 
 /// The record of a run that is about to be accepted, with its documents stored.
@@ -90,7 +96,7 @@ pub(crate) async fn record(
     request: StartRun,
     plan: &Plan,
     yaml: &str,
-) -> Result<RunRecord, RunError> {
+) -> Result<Accepted, RunError> {
     notes::check(&request.notes)?;
     let store = &runs.store;
     let what = || format!("store the plan of pipeline {}", request.pipeline);
@@ -101,7 +107,7 @@ pub(crate) async fn record(
         None => None,
     };
     let sequence = number(runs, &request.scope, &request.pipeline).await?;
-    Ok(RunRecord {
+    let run = RunRecord {
         id: match &request.parent {
             Some(parent) => parent.run.clone(),
             None => RunId::new(uuid::Uuid::now_v7().to_string()),
@@ -109,7 +115,7 @@ pub(crate) async fn record(
         scope: request.scope,
         pipeline: request.pipeline,
         name: plan.name.clone(),
-        sequence,
+        sequence: sequence.number,
         status: Status::NotStarted,
         trigger_type: request.trigger,
         triggered_by: request.principal,
@@ -131,7 +137,9 @@ pub(crate) async fn record(
         chosen: request.chosen,
         origin: request.origin,
         notes: request.notes,
-    })
+    };
+    let behind = sequence.behind;
+    Ok(Accepted { run, behind })
 }
 
 /// The number of a new run of a pipeline.
@@ -139,13 +147,14 @@ pub(crate) async fn number(
     runs: &Runs,
     scope: &Scope,
     pipeline: &EntityId,
-) -> Result<u64, RunError> {
+) -> Result<Sequence, RunError> {
     let sequence = runs.store.next_sequence(scope, pipeline).await;
     sequence.doing(|| format!("number a run of pipeline {pipeline}"))
 }
 
-/// Writes the record of a run and starts its execution.
-pub(crate) async fn launch(runs: &Runs, run: RunRecord) -> Result<RunRecord, RunError> {
+/// Writes the record of a run and starts its execution, behind those that were accepted before it and wait.
+pub(crate) async fn launch(runs: &Runs, accepted: Accepted) -> Result<RunRecord, RunError> {
+    let Accepted { run, behind } = accepted;
     match runs.store.create_run(&run).await {
         // The step that it is a part of has asked before, and was interrupted.
         Err(StoreError::AlreadyExists { .. }) if run.parent.is_some() => {
@@ -153,15 +162,21 @@ pub(crate) async fn launch(runs: &Runs, run: RunRecord) -> Result<RunRecord, Run
         }
         created => created.doing(|| format!("record run {}", run.id))?,
     }
-    announce(runs, &run).await;
+    announce(runs, &run, behind).await;
     Ok(run)
 }
 
-/// Starts the execution of a run that was recorded just now. Where that fails, it is started later.
-pub(crate) async fn announce(runs: &Runs, run: &RunRecord) {
+/// Starts the execution of a run that was recorded just now, behind those of its pipeline that wait for theirs. Where
+/// that fails, it is started later.
+pub(crate) async fn announce(runs: &Runs, run: &RunRecord, behind: bool) {
     tracing::info!(run.id = %run.id, pipeline.id = %run.pipeline, "run accepted");
-    if let Err(error) = start_execution(runs, &run.id).await {
+    let started = match behind {
+        true => catch_up(runs, &run.scope).await,
+        false => start_execution(runs, &run.id).await.map(drop),
+    };
+    if let Err(error) = started {
         tracing::warn!(run.id = %run.id, error = %error.full_text(), "run accepted, not started yet");
+        fall_behind(runs, run).await;
     }
 }
 
@@ -290,50 +305,6 @@ fn faults(plan: &Plan, steps: &StepTypes) -> Vec<String> {
         }
     }
     faults
-}
-
-/// Starts the execution of a recorded run. One that was started before is as good.
-///
-/// # Errors
-/// When Step Functions cannot be reached.
-pub async fn start_execution(runs: &Runs, run: &RunId) -> Result<(), RunError> {
-    let input = serde_json::json!({"runId": run}).to_string();
-    let started = runs
-        .workflows
-        .start_execution()
-        .state_machine_arn(&runs.pipeline_machine)
-        .name(run.as_str())
-        .input(input)
-        .send()
-        .await;
-    match started {
-        Ok(_) => Ok(()),
-        Err(error)
-            if error
-                .as_service_error()
-                .is_some_and(|e| e.is_execution_already_exists()) =>
-        {
-            Ok(())
-        }
-        Err(error) => Err(error).doing(|| format!("start the execution of run {run}")),
-    }
-}
-
-/// Starts the newest runs of a scope that were recorded and, because of a crash or an outage, never
-/// started. Answers how many there were.
-pub async fn resume_unstarted(runs: &Runs, scope: &Scope) -> Result<usize, RunError> {
-    let newest = runs.store.list_runs(scope, None, Page::first(SWEPT)).await;
-    let newest = newest.doing(|| "list the newest runs".to_owned())?;
-    let mut resumed = 0;
-    for run in newest
-        .items
-        .iter()
-        .filter(|run| run.status == Status::NotStarted)
-    {
-        start_execution(runs, &run.id).await?;
-        resumed += 1;
-    }
-    Ok(resumed)
 }
 
 /// Faults of several documents as one text, a line each.

@@ -6,7 +6,9 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, TransactWriteItem};
 
 use crate::Store;
 use crate::error::{StoreError, refused};
-use crate::item::{Change, Expression, Item, Parts, Write, key_of, put_if_absent, text, update};
+use crate::item::{
+    Change, Expression, Item, Parts, Write, delete, key_of, put_if_absent, text, update,
+};
 use crate::key::{Key, Table};
 use crate::layout::{PK, SK};
 
@@ -225,6 +227,11 @@ impl Store {
                 let table = self.table(change.key.table);
                 part.update(update(table, change).map_err(malformed)?)
                     .build()
+            }
+            Write::Delete(key) => {
+                key.check()?;
+                let gone = delete(self.table(key.table), &key).map_err(malformed)?;
+                part.delete(gone).build()
             }
         })
     }

@@ -110,11 +110,15 @@ where
     let what = what.to_owned();
     match code.as_str() {
         "ConditionalCheckFailedException" => StoreError::Conflict { what },
-        // The message lists a code per part of the transaction.
-        "TransactionCanceledException" if message.contains("ConditionalCheckFailed") => {
-            StoreError::Conflict { what }
-        }
-        "TransactionCanceledException"
+        "TransactionCanceledException" => cancelled(operation, what, &message, error.into()),
+        "ValidationException" if message.contains("Item size") => StoreError::Invalid {
+            what,
+            why: "DynamoDB takes items of at most 400 KB",
+        },
+        // Of the first two: the same token came with another request, or while the first one is still at work. The
+        // next try has a token of its own.
+        "IdempotentParameterMismatchException"
+        | "TransactionInProgressException"
         | "TransactionConflictException"
         | "ProvisionedThroughputExceededException"
         | "ThrottlingException"
@@ -127,5 +131,26 @@ where
             operation,
             source: error.into(),
         },
+    }
+}
+
+/// What it means that a transaction was cancelled. The message lists a code per part, in brackets: the reasons of
+/// `TransactionCanceledException` in the Amazon DynamoDB API Reference.
+fn cancelled(operation: &'static str, what: String, message: &str, source: Cause) -> StoreError {
+    let codes = message.rsplit_once('[').map_or(message, |(_, codes)| codes);
+    let has = |code: &str| codes.contains(code);
+    if has("ConditionalCheckFailed") {
+        // It holds whatever befell the other parts.
+        StoreError::Conflict { what }
+    } else if has("ValidationError") || has("ItemCollectionSizeLimitExceeded") {
+        StoreError::Invalid {
+            what,
+            why: "DynamoDB refuses one of the items, for instance because it has more than 400 KB",
+        }
+    } else if has("AccessDenied") {
+        StoreError::Unavailable { operation, source }
+    } else {
+        // TransactionConflict, ProvisionedThroughputExceeded, ThrottlingError: none of it lasts.
+        StoreError::Throttled { operation, source }
     }
 }

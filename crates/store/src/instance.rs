@@ -1,7 +1,6 @@
 //! What was deployed, and the instances that were counted of it.
 
 use aws_sdk_dynamodb::types::ReturnValue;
-use sha2::{Digest, Sha256};
 use slipway_model::id::{EntityId, Scope};
 
 use crate::Store;
@@ -11,9 +10,6 @@ use crate::error::StoreError;
 use crate::item::{Change, Item, json, read_json, read_text, text};
 use crate::key::{self, Key, Table};
 use crate::record::{DeployedRecord, InstanceRecord};
-
-/// Partitions that spread what was deployed, so that all of it can be listed without a Scan.
-const SHARDS: u8 = 16;
 
 /// Which instances are asked for; `None` is any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,7 +141,7 @@ impl Store {
     /// When the store cannot be read. Records that cannot be read are left out with a warning.
     pub async fn list_deployed(&self) -> Result<Vec<DeployedRecord>, StoreError> {
         let mut found = Vec::new();
-        for shard in 0..SHARDS {
+        for shard in 0..key::SHARDS {
             let range = Range::new(Table::Instances, partition(shard), Keys::All);
             let items = self.query(range).await?;
             found.extend(
@@ -168,7 +164,7 @@ impl Store {
 
     async fn deployed_of(&self, scope: &Scope) -> Result<Vec<(Item, DeployedRecord)>, StoreError> {
         let keys = Keys::Prefix(format!("{}/", key::scope(scope)));
-        let range = Range::new(Table::Instances, partition(shard(scope)), keys);
+        let range = Range::new(Table::Instances, partition(key::shard(scope)), keys);
         let items = self.query(range).await?;
         self.read_deployed(items).await
     }
@@ -193,12 +189,6 @@ impl Store {
         }
         Ok(found)
     }
-}
-
-fn shard(scope: &Scope) -> u8 {
-    Sha256::digest(key::scope(scope))
-        .first()
-        .map_or(0, |byte| byte % SHARDS)
 }
 
 fn partition(shard: u8) -> String {
@@ -227,7 +217,7 @@ fn key_of(
         key::part(environment.as_str()),
         key::part(infrastructure.as_str()),
     );
-    Key::new(Table::Instances, partition(shard(scope)), sk)
+    Key::new(Table::Instances, partition(key::shard(scope)), sk)
 }
 
 fn describe(deployed: &DeployedRecord) -> String {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::{AttributeValue, Put, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, Update};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -261,6 +261,8 @@ pub(crate) enum Write {
     Create(Key, Item),
     /// A change.
     Change(Change),
+    /// Nothing is under the key afterwards, whatever was.
+    Delete(Key),
 }
 
 /// The SDK's form of a conditional put.
@@ -273,6 +275,15 @@ pub(crate) fn put_if_absent(
         .set_item(Some(item))
         .condition_expression(Expression::absent().text)
         .build()
+}
+
+/// The SDK's form of a deletion.
+pub(crate) fn delete(
+    table: &str,
+    key: &Key,
+) -> Result<Delete, aws_sdk_dynamodb::error::BuildError> {
+    let delete = Delete::builder().table_name(table);
+    delete.set_key(Some(key_of(key))).build()
 }
 
 /// The SDK's form of a change.

@@ -1,6 +1,7 @@
 //! Keys of items. Every part that a user chose is escaped, so that no identifier can reach into
 //! another key.
 
+use sha2::{Digest, Sha256};
 use slipway_model::id::{EntityId, NodeId, RunId, Scope, StageId};
 
 use crate::error::StoreError;
@@ -115,6 +116,27 @@ pub(crate) fn sequence(place: &Scope, pipeline: &EntityId) -> Key {
         format!("sequence#{}#{}", scope(place), part(pipeline.as_str())),
         "sequence",
     )
+}
+
+/// Partitions that spread what is listed for a whole installation.
+pub(crate) const SHARDS: u8 = 16;
+
+/// The partition of those that a scope belongs to.
+pub(crate) fn shard(place: &Scope) -> u8 {
+    Sha256::digest(scope(place))
+        .first()
+        .map_or(0, |byte| byte % SHARDS)
+}
+
+/// Partition of the runs of some scopes that were accepted and have not begun.
+pub(crate) fn unstarted(shard: u8) -> String {
+    format!("unstarted#{shard:02}")
+}
+
+/// A run that has not begun; in the order of acceptance.
+pub(crate) fn unstarted_run(place: &Scope, started_ms: i64, run: &RunId) -> Key {
+    let sk = format!("{started_ms:015}#{}", part(run.as_str()));
+    Key::new(Table::Runs, unstarted(shard(place)), sk)
 }
 
 /// Partition of a run and all that belongs to it.

@@ -20,6 +20,7 @@
 //! | token by hash | entities | `token#<sha256>`, `token` | strong |
 //! | blob by digest | runs | `blob#<sha256>`, `blob`; S3 `blobs/<sha256>` above 100 KB | immutable |
 //! | next number of a pipeline's runs | runs | `sequence#<scope>#<pipeline>`, `sequence` | atomic; a number may be lost, none is given twice |
+//! | runs accepted and not begun, oldest first | runs | `unstarted#<shard>`, `<start>#<run>`; 16 shards by scope | strong; created with the run, deleted as it begins |
 //! | run by id | runs | `run#<run>`, `run` | strong; created once, status changes only from the expected ones |
 //! | tags added to a run | runs | `run#<run>`, `run#tags#<digest>`: same query as the run | strong; each set of tags once |
 //! | stages of a run | runs | `run#<run>`, `stage#<stage>`: same query as the run | strong |
@@ -60,6 +61,7 @@ mod run;
 mod secret;
 mod signal;
 mod token;
+mod unstarted;
 mod wait;
 
 use std::sync::Arc;
@@ -74,6 +76,7 @@ pub use layout::Layout;
 pub use log::LogPage;
 pub use node::NodeEnd;
 pub use secret::SecretStore;
+pub use unstarted::{Sequence, Unstarted};
 
 /// The store. Cheap to clone.
 #[derive(Clone)]

@@ -18,13 +18,14 @@ use crate::item::{
 use crate::key::{self, Key, Table};
 use crate::layout::SK;
 use crate::record::{Again, RunRecord, SignalRecord, StageSummary};
+use crate::unstarted::{BEHIND, Sequence, unstarted};
 use crate::{Listing, Page, Store};
 
 /// Runs of a list that are read at once.
 const READ_AT_ONCE: usize = 16;
 
 impl Store {
-    /// The next number of a pipeline's runs: 1, 2, ….
+    /// The next number of a pipeline's runs: 1, 2, …; and whether earlier ones wait for their start.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -32,16 +33,20 @@ impl Store {
         &self,
         scope: &Scope,
         pipeline: &EntityId,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<Sequence, StoreError> {
         let key = key::sequence(scope, pipeline);
         let what = key.what();
         let change = Change::new(key).add("last", number(1));
-        let item = self.change(change, ReturnValue::UpdatedNew).await?;
-        read_number(&item, "last").ok_or_else(|| StoreError::unreadable(what, "it has no number"))
+        let item = self.change(change, ReturnValue::AllNew).await?;
+        let last = read_number(&item, "last");
+        Ok(Sequence {
+            number: last.ok_or_else(|| StoreError::unreadable(what, "it has no number"))?,
+            behind: item.contains_key(BEHIND),
+        })
     }
 
-    /// Stores a new run and puts it into the lists of its scope and its pipeline, and of the retries of another
-    /// run where it is one.
+    /// Stores a new run and puts it into the lists of its scope and its pipeline, of what has not begun, and of the
+    /// retries of another run where it is one.
     ///
     /// # Errors
     /// [`StoreError::AlreadyExists`] when a run with this id is there, or another retry of the same run.
@@ -152,6 +157,7 @@ impl Store {
             Write::Create(key, item),
             listed(key::runs(&run.scope, None)),
             listed(key::runs(&run.scope, Some(&run.pipeline))),
+            unstarted(run),
         ])
     }
 

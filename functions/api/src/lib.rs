@@ -71,7 +71,7 @@ use slipway_store::{SecretStore, Store};
 use tower::Layer as _;
 
 pub use bootstrap::{Bootstrap, BootstrapError, bootstrap};
-pub use token::{MintError, NewToken, Permission, mint_token};
+pub use token::{MintError, NewToken, Permission, is_known, mint_token};
 
 use error::ApiError;
 

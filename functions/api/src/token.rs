@@ -104,6 +104,14 @@ pub async fn mint_token(store: &Store, new: NewToken) -> Result<String, MintErro
     Ok(text)
 }
 
+/// Whether the store has a token of this text.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn is_known(store: &Store, text: &str) -> Result<bool, StoreError> {
+    Ok(store.get_token(&hash(text)).await?.is_some())
+}
+
 /// Why no token was made.
 #[derive(Debug, thiserror::Error)]
 pub enum MintError {

@@ -32,7 +32,16 @@ pub(crate) async fn note(deps: &Deps, event: &Event, token: &str) -> Result<Next
     // Read after the wait was recorded: who says something either sees the wait, or is heard here.
     let run = deps.runs.store.get_run(&event.run_id).await;
     let run = run.doing(|| format!("read run {}", event.run_id))?;
-    if run.abort.is_some() || run.signals.len() > next.heard {
+    if run.status.is_final() {
+        // This invocation was stopped for so long that the run has ended without it: nobody else takes the wait away.
+        let taken = deps
+            .runs
+            .store
+            .take_wait(&event.run_id, &wait.node, 0, WAIT);
+        taken
+            .await
+            .doing(|| format!("end the wait of lane {}", event.lane_id))?;
+    } else if run.abort.is_some() || run.signals.len() > next.heard {
         complete(&deps.runs, token).await?;
     }
     Ok(next.clone())

@@ -8,7 +8,7 @@ use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::lane::{LanePlan, StopReason, judge};
-use slipway_engine::signal::{tell_end, wake};
+use slipway_engine::signal::{is_told, stopped_by, tell_end, wake};
 use slipway_engine::strategy::Verdict;
 use slipway_model::id::PrincipalId;
 use slipway_model::status::{ErrorType, Failure, Status};
@@ -20,6 +20,7 @@ use slipway_store::record::NodeRecord;
 use crate::HandlerError;
 use crate::expressions::NodeExpressions;
 use crate::input::Inputs;
+use crate::record::is_container;
 use crate::walk::Walk;
 
 /// Who aborts a run when a failure strategy says so.
@@ -279,6 +280,22 @@ impl Walk<'_> {
         Ok(None)
     }
 
+    /// Tells of the failures of this stage that a crash kept from those who wait at barriers.
+    pub(crate) async fn tell_untold(&self) -> Result<(), HandlerError> {
+        let run = &self.of_run.run;
+        if self.of_run.plan.barriers.is_empty() {
+            return Ok(());
+        }
+        for record in &self.history {
+            let failed = record.status.is_final() && !record.status.is_good();
+            let told = is_container(&record.node_type) || is_told(run, &record.id, record.attempt);
+            if failed && !told {
+                tell_end(&self.deps.runs, &run.id, &record.id, record.attempt).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Lets the other lanes of the run look again.
     async fn wake_others(&self) -> Result<(), HandlerError> {
         Ok(wake(&self.deps.runs, &self.of_run.run.id).await?)
@@ -397,9 +414,8 @@ impl Walk<'_> {
 
     /// Who stopped a step.
     pub(crate) fn said_by(&self, step: &StepPlan, attempt: u32) -> String {
-        let mut signals = self.of_run.run.signals.iter();
-        let found = signals.find(|signal| signal.node == step.id && signal.attempt == attempt);
-        found.map_or_else(String::new, |signal| format!(" by {}", signal.who))
+        let who = stopped_by(&self.of_run.run, &step.id, attempt);
+        who.map_or_else(String::new, |who| format!(" by {who}"))
     }
 
     pub(crate) fn aborted(&self, left_behind: Option<String>) -> Failure {

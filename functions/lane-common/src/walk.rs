@@ -111,6 +111,7 @@ impl<'d> Walk<'d> {
 
     /// Walks until the lane must wait, fork or end; with how much had been said about the run by then.
     pub(crate) async fn go(mut self) -> Result<(Directive, usize), HandlerError> {
+        self.tell_untold().await?;
         loop {
             // Asked for again: a loop that is taken apart changes the plan.
             let plan = Arc::clone(&self.of_run.plan);

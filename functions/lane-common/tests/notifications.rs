@@ -187,7 +187,7 @@ async fn a_rule_reads_the_turn_of_a_loop_over_what_the_run_brought_forth() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_receiver_that_is_away_holds_no_run_up_and_gets_its_message_later() {
+async fn f20_a_receiver_that_is_away_holds_no_run_up_and_gets_its_message_later() {
     let receiver = Receiver::new().await;
     let world = World::with_receiver(&receiver).await;
     let stages = [stage("build", &script("a", "ok", ""), "", "")];
@@ -214,6 +214,38 @@ async fn a_receiver_that_is_away_holds_no_run_up_and_gets_its_message_later() {
         .path("notify", &format!("{run}-PipelineEnd-1-0"))
         .await;
     assert_eq!(path, "Send NotSent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f20_a_receiver_that_is_down_for_two_hours_gets_every_message_once() {
+    let receiver = Receiver::new().await;
+    let world = World::with_receiver(&receiver).await;
+    let stages = [stage("build", &script("a", "ok", ""), "", "")];
+    let rules = [("{type: AllEvents}", webhook(&receiver.url("all")))];
+    world.apply(&with_rules(&stages, &rules)).await;
+    receiver.go_away(usize::MAX);
+    let mut ended = Vec::new();
+    for _ in 0..4 {
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        assert_eq!(run.status, Status::Success);
+        assert!(run.ended_ms.expect("an end") - run.started_ms < 5_000);
+        ended.push(run.id);
+        minutes(&world, 30).await;
+    }
+    assert_eq!(receiver.events("all"), [""; 0]);
+    // One execution for each message, however long: nothing else grows.
+    let open = world.engine.counters().open;
+    assert!(open <= 4 * 6, "{open} messages");
+    receiver.go_away(0);
+    minutes(&world, 70).await;
+    for id in &ended {
+        world.assert_clean(id).await;
+    }
+    let told = receiver.events("all");
+    let starts = told.iter().filter(|event| *event == "PipelineStart");
+    let ends = told.iter().filter(|event| *event == "PipelineSuccess");
+    assert_eq!((starts.count(), ends.count()), (4, 4), "{told:?}");
 }
 
 /// Kills each invocation at each request to the store, before it and after it.

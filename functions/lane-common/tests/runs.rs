@@ -319,7 +319,7 @@ deploy.steps.g.steps.pause #0 Success
 deploy.steps[2] #0 Success";
 
 #[tokio::test(start_paused = true)]
-async fn a_crash_at_any_request_to_the_store_changes_nothing() {
+async fn f1_a_crash_at_any_request_to_the_store_changes_nothing() {
     let reads = "when:\n  stageStatus: Success\n  condition: <+execution.steps.a.status> == \"SUCCEEDED\"\n";
     let steps = script("a", "ok", "")
         + &group("g", &[script("b", "ok", reads), wait("pause", "90s")])

@@ -12,6 +12,7 @@ use slipway_engine::plan_run::plan_run;
 use slipway_engine::rollback::roll_back_run;
 use slipway_engine::runs::Runs;
 use slipway_engine::stage_loop::plan_more;
+use slipway_engine::unstarted::start_accepted;
 use slipway_model::id::{RunId, StageId};
 use slipway_plan::StagePlan;
 
@@ -46,7 +47,7 @@ impl LaneFunctions {
     }
 }
 
-/// What a state of the machines asks for.
+/// What a state of the machines, or the schedule, asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Event {
@@ -111,6 +112,8 @@ pub enum Event {
         /// Whether its rollback steps ran, or could not.
         rolled_back: bool,
     },
+    /// The schedule: what was accepted and has not begun is started.
+    StartAccepted,
 }
 
 /// Carries out what a state asks for.
@@ -162,6 +165,10 @@ pub async fn handle(deps: &Deps, event: Event) -> Result<Value, HandlerError> {
         } => {
             let status = stage_end(runs, &run_id, &stage_id, attempt, rolled_back).await?;
             Ok(json!({"status": status}))
+        }
+        Event::StartAccepted => {
+            let swept = start_accepted(runs).await?;
+            Ok(json!({"started": swept.started, "givenUp": swept.given_up}))
         }
     }
 }

@@ -41,8 +41,7 @@ pub async fn wire() -> Result<Deps, ConfigError> {
             store,
             workflows: aws_sdk_sfn::Client::new(&config),
             clock,
-            // This function is called by runs and starts none.
-            pipeline_machine: String::new(),
+            pipeline_machine: variable("SLIPWAY_PIPELINE_MACHINE_ARN")?,
             notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
         },
         lanes: LaneFunctions {

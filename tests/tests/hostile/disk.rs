@@ -98,7 +98,7 @@ fn largest_kib(dir: &Path) -> usize {
 }
 
 #[test]
-fn a_full_disk_refuses_what_is_new_and_loses_nothing_that_was_accepted() {
+fn f16_a_full_disk_refuses_what_is_new_and_loses_nothing_that_was_accepted() {
     let dir = tempfile::tempdir().expect("a folder");
     let data = dir.path().join("data");
     let local = LocalProcess::start(&data);

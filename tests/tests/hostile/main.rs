@@ -1,6 +1,7 @@
 //! The "bad input" of the design, against `slipway local` as users start it: each gets a clear error in
 //! bounded time, and nothing that was accepted before is lost.
 
+mod damage;
 mod disk;
 mod requests;
 mod scripts;

@@ -138,7 +138,13 @@ fn machines_know_only_errors_that_exist() {
         for error in handlers.flat_map(|h| h["ErrorEquals"].as_array().cloned().unwrap_or_default())
         {
             let error = error.as_str().expect("a name");
-            let of_aws = ["States.", "Lambda.", "StepFunctions.", "Sandbox."];
+            let of_aws = [
+                "States.",
+                "Lambda.",
+                "Runtime.",
+                "StepFunctions.",
+                "Sandbox.",
+            ];
             let known = of_aws.iter().any(|prefix| error.starts_with(prefix))
                 || ErrorName::ALL.iter().any(|name| name.as_str() == error);
             assert!(known, "{name} handles {error}, which nothing raises");
@@ -174,14 +180,54 @@ fn no_function_outlives_the_state_that_invokes_it() {
 }
 
 #[test]
-fn instances_are_counted_every_ten_minutes() {
+fn local_mode_stops_a_function_when_lambda_would() {
+    let app = template("app.yaml");
+    let invoked = |name: &&str| *name != "api";
+    let functions = resources(&app, "AWS::Serverless::Function");
+    let limits = functions.values().map(|function| {
+        let limit = function["Timeout"].as_str().expect("seconds");
+        (
+            function_name(function),
+            limit.parse::<u64>().expect("a number"),
+        )
+    });
+    for (name, limit) in limits.filter(|(name, _)| invoked(name)) {
+        let local = slipway_cli::local::place::time_limit(&format!("slipway-{name}"));
+        assert_eq!(local.as_secs(), limit, "{name}");
+    }
+}
+
+#[test]
+fn instances_are_counted_every_ten_minutes_and_accepted_runs_started_every_minute() {
     let app = template("app.yaml");
     let schedules = resources(&app, "AWS::Scheduler::Schedule");
-    let (_, schedule) = schedules.first_key_value().expect("a schedule");
-    assert_eq!(schedule["ScheduleExpression"], "rate(10 minutes)");
+    let of = |id: &str| {
+        let target = &schedules[id]["Target"];
+        (
+            schedules[id]["ScheduleExpression"]
+                .as_str()
+                .expect("a rate")
+                .to_owned(),
+            logical_id(&target["Arn"]).expect("a function").to_owned(),
+            target["Input"].as_str().expect("an input").to_owned(),
+        )
+    };
+    let told = |rate: &str, function: &str, input: &str| {
+        (rate.to_owned(), function.to_owned(), input.to_owned())
+    };
     assert_eq!(
-        logical_id(&schedule["Target"]["Arn"]),
-        Some("InstancesFunction")
+        of("InstancesSchedule"),
+        told("rate(10 minutes)", "InstancesFunction", "{}")
     );
-    assert_eq!(schedules.len(), 1);
+    let start = r#"{"do": "startAccepted"}"#;
+    assert_eq!(
+        of("StartSchedule"),
+        told("rate(1 minute)", "PipelineFunction", start)
+    );
+    let event: Result<slipway_fn_pipeline::Event, _> = serde_json::from_str(start);
+    assert_eq!(
+        event.expect("an event"),
+        slipway_fn_pipeline::Event::StartAccepted
+    );
+    assert_eq!(schedules.len(), 2);
 }

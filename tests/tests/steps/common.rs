@@ -183,7 +183,7 @@ async fn kill_while_sending(world: &World, spec: &Value, requests: &Mutex<Vec<St
 }
 
 #[tokio::test]
-async fn a_request_that_may_have_arrived_is_not_sent_twice_unless_that_does_no_harm() {
+async fn f18_a_request_that_may_have_arrived_is_not_sent_twice_unless_that_does_no_harm() {
     for (method, again) in [
         ("POST", false),
         ("PATCH", false),

@@ -77,7 +77,7 @@ async fn tasks_that_others_started_are_counted_and_a_failed_count_keeps_the_last
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_sweeps_that_overlap_one_does_nothing() {
+async fn f12_of_two_sweeps_that_overlap_one_does_nothing() {
     let world = World::with_pace(Pace::brisk()).await;
     world.run("EcsRollingDeploy", json!({})).await.done();
     let deps = Deps {
@@ -94,4 +94,68 @@ async fn of_two_sweeps_that_overlap_one_does_nothing() {
         !sweep(&deps).await.expect("a sweep").skipped,
         "the lease was given back"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn f12_a_sweep_that_comes_late_and_twice_counts_nothing_twice() {
+    let world = World::with_pace(Pace::brisk()).await;
+    world.run("EcsRollingDeploy", json!({})).await.done();
+    let deps = Deps {
+        services: world.services.clone(),
+    };
+    // A sweep has died; its lease stays. The next comes while it lasts, the one after it 25 minutes late.
+    let lease = Duration::from_secs(900);
+    let taken = world
+        .store
+        .take_lease("instance-sweep", "dead", lease)
+        .await;
+    assert!(taken.expect("a lease"));
+    world.clock.sleep(Duration::from_secs(600)).await;
+    assert!(sweep(&deps).await.expect("a sweep").skipped);
+    world.clock.sleep(Duration::from_secs(1_500)).await;
+    for _ in 0..2 {
+        assert_eq!(sweep(&deps).await.expect("a sweep").counted, 1);
+        assert_eq!(keys(&world).await.len(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f14_of_twenty_services_one_that_does_not_answer_hides_no_other() {
+    let world = World::with_pace(Pace::brisk()).await;
+    world.run("EcsRollingDeploy", json!({})).await.done();
+    let deps = Deps {
+        services: world.services.clone(),
+    };
+    let first = world.store.list_deployed().await.expect("a list").remove(0);
+    let named = |n: usize| slipway_model::id::EntityId::new(format!("svc{n}"));
+    for n in 1..20 {
+        let mut deployed = slipway_store::record::DeployedRecord {
+            service: named(n),
+            ..first.clone()
+        };
+        if n == 7 {
+            // Its region has no such cluster.
+            deployed.target["cluster"] = "gone".into();
+            deployed.counted = Some((3, 1));
+        }
+        world.store.put_deployed(&deployed).await.expect("noted");
+    }
+    let swept = sweep(&deps).await.expect("a sweep");
+    let expected = Swept {
+        counted: 19,
+        failed: 1,
+        skipped: false,
+    };
+    assert_eq!(swept, expected);
+    for deployed in world.store.list_deployed().await.expect("a list") {
+        let count = deployed.counted.map(|(count, _)| count);
+        if deployed.service == named(7) {
+            // What was known of it stays, and it is marked.
+            assert_eq!(count, Some(3));
+            let why = deployed.uncounted.expect("a reason");
+            assert!(why.contains("gone"), "{why}");
+        } else {
+            assert_eq!((count, deployed.uncounted), (Some(2), None));
+        }
+    }
 }

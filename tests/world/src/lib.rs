@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use secrecy::SecretString;
 use slipway_asl::EngineConfig;
 use slipway_clock::Clock;
@@ -29,6 +30,7 @@ use slipway_engine::retry::{RetryRun, retry_run};
 use slipway_engine::runs::Runs;
 use slipway_engine::start::{StartRun, start_run};
 use slipway_engine::undo::{UndoRun, undo_run};
+use slipway_engine::unstarted::{Swept, start_accepted};
 use slipway_fn_notify::MailServer;
 use slipway_model::entity;
 use slipway_model::id::{AccountId, EntityId, OrgId, PrincipalId, ProjectId, RunId, Scope};
@@ -52,6 +54,9 @@ use wiring::{activity, install, machine, services, store, workflows};
 
 const REGION: &str = "us-east-1";
 const ACCOUNT: &str = "123456789012";
+
+/// 2026-01-01T00:00:00Z.
+const NEW_YEAR_2026: i64 = 1_767_225_600;
 
 /// Everything.
 pub struct World {
@@ -93,6 +98,8 @@ pub struct Options {
     pub mail: Option<MailServer>,
     /// Takes PagerDuty's events.
     pub pager_duty: String,
+    /// When it begins.
+    pub begins: Timestamp,
 }
 
 impl Default for Options {
@@ -106,6 +113,7 @@ impl Default for Options {
             real_servers: false,
             mail: None,
             pager_duty: String::new(),
+            begins: Timestamp::from_second(NEW_YEAR_2026).expect("a time"),
         }
     }
 }
@@ -195,7 +203,7 @@ impl World {
     /// # Panics
     /// Where it cannot be had, as on everything else that a test lacks.
     pub async fn with(options: Options) -> Self {
-        let clock = Clock::paused("2026-01-01T00:00:00Z".parse().expect("a time"));
+        let clock = Clock::paused(options.begins);
         let embedded = match options.in_memory {
             true => Embedded::in_memory(),
             false => Embedded::temporary(),
@@ -315,6 +323,22 @@ impl World {
     /// When it is refused.
     pub async fn try_start(&self, request: StartRun) -> Result<RunRecord, RunError> {
         start_run(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await
+    }
+
+    /// Starts a run, with the tap between. What the tap kills never answers.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn start_in_danger(&self, request: StartRun) -> Result<RunRecord, RunError> {
+        start_run(&self.tapped, request, &registry::STEP_TYPES, &NoFiles).await
+    }
+
+    /// What the schedule does every minute, with the tap between.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn start_accepted(&self) -> Result<Swept, RunError> {
+        start_accepted(&self.tapped).await
     }
 
     /// Starts a run that repeats another.

@@ -1,6 +1,7 @@
 //! The Lambda functions, called in process: the same handlers as on AWS, behind the engine's `Lambda` port.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use slipway_asl::{Lambda, LambdaError};
 use slipway_engine::error::HandlerError;
 use slipway_engine::runs::Runs;
 use slipway_engine::signal::wake_unheard;
-use slipway_engine::start::resume_unstarted;
+use slipway_engine::unstarted::{resume_unstarted, start_accepted};
 use slipway_fn_lane_common::{BUDGET, MOST_TURNS};
 use slipway_fn_notify::{MailServer, PAGER_DUTY};
 use slipway_fn_pipeline::LaneFunctions;
@@ -86,6 +87,18 @@ impl Functions {
         }
     }
 
+    /// Starts what was accepted and could not be started then. Troubles are logged: the next sweep tries again.
+    pub async fn start_accepted(&self) {
+        let Some(wired) = self.0.get() else { return };
+        match start_accepted(&wired.runs).await {
+            Ok(swept) if swept.started > 0 => {
+                tracing::info!(count = swept.started, "started runs that waited for it");
+            }
+            Ok(_) => {}
+            Err(why) => tracing::warn!(error = %why.full_text(), "cannot start accepted runs"),
+        }
+    }
+
     /// Starts the executions of runs that were accepted just before a crash, and lets runs hear what was said then.
     pub async fn resume_unstarted(&self) {
         let Some(wired) = self.0.get() else { return };
@@ -157,17 +170,35 @@ impl Lambda for Functions {
             message: format!("Function not found: {function}"),
         };
         let wired = self.0.get().ok_or_else(missing)?;
-        let answer = match function.rsplit(':').next().unwrap_or(function) {
-            "slipway-pipeline" => slipway_fn_pipeline::answer(&wired.pipeline, payload).await,
-            "slipway-lane-common" => {
-                slipway_fn_lane_common::answer(&wired.lane_common, payload).await
-            }
-            "slipway-lane-ecs" => slipway_fn_lane_ecs::answer(&wired.lane_ecs, payload).await,
-            "slipway-instances" => slipway_fn_instances::answer(&wired.instances, payload).await,
-            "slipway-notify" => slipway_fn_notify::answer(&wired.notify, payload).await,
-            _ => return Err(missing()),
+        let name = function.rsplit(':').next().unwrap_or(function);
+        let answered = async {
+            Some(match name {
+                "slipway-pipeline" => slipway_fn_pipeline::answer(&wired.pipeline, payload).await,
+                "slipway-lane-common" => {
+                    slipway_fn_lane_common::answer(&wired.lane_common, payload).await
+                }
+                "slipway-lane-ecs" => slipway_fn_lane_ecs::answer(&wired.lane_ecs, payload).await,
+                "slipway-instances" => {
+                    slipway_fn_instances::answer(&wired.instances, payload).await
+                }
+                "slipway-notify" => slipway_fn_notify::answer(&wired.notify, payload).await,
+                _ => return None,
+            })
         };
-        answer.map_err(refused)
+        let limit = place::time_limit(name);
+        tokio::select! {
+            biased;
+            answer = answered => answer.ok_or_else(missing)?.map_err(refused),
+            () = wired.runs.clock.sleep(limit) => Err(timed_out(limit)),
+        }
+    }
+}
+
+/// What Lambda answers for an invocation that it has stopped.
+fn timed_out(limit: Duration) -> LambdaError {
+    LambdaError {
+        error_type: "Sandbox.Timedout".to_owned(),
+        message: format!("Task timed out after {} seconds", limit.as_secs()),
     }
 }
 

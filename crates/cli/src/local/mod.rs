@@ -258,7 +258,13 @@ impl Parts {
         if let Ok(text) = std::fs::read_to_string(&path) {
             let text = text.trim().to_owned();
             token::account(&text).with_context(|| format!("reading {}", path.display()))?;
-            return Ok((text, false));
+            if slipway_fn_api::is_known(&self.runs.store, &text).await? {
+                return Ok((text, false));
+            }
+            tracing::warn!(
+                "the tables do not have the token of {}: a new one is made",
+                path.display()
+            );
         }
         let token = slipway_fn_api::mint_token(
             &self.runs.store,

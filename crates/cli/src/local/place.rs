@@ -1,4 +1,6 @@
-//! Where local mode stands: region, account, and the ARNs that follow from them.
+//! Where local mode stands: region, account, the ARNs that follow from them, and what Lambda would bound.
+
+use std::time::Duration;
 
 /// Region of the engine and of the tables; target accounts have their own.
 pub const REGION: &str = "us-east-1";
@@ -18,6 +20,16 @@ pub const DELEGATE_ACTIVITY: &str = "slipway-delegate";
 /// ARN of a function.
 pub fn function(name: &str) -> String {
     format!("arn:aws:lambda:{REGION}:{AWS_ACCOUNT}:function:{name}")
+}
+
+/// How long an invocation of a function may take, as `Timeout` in `infra/app.yaml`: less than the states wait that
+/// invoke it, so that none goes on when nobody expects it.
+pub fn time_limit(name: &str) -> Duration {
+    Duration::from_secs(match name {
+        "slipway-instances" => 300,
+        "slipway-lane-common" | "slipway-lane-ecs" => 110,
+        _ => 55,
+    })
 }
 
 /// ARN of a state machine.

@@ -1,4 +1,5 @@
-//! What EventBridge Scheduler does on AWS: the instance sweep, every ten minutes.
+//! What EventBridge Scheduler does on AWS: the instance sweep, every ten minutes, and the start of accepted runs, every
+//! minute.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,17 +9,40 @@ use tokio_util::sync::CancellationToken;
 
 use crate::local::functions::Functions;
 
-/// Time between two sweeps, as in `infra/app.yaml`.
+/// Time between two instance sweeps, as in `infra/app.yaml`.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// Finishes what a crash interrupted, then sweeps until `stop`.
+/// Time between two looks at what was accepted and has not begun, as in `infra/app.yaml`.
+const START: Duration = Duration::from_secs(60);
+
+/// Finishes what a crash interrupted, then does both until `stop`.
 pub async fn run(functions: Arc<Functions>, clock: Clock, stop: CancellationToken) {
     functions.resume_unstarted().await;
+    tokio::join!(
+        count(&functions, &clock, &stop),
+        start(&functions, &clock, &stop)
+    );
+}
+
+async fn count(functions: &Functions, clock: &Clock, stop: &CancellationToken) {
     loop {
         functions.sweep().await;
-        let next = clock.sleep(SWEEP);
-        if stop.run_until_cancelled(next).await.is_none() {
+        if is_over(SWEEP, clock, stop).await {
             return;
         }
     }
+}
+
+async fn start(functions: &Functions, clock: &Clock, stop: &CancellationToken) {
+    loop {
+        functions.start_accepted().await;
+        if is_over(START, clock, stop).await {
+            return;
+        }
+    }
+}
+
+/// Whether `stop` came before the time was over.
+async fn is_over(time: Duration, clock: &Clock, stop: &CancellationToken) -> bool {
+    stop.run_until_cancelled(clock.sleep(time)).await.is_none()
 }

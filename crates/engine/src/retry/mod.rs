@@ -143,9 +143,10 @@ pub async fn retry_run(
             .map(|(run, stage)| (stage, run))
             .collect(),
     });
-    let mut run = record(runs, start, &plan, &yaml).await?;
+    let mut accepted = record(runs, start, &plan, &yaml).await?;
+    let run = &mut accepted.run;
     copy_summaries(&mut run.stages, &old.stages, &kept);
-    match launch(runs, run).await {
+    match launch(runs, accepted).await {
         Err(RunError::Store {
             source: StoreError::AlreadyExists { .. },
             ..

@@ -19,7 +19,7 @@ use crate::lane::Facts;
 use crate::name::undo_id;
 use crate::notes;
 use crate::runs::{Runs, fact, not_started};
-use crate::start::{MANUAL, announce, number};
+use crate::start::{Accepted, MANUAL, announce, number};
 
 pub(crate) use target::taken_by;
 pub use target::{Deployed, Place, deployed_at, find_place};
@@ -95,13 +95,16 @@ pub async fn undo_run(runs: &Runs, request: UndoRun) -> Result<RunRecord, RunErr
         .iter()
         .filter_map(|stage| Some((stage.clone(), known.undos.get(stage)?.id.clone())))
         .collect();
-    let record = record(runs, &known, request, stages, &earlier).await?;
+    let Accepted {
+        run: record,
+        behind,
+    } = record(runs, &known, request, stages, &earlier).await?;
     match runs.store.create_undo(&record, &earlier).await {
         Ok(()) => {}
         Err(StoreError::AlreadyExists { .. }) => return who_was_faster(runs, &record).await,
         Err(error) => Err(error).doing(|| format!("record run {}", record.id))?,
     }
-    announce(runs, &record).await;
+    announce(runs, &record, behind).await;
     Ok(record)
 }
 
@@ -167,7 +170,7 @@ async fn record(
     request: UndoRun,
     stages: Vec<StageId>,
     earlier: &BTreeMap<StageId, RunId>,
-) -> Result<RunRecord, RunError> {
+) -> Result<Accepted, RunError> {
     let old = &known.run;
     let of_plan = || known.plan.groups.iter().flatten();
     let doer = |id: &StageId| (id.clone(), old.doer(id).clone());
@@ -184,9 +187,9 @@ async fn record(
     let done: Vec<StageSummary> = done.collect();
     let kept: Vec<(StageId, RunId)> = of_plan().map(|stage| doer(&stage.id)).collect();
     let sequence = number(runs, &old.scope, &old.pipeline).await?;
-    Ok(RunRecord {
+    let run = RunRecord {
         id: undo_id(&old.id, &stages, earlier.values()),
-        sequence,
+        sequence: sequence.number,
         status: Status::NotStarted,
         trigger_type: MANUAL.to_owned(),
         triggered_by: request.principal,
@@ -207,7 +210,9 @@ async fn record(
         }),
         notes: request.notes,
         ..old.clone()
-    })
+    };
+    let behind = sequence.behind;
+    Ok(Accepted { run, behind })
 }
 
 /// Somebody asked for the same just now, or for something that does not go together with it.

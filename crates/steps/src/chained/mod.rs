@@ -4,12 +4,14 @@
 mod child;
 mod inputs;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 use slipway_engine::abort::abort_run;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::start::start_execution;
+use slipway_engine::unstarted::start_execution;
 use slipway_model::id::{EntityId, OrgId, PrincipalId, ProjectId};
 use slipway_model::status::{Failure, Status};
 use slipway_plan::CHAINED;
@@ -17,6 +19,9 @@ use slipway_plan::CHAINED;
 use crate::context::{StepContext, store_failure};
 use crate::step::{Progress, Step, Undo};
 use crate::variable::{read, wrong};
+
+/// A run whose start was refused is started again after this time.
+const START_AGAIN: Duration = Duration::from_secs(15);
 
 /// Its one command unit.
 const UNIT: &str = "Execute";
@@ -89,7 +94,11 @@ impl Step for Pipeline {
         }
         if run.status == Status::NotStarted {
             let started = start_execution(&cx.starts().runs, &run.id).await;
-            started.map_err(|error| child::failed("start the run of the stage", &error))?;
+            if let Err(error) = started {
+                // It is recorded, and so it will run.
+                tracing::warn!(run.id = %run.id, error = %error.full_text(), "the run of a stage is not started yet");
+                return Ok(Progress::Again(START_AGAIN));
+            }
         }
         Ok(Progress::Hold {
             time: cx.time_left(),

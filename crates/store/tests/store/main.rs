@@ -7,6 +7,7 @@
 
 mod durability;
 mod entities;
+mod faults;
 mod holds;
 mod logs;
 mod nodes;

@@ -190,14 +190,15 @@ async fn sixty_four_at_once_get_sixty_four_numbers() {
         .join_all()
         .await
         .into_iter()
-        .map(|n| n.expect("a number"))
+        .map(|n| n.expect("a number").number)
         .collect();
     assert_eq!(numbers, (1..=64).collect());
     assert_eq!(
         store
             .next_sequence(&scope(), &id("other"))
             .await
-            .expect("a number"),
+            .expect("a number")
+            .number,
         1
     );
 }
@@ -346,4 +347,48 @@ async fn tags_are_added_and_the_newest_value_counts() {
     assert_eq!(read.tags.len(), 2);
     assert_eq!(read.tags[0], of("team", "pay"));
     assert_eq!(read.stages.len(), 1, "{:?}", read.stages);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_accepted_is_listed_until_it_begins_and_its_pipeline_falls_behind() {
+    let store = store();
+    let shard = slipway_store::Store::shard_of(&scope());
+    let listed = async |before_ms| {
+        let listed = store.list_unstarted(shard, before_ms, 9).await;
+        let runs = listed.expect("listed").into_iter().map(|one| one.run);
+        runs.map(|run| run.to_string()).collect::<Vec<_>>()
+    };
+    for (name, at) in [("b", 20), ("a", 10), ("c", 30)] {
+        store.create_run(&record(name, at)).await.expect("created");
+    }
+    assert_eq!(listed(100).await, ["a", "b", "c"]);
+    assert_eq!(listed(30).await, ["a", "b"], "what is as new is under way");
+    for _ in 0..2 {
+        store.begin_run(&record("a", 10)).await.expect("begun");
+    }
+    assert_eq!(listed(100).await, ["b", "c"]);
+    let status = store.get_run(&run("a")).await.expect("read").status;
+    assert_eq!(status, Status::Running);
+    let open = [Status::NotStarted];
+    let ended = store.set_run_status(&run("b"), &open, Status::Errored, None);
+    ended.await.expect("ended");
+    let late = store.begin_run(&record("b", 20)).await;
+    assert!(matches!(late, Err(StoreError::Conflict { .. })), "{late:?}");
+    let left = store.list_unstarted(shard, 25, 9).await.expect("listed");
+    store.forget_unstarted(&left[0]).await.expect("forgotten");
+    assert_eq!(listed(100).await, ["c"]);
+
+    let behind = async || {
+        let sequence = store.next_sequence(&scope(), &id("deploy")).await;
+        sequence.expect("a number").behind
+    };
+    assert!(!behind().await);
+    store
+        .fall_behind(&scope(), &id("deploy"))
+        .await
+        .expect("noted");
+    assert!(behind().await && behind().await);
+    let left = store.list_unstarted(shard, 100, 9).await.expect("listed");
+    store.catch_up(&left[0]).await.expect("noted");
+    assert!(!behind().await);
 }
