@@ -7,7 +7,7 @@ use slipway_model::inputs::Unfilled;
 use slipway_model::status::Status;
 use slipway_model::{Diagnostic, Kind, Parsed, Tree, emit, inputs, yaml};
 use slipway_plan::{CHAINED, Chosen, Plan, Request, Snapshot, resolve, wanted};
-use slipway_store::StoreError;
+use slipway_store::{Sequence, StoreError};
 use slipway_store::record::{Origin, ParentRecord, RunRecord};
 
 use crate::check;

@@ -280,7 +280,8 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// Tells of the failures of this stage that a crash kept from those who wait at barriers.
+    /// Tells of the failures of this stage that a crash kept from those who wait at barriers: nothing was said of them,
+    /// or it was said and nobody was woken, which may be so while nothing has begun after them.
     pub(crate) async fn tell_untold(&self) -> Result<(), HandlerError> {
         let run = &self.of_run.run;
         if self.of_run.plan.barriers.is_empty() {
@@ -288,8 +289,14 @@ impl Walk<'_> {
         }
         for record in &self.history {
             let failed = record.status.is_final() && !record.status.is_good();
-            let told = is_container(&record.node_type) || is_told(run, &record.id, record.attempt);
-            if failed && !told {
+            if !failed || is_container(&record.node_type) {
+                continue;
+            }
+            let is_last = self
+                .history
+                .iter()
+                .all(|other| Some(other.started_ms) < record.ended_ms);
+            if is_last || !is_told(run, &record.id, record.attempt) {
                 tell_end(&self.deps.runs, &run.id, &record.id, record.attempt).await?;
             }
         }

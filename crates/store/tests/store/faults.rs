@@ -331,7 +331,8 @@ async fn f9_no_item_comes_near_the_limit_and_no_read_is_weak_or_of_an_index() {
     assert_eq!(listed.expect("listed").items.len(), 1);
     store.list_waits(&node.run).await.expect("listed");
     store.list_deployed().await.expect("listed");
-    let entities = store.list_entities(&scope(), "pipeline", None, Page::first(9));
+    let scope = scope();
+    let entities = store.list_entities(&scope, "pipeline", None, Page::first(9));
     entities.await.expect("listed");
 
     let mut reads = 0;

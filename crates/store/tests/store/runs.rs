@@ -370,7 +370,8 @@ async fn what_was_accepted_is_listed_until_it_begins_and_its_pipeline_falls_behi
     let status = store.get_run(&run("a")).await.expect("read").status;
     assert_eq!(status, Status::Running);
     let open = [Status::NotStarted];
-    let ended = store.set_run_status(&run("b"), &open, Status::Errored, None);
+    let b = run("b");
+    let ended = store.set_run_status(&b, &open, Status::Errored, None);
     ended.await.expect("ended");
     let late = store.begin_run(&record("b", 20)).await;
     assert!(matches!(late, Err(StoreError::Conflict { .. })), "{late:?}");
