@@ -295,7 +295,7 @@ impl Walk<'_> {
             let is_last = self
                 .history
                 .iter()
-                .all(|other| Some(other.started_ms) < record.ended_ms);
+                .all(|other| Some(other.started_ms) <= record.ended_ms);
             if is_last || !is_told(run, &record.id, record.attempt) {
                 tell_end(&self.deps.runs, &run.id, &record.id, record.attempt).await?;
             }
