@@ -298,6 +298,7 @@ fn node(stage: &str, large: &Value) -> NodeRecord {
         asked_ms: None,
         round: 0,
         base: 0,
+        refused: Vec::new(),
     }
 }
 
