@@ -167,7 +167,8 @@ async fn rollback_steps_read_what_the_run_did() {
     let (world, first) = ran(&pipeline(&[one])).await;
     // The pipeline may have changed by now: what counts is what ran.
     let id = EntityId::new("release");
-    let stored = world.store.find_entity(&scope(), "pipeline", None, &id);
+    let place = scope();
+    let stored = world.store.find_entity(&place, "pipeline", None, &id);
     let stored = stored.await.expect("read").expect("the pipeline");
     let changed = EntityRecord {
         yaml: pipeline(&[deploys("other", "fail")]),
