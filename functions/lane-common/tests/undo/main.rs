@@ -178,7 +178,13 @@ async fn rollback_steps_read_what_the_run_did() {
     put.expect("changed");
     let run = world.undo(undo(&first.id)).await.expect("it succeeded");
     let run = world.finish(&run.id).await;
-    insta::assert_snapshot!(world.story(&run).await, @"");
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Success
+    a Success
+    a.rollbackSteps.not #0 Skipped
+    a.rollbackSteps.undo #0 Success
+    a.steps.deploy #0 Success
+    ");
 }
 
 #[tokio::test(start_paused = true)]
