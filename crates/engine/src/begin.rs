@@ -273,7 +273,7 @@ pub(crate) async fn take_infrastructure(
     }
 }
 
-/// Removes a wait of the stage, if there is one.
+/// Removes a wait of the stage, if there may be one: a stage that has ended may have waited to its end.
 async fn forget(
     runs: &Runs,
     of_run: &StageOfRun,
@@ -281,7 +281,8 @@ async fn forget(
     kind: &str,
 ) -> Result<(), RunError> {
     let summary = of_run.summary();
-    if summary.status != Status::ResourceWaiting && summary.undo.is_none() {
+    let never_waits = matches!(summary.status, Status::NotStarted | Status::Running);
+    if never_waits && summary.undo.is_none() {
         return Ok(());
     }
     let (run, stage) = (&of_run.run.id, &of_run.stage().id);
