@@ -7,8 +7,8 @@ use slipway_model::inputs::Unfilled;
 use slipway_model::status::Status;
 use slipway_model::{Diagnostic, Kind, Parsed, Tree, emit, inputs, yaml};
 use slipway_plan::{CHAINED, Chosen, Plan, Request, Snapshot, resolve, wanted};
-use slipway_store::{Sequence, StoreError};
 use slipway_store::record::{Origin, ParentRecord, RunRecord};
+use slipway_store::{Sequence, StoreError};
 
 use crate::check;
 use crate::error::{Doing, RunError};

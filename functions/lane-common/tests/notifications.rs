@@ -12,7 +12,7 @@ use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_world::World;
 use slipway_world::receiver::Receiver;
-use slipway_world::yaml::{ROLL_BACK, pipeline, script, stage, wait, webhook, with_rules};
+use slipway_world::yaml::{ROLL_BACK, script, stage, wait, webhook, with_rules};
 
 async fn says(world: &World, run: &RunId, word: Word) {
     let who = PrincipalId::new("sam");

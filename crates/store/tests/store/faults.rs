@@ -320,6 +320,7 @@ async fn f9_no_item_comes_near_the_limit_and_no_read_is_weak_or_of_an_index() {
         status: Status::Success,
         failure: None,
         outputs: large.clone(),
+        refused: Vec::new(),
         units: Vec::new(),
         progress: Some(large.clone()),
     };

@@ -51,6 +51,7 @@ impl Api {
             failure: None,
             rolled_back: false,
             undoes_run: false,
+            taken_apart: false,
             undo: None,
         };
         self.store.put_stage(&id, &summary).await.expect("a stage");

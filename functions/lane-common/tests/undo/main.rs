@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use slipway_engine::abort::abort_run;
 use slipway_engine::error::RunError;
-use slipway_engine::start::resume_unstarted;
 use slipway_engine::undo::{UndoRun, Which};
+use slipway_engine::unstarted::resume_unstarted;
 use slipway_model::id::{EntityId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_store::Page;
