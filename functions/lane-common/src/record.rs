@@ -23,23 +23,30 @@ impl Unwritten {
         self.started.push(record);
     }
 
+    /// One transaction cannot touch an item twice: what started here starts as ended, and of two ends, as of a failure
+    /// that a person would be asked about if there were time, the last one counts.
     pub(crate) fn ends(&mut self, record: NodeRecord) {
         let same =
             |known: &&mut NodeRecord| known.id == record.id && known.attempt == record.attempt;
-        match self.started.iter_mut().find(same) {
-            // One transaction cannot touch an item twice: it starts as ended.
-            Some(started) => *started = record,
-            None => self.ended.push(NodeEnd {
-                run: record.run,
-                node: record.id,
-                attempt: record.attempt,
-                status: record.status,
-                failure: record.failure,
-                outputs: record.outputs,
-                refused: record.refused,
-                units: record.units,
-                progress: (!record.progress.is_null()).then_some(record.progress),
-            }),
+        if let Some(started) = self.started.iter_mut().find(same) {
+            *started = record;
+            return;
+        }
+        let end = NodeEnd {
+            run: record.run,
+            node: record.id,
+            attempt: record.attempt,
+            status: record.status,
+            failure: record.failure,
+            outputs: record.outputs,
+            refused: record.refused,
+            units: record.units,
+            progress: (!record.progress.is_null()).then_some(record.progress),
+        };
+        let same = |known: &&mut NodeEnd| known.node == end.node && known.attempt == end.attempt;
+        match self.ended.iter_mut().find(same) {
+            Some(known) => *known = end,
+            None => self.ended.push(end),
         }
     }
 

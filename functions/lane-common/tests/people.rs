@@ -104,6 +104,32 @@ async fn nobody_answers_and_the_fallback_counts() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nobody_is_asked_when_the_time_of_the_run_is_up() {
+    let world = World::new().await;
+    let steps = wait("pause", "10m").replacen(
+        "    spec:",
+        &asks("Ignore")
+            .lines()
+            .map(|line| format!("    {line}\n"))
+            .chain(["    spec:".to_owned()])
+            .collect::<String>(),
+        1,
+    );
+    let whole = pipeline(&[stage("deploy", &steps, "", "")]);
+    world
+        .apply(&whole.replacen("  stages:", "  timeout: 5m\n  stages:", 1))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let story = world.story(&run).await;
+    let last = story.lines().last();
+    assert_eq!(last, Some("deploy.steps.pause #0 Expired"), "{story}");
+    assert_eq!(run.status, Status::Expired, "{story}");
+    assert_eq!(run.ended_ms, Some(run.started_ms + 300_000));
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_paused_run_begins_nothing_until_it_is_resumed() {
     let world = World::new().await;
     let steps = wait("pause", "5m") + &script("a", "ok", "");
