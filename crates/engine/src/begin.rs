@@ -248,10 +248,11 @@ pub(crate) async fn take_infrastructure(
     }
 }
 
-/// Removes the wait for the infrastructure, if there is one.
+/// Removes the wait for the infrastructure, if there may be one: a stage that has ended may have waited to its end.
 async fn forget_wait(runs: &Runs, of_run: &StageOfRun, attempt: u32) -> Result<(), RunError> {
     let summary = of_run.summary();
-    if summary.status != Status::ResourceWaiting && summary.undo.is_none() {
+    let never_waits = matches!(summary.status, Status::NotStarted | Status::Running);
+    if never_waits && summary.undo.is_none() {
         return Ok(());
     }
     let (run, stage) = (&of_run.run.id, &of_run.stage().id);

@@ -123,6 +123,27 @@ async fn a_deployment_that_is_rejected_is_told_by_the_rules_of_the_freeze() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stage_that_waits_for_its_infrastructure_is_frozen_and_leaves_no_wait() {
+    let world = World::new().await;
+    world.apply(TARGET).await;
+    world.apply(NIGHT).await;
+    let stages = [
+        deploys("first", &wait("long", "2h")),
+        deploys("second", &script("never", "ok", "")),
+    ];
+    let indent = |line: &str| format!("    {line}\n");
+    let both: String = stages.concat().lines().map(indent).collect();
+    world
+        .apply(&pipeline(&[format!("    - parallel:\n{both}")]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let statuses: Vec<_> = run.stages.iter().map(|stage| stage.status).collect();
+    assert_eq!(statuses, [Status::Success, Status::AbortedByFreeze]);
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_but_a_person_starts_a_pipeline_that_is_frozen() {
     let world = World::new().await;
     world.apply(TARGET).await;
