@@ -21,6 +21,7 @@ use slipway_store::{Store, StoreError};
 use crate::aws::{AwsTarget, AwsTargets};
 use crate::log::LogBuffer;
 use crate::names::Names;
+use crate::outage;
 use crate::secrets::{SecretSource, Secrets};
 
 /// What lives as long as the function and serves every step.
@@ -487,8 +488,19 @@ fn read_state<T: DeserializeOwned>(state: &Value, whose: &str) -> Result<T, Fail
     })
 }
 
-/// A store's error as the failure of a step.
+/// A store's error as the failure of a step. Where the store does not answer the call is repeated.
 pub(crate) fn store_failure(doing: &str, error: &StoreError) -> Failure {
+    if matches!(
+        error,
+        StoreError::Throttled { .. } | StoreError::Unavailable { .. }
+    ) {
+        outage::met();
+    }
+    told(doing, error)
+}
+
+/// A store's error, for people.
+pub(crate) fn told(doing: &str, error: &StoreError) -> Failure {
     let mut message = format!("Cannot {doing}: {error}");
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

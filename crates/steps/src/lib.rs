@@ -18,6 +18,7 @@ pub mod instances;
 pub mod jira;
 mod log;
 mod names;
+pub mod outage;
 pub mod queue;
 pub mod registry;
 pub mod secrets;

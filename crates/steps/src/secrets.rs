@@ -8,7 +8,7 @@ use slipway_model::id::Scope;
 use slipway_model::status::Failure;
 use slipway_store::{SecretStore, StoreError};
 
-use crate::context::store_failure;
+use crate::context::told;
 
 /// Values shorter than this are not masked: masking them would corrupt the log and hide nothing.
 const SHORTEST_MASKED: usize = 4;
@@ -34,7 +34,8 @@ impl SecretSource for SecretStore {
                 StoreError::NotFound { .. } => ": create it, or give it a value, and run again",
                 _ => "",
             };
-            let mut failure = store_failure(&format!("read secret {reference}"), &error);
+            // Not to be allowed to read one looks the same as an outage: the step fails and says so.
+            let mut failure = told(&format!("read secret {reference}"), &error);
             failure.message.push_str(advice);
             failure
         })

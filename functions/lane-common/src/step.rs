@@ -16,6 +16,7 @@ use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::StepPlan;
 use slipway_steps::approval::{self, HARNESS_APPROVAL};
 use slipway_steps::context::StepTrace;
+use slipway_steps::outage::watched;
 use slipway_steps::{Expressions, Progress, Step, StepContext, StepInput};
 use slipway_store::record::NodeRecord;
 
@@ -123,8 +124,11 @@ impl Walk<'_> {
         let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id, &self.tags);
         let input = self.input(step, delegate_result, &expressions)?;
         let mut cx = StepContext::new(&self.deps.services, input);
-        let came = implementation.advance(&mut cx).await;
+        let (came, outage) = watched(implementation.advance(&mut cx)).await;
         let came = came.map_err(|failure| cx.masked(failure));
+        if let (Err(failure), true) = (&came, outage) {
+            return Err(unavailable(failure.clone()));
+        }
         let ended = match &came {
             Ok(Progress::Done(_)) => Some(true),
             Ok(Progress::Again(_) | Progress::Hold { .. } | Progress::Delegate(_)) => None,
@@ -210,7 +214,10 @@ impl Walk<'_> {
     ) -> Result<(), HandlerError> {
         let record = self.record(step)?.clone();
         if record.status != status {
-            self.tell_waits(step, attempt).await;
+            // What waits for other steps or runs asks nobody.
+            if matches!(status, Status::ApprovalWaiting | Status::InputWaiting) {
+                self.tell_waits(step, attempt).await;
+            }
             if status == Status::ApprovalWaiting {
                 self.tell_approvers(step, &record, false).await;
             }
@@ -507,7 +514,7 @@ impl Walk<'_> {
     }
 }
 
-/// A step's log or progress could not be written: the invocation is repeated.
+/// Something of a step could not be read or written: the invocation is repeated.
 fn unavailable(failure: Failure) -> HandlerError {
     HandlerError::new(ErrorName::StoreUnavailable, failure.message)
 }

@@ -2,14 +2,17 @@
 
 #![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use slipway_engine::abort::abort_run;
 use slipway_model::id::{EntityId, PrincipalId, RunId};
 use slipway_store::Page;
 use slipway_store::record::RunRecord;
-use slipway_world::World;
+use slipway_world::tap::{Place, Tap, Verdict};
 use slipway_world::yaml::{pipeline, script, stage, wait};
+use slipway_world::{Options, World};
 
 /// A stage that runs the pipeline `child`.
 fn chained(id: &str, spec: &str, more: &str) -> String {
@@ -150,6 +153,45 @@ async fn a_crash_at_any_request_starts_one_child() {
         world.assert_clean(&run.id).await;
     }
     assert!(crashes > 15, "only {crashes} crashes");
+}
+
+/// The store throttles a function for so long that its clients give up.
+struct Away {
+    from: usize,
+    requests: AtomicUsize,
+}
+
+impl Tap for Away {
+    fn request(&self, place: Place, _operation: &str) -> Verdict {
+        let number = match place {
+            Place::Store => self.requests.fetch_add(1, Ordering::SeqCst) + 1,
+            _ => return Verdict::Pass,
+        };
+        match (self.from..self.from + 7).contains(&number) {
+            true => Verdict::Throttle,
+            false => Verdict::Pass,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_the_store_fails_no_step_and_starts_one_child() {
+    for from in (1..50).step_by(6) {
+        let away = Arc::new(Away {
+            from,
+            requests: AtomicUsize::new(0),
+        });
+        let options = Options {
+            tap: Some(away.clone()),
+            ..Options::default()
+        };
+        let world = World::with(options).await;
+        talk(&world).await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        assert_eq!(stories(&world, &run).await, TALK, "away from {from} on");
+        assert!(away.requests.load(Ordering::SeqCst) > 57);
+    }
 }
 
 #[tokio::test(start_paused = true)]

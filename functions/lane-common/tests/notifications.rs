@@ -12,7 +12,7 @@ use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_world::World;
 use slipway_world::receiver::Receiver;
-use slipway_world::yaml::{ROLL_BACK, pipeline, script, stage};
+use slipway_world::yaml::{ROLL_BACK, pipeline, script, stage, wait};
 
 /// A pipeline with rules; each is `(events, method)` in flow style.
 fn with_rules(stages: &[String], rules: &[(&str, String)]) -> String {
@@ -410,6 +410,41 @@ async fn a_receiver_that_is_away_holds_no_run_up_and_gets_its_message_later() {
 }
 
 /// Kills each invocation at each request to the store, before it and after it.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_waits_for_others_asks_nobody() {
+    let receiver = Receiver::new().await;
+    let world = World::with_receiver(&receiver).await;
+    let turn = "- step:\n    name: turn\n    identifier: turn\n    type: Queue\n    timeout: 1h\n    spec: {key: k, scope: Stage}\n";
+    let stages = [
+        stage("a", &(turn.to_owned() + &wait("work", "10m")), "", ""),
+        stage("b", &(wait("later", "1m") + turn), "", ""),
+    ];
+    let indent = |line: &str| format!("    {line}\n");
+    let both: String = stages.concat().lines().map(indent).collect();
+    let rules = [("{type: AllEvents}", webhook(&receiver.url("all")))];
+    let whole = with_rules(&[format!("    - parallel:\n{both}")], &rules);
+    world.apply(&whole).await;
+    let run = world.start("release").await;
+    let record = world.finish(&run).await;
+    minutes(&world, 1).await;
+
+    assert_eq!(record.status, Status::Success);
+    let minutes = (record.ended_ms.expect("an end") - record.started_ms) / 60_000;
+    assert_eq!(minutes, 10, "b waited for its turn");
+    let machine = "arn:aws:states:us-east-1:123456789012:stateMachine:notify";
+    let sent = world
+        .sfn
+        .list_executions()
+        .state_machine_arn(machine)
+        .send();
+    let sent = sent.await.expect("the notices");
+    let names: Vec<_> = sent.executions().iter().map(|one| one.name()).collect();
+    let asks = |name: &&str| name.contains("WaitingForUserAction");
+    assert_eq!(names.iter().copied().filter(asks).count(), 0, "{names:?}");
+    assert!(names.len() > 4, "{names:?}");
+    world.assert_clean(&run).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_crash_anywhere_neither_loses_nor_doubles_a_message() {
     let steps = script("a", "ok", "") + &script("b", "fail", ROLL_BACK);

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use slipway_engine::context::RunContext;
 use slipway_engine::error::RunError;
+use slipway_engine::error_name::ErrorName;
 use slipway_engine::given::given;
 use slipway_engine::start::{Parent, StartRun, start_run};
 use slipway_expr::{Limits, evaluate_json};
@@ -14,6 +15,7 @@ use slipway_store::record::{ParentRecord, RunRecord};
 
 use super::{Spec, inputs};
 use crate::context::{StepContext, store_failure};
+use crate::outage;
 use crate::registry::STEP_TYPES;
 
 /// Id of the run: the same whenever an attempt of the step asks, so that it starts one run.
@@ -159,8 +161,14 @@ async fn outputs(cx: &StepContext<'_>, spec: &Spec, run: &RunRecord) -> Result<V
     Ok(Value::Object(all))
 }
 
-/// A use case of the engine that did not succeed.
+/// A use case of the engine that did not succeed. Where a service does not answer the call is repeated.
 pub(super) fn failed(doing: &str, error: &RunError) -> Failure {
+    if matches!(
+        error.name(),
+        ErrorName::StoreUnavailable | ErrorName::WorkflowUnavailable
+    ) {
+        outage::met();
+    }
     Failure {
         error: ErrorType::Unknown,
         message: format!("Cannot {doing}: {}", error.full_text()),
