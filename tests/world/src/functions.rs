@@ -10,6 +10,7 @@ use slipway_fn_pipeline::LaneFunctions;
 use slipway_steps::StepServices;
 use tokio::sync::Notify;
 
+use crate::stillness::still;
 use crate::tap::{Invocation, LIFE, Tap};
 
 /// The functions; wired after the engine is there, because they call it.
@@ -18,22 +19,6 @@ pub(crate) struct Functions {
     tap: Arc<dyn Tap>,
     /// Whether time stands still meanwhile.
     still: bool,
-}
-
-/// While it lives Tokio does not move its paused time: it waits for a thread that may do something.
-struct Stillness {
-    _end: std::sync::mpsc::Sender<()>,
-}
-
-impl Stillness {
-    fn begin() -> Self {
-        let (end, ended) = std::sync::mpsc::channel::<()>();
-        tokio::task::spawn_blocking(move || {
-            // It ends with an error, when the other end is dropped.
-            let _ = ended.recv();
-        });
-        Self { _end: end }
-    }
 }
 
 struct Wired {
@@ -98,13 +83,20 @@ impl Functions {
         })
     }
 
+    async fn timed(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
+        match self.still {
+            true => still(self.call(function, payload)).await,
+            false => self.call(function, payload).await,
+        }
+    }
+
     /// One invocation, which may die.
     async fn live(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
         loop {
             let life = Arc::new(Notify::new());
             tokio::select! {
                 biased;
-                answer = LIFE.scope(Arc::clone(&life), self.call(function, payload.clone())) => return answer,
+                answer = LIFE.scope(Arc::clone(&life), self.timed(function, payload.clone())) => return answer,
                 () = life.notified() => {}
             }
             if let Some(error) = self.tap.death() {
@@ -124,7 +116,6 @@ fn lambda_error(error: &str) -> LambdaError {
 #[async_trait]
 impl Lambda for Functions {
     async fn invoke(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
-        let _still = self.still.then(Stillness::begin);
         match self.tap.invocation(function) {
             Invocation::Once => self.live(function, payload).await,
             Invocation::Twice => {

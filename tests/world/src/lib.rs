@@ -9,6 +9,7 @@ mod functions;
 mod look;
 pub mod receiver;
 mod service;
+mod stillness;
 pub mod tap;
 mod wiring;
 pub mod yaml;
@@ -60,6 +61,8 @@ pub struct World {
     pub runs: Runs,
     /// The same, with the tap on it.
     tapped: Runs,
+    /// What people use: their completions of tokens pass the tap.
+    pub people: Runs,
     /// The store, with no tap on it.
     pub store: Store,
     /// Kills functions, in a world without a tap of its own.
@@ -245,7 +248,12 @@ impl World {
         };
         functions.wire(&tapped, &services, options.turns, notify);
         let deeds = Deeds::default();
-        let work = delegate::work(sfn.clone(), runs.store.clone(), activity(), deeds.clone());
+        let outside = workflows(crate::tap::tapped(tap, Place::Outside, engine.router()));
+        let people = Runs {
+            workflows: outside.clone(),
+            ..runs.clone()
+        };
+        let work = delegate::work(outside, runs.store.clone(), activity(), deeds.clone());
         tokio::spawn(work);
         Self {
             engine,
@@ -253,6 +261,7 @@ impl World {
             store: runs.store.clone(),
             runs,
             tapped,
+            people,
             crash,
             sandbox,
             deeds,

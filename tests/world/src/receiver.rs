@@ -18,6 +18,8 @@ use tokio::net::{TcpListener, TcpStream};
 pub struct Got {
     /// Its path, without the first slash.
     pub path: String,
+    /// Its query.
+    pub query: String,
     /// Its headers.
     pub headers: HeaderMap,
     /// Its body, as a text where it is no JSON.
@@ -146,6 +148,7 @@ async fn take(State(inbox): State<Inbox>, request: Request) -> (StatusCode, Stri
     }
     inbox.got.lock().expect("the inbox").push(Got {
         path: head.uri.path().trim_start_matches('/').to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
         headers: head.headers,
         body: serde_json::from_slice(&body)
             .unwrap_or_else(|_| String::from_utf8_lossy(&body).into_owned().into()),

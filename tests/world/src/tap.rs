@@ -12,6 +12,8 @@ use axum::response::Response;
 use tokio::sync::Notify;
 use tower::ServiceExt;
 
+use crate::stillness::moving;
+
 tokio::task_local! {
     /// Notified when the invocation that runs in this task has died.
     pub(crate) static LIFE: Arc<Notify>;
@@ -26,6 +28,8 @@ pub enum Place {
     Workflows,
     /// The account that is deployed to.
     Target,
+    /// Step Functions, called by somebody who is no function: a person or a delegate.
+    Outside,
 }
 
 /// What becomes of a request of a function.
@@ -47,6 +51,12 @@ pub enum Verdict {
     Throttle,
     /// It is carried out only after this time: a function that was stopped and goes on when nobody expects it.
     Stall(Duration),
+    /// It is answered as if it were carried out, and is lost. For completions of tokens, whose answers are empty.
+    Lose,
+    /// It is answered at once as if it were carried out, and is only after this time. For completions of tokens.
+    Late(Duration),
+    /// It is carried out and answered, and carried out once more after this time.
+    Again(Duration),
 }
 
 /// What becomes of an invocation of a function.
@@ -154,17 +164,51 @@ async fn pass(tap: &dyn Tap, place: Place, request: Request, service: Router) ->
             }
             let name = match place {
                 Place::Store => "InternalServerError",
-                Place::Workflows => "InternalFailure",
+                Place::Workflows | Place::Outside => "InternalFailure",
                 Place::Target => "ServerException",
             };
             refusal(StatusCode::INTERNAL_SERVER_ERROR, name)
         }
-        Verdict::Throttle => refusal(StatusCode::BAD_REQUEST, "ThrottlingException"),
+        Verdict::Throttle => {
+            let name = match place {
+                Place::Store => "ProvisionedThroughputExceededException",
+                _ => "ThrottlingException",
+            };
+            refusal(StatusCode::BAD_REQUEST, name)
+        }
         Verdict::Stall(time) => {
-            tokio::time::sleep(time).await;
+            moving(tokio::time::sleep(time)).await;
             answer(service, request).await
         }
+        Verdict::Lose => told(StatusCode::OK, "{}".to_owned()),
+        Verdict::Late(time) => {
+            later(time, service, request);
+            told(StatusCode::OK, "{}".to_owned())
+        }
+        Verdict::Again(time) => {
+            let (request, copy) = copied(request).await;
+            let answer = answer(service.clone(), request).await;
+            later(time, service, copy);
+            answer
+        }
     }
+}
+
+/// Carries a request out some time; nobody hears the answer.
+fn later(time: Duration, service: Router, request: Request) {
+    tokio::spawn(async move {
+        tokio::time::sleep(time).await;
+        answer(service, request).await;
+    });
+}
+
+/// A request, twice.
+async fn copied(request: Request) -> (Request, Request) {
+    let (head, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, usize::MAX).await;
+    let body = body.expect("a body in memory");
+    let again = Request::from_parts(head.clone(), Body::from(body.clone()));
+    (Request::from_parts(head, Body::from(body)), again)
 }
 
 async fn answer(service: Router, request: Request) -> Response {
@@ -176,6 +220,10 @@ async fn answer(service: Router, request: Request) -> Response {
 
 fn refusal(status: StatusCode, name: &str) -> Response {
     let body = format!("{{\"__type\":\"{name}\",\"message\":\"simulated\"}}");
+    told(status, body)
+}
+
+fn told(status: StatusCode, body: String) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let kind = axum::http::HeaderValue::from_static("application/x-amz-json-1.0");

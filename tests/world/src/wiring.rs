@@ -12,6 +12,7 @@ use slipway_steps::context::Starts;
 use slipway_store::Store;
 use slipway_store::embedded::{Embedded, in_process};
 
+use crate::stillness::Moving;
 use crate::tap::{Place, Tap, tapped};
 use crate::{ACCOUNT, NoFiles, NoSecrets, REGION};
 
@@ -21,9 +22,11 @@ pub(crate) fn store(embedded: &Embedded, tap: &Arc<dyn Tap>, clock: Clock) -> St
     let dynamodb = embedded.dynamodb().config().to_builder();
     let s3 = embedded.s3().config().to_builder();
     let client = in_process(router);
+    let dynamodb = dynamodb.http_client(client.clone()).sleep_impl(Moving);
+    let s3 = s3.http_client(client).sleep_impl(Moving);
     Store::new(
-        aws_sdk_dynamodb::Client::from_conf(dynamodb.http_client(client.clone()).build()),
-        aws_sdk_s3::Client::from_conf(s3.http_client(client).build()),
+        aws_sdk_dynamodb::Client::from_conf(dynamodb.build()),
+        aws_sdk_s3::Client::from_conf(s3.build()),
         slipway_store::Layout::local(),
         clock,
     )
@@ -55,6 +58,7 @@ pub(crate) fn workflows(router: axum::Router) -> aws_sdk_sfn::Client {
     let config = aws_sdk_sfn::Config::builder()
         .behavior_version_latest()
         .http_client(in_process(router))
+        .sleep_impl(Moving)
         .endpoint_url("http://states.internal")
         .region(aws_sdk_sfn::config::Region::new(REGION))
         .credentials_provider(aws_sdk_sfn::config::Credentials::new(
