@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use slipway_model::status::{Failure, Status};
+use slipway_model::id::StageId;
+use slipway_store::record::UndoRecord;
 use slipway_world::tap::{Invocation, Verdict};
 
-use crate::ast::{Case, Fault, Kind, Stage, list_id};
+use crate::ast::{Case, Fault, Kind};
+use crate::effects;
 use crate::model::{self, Delays, Outcome};
-use crate::play::{Seen, SeenRun};
+use crate::notices;
+use crate::seen::{Seen, SeenRun};
 
 /// How wide the model's answer was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +30,13 @@ pub enum Judged {
 /// # Errors
 /// When something does not hold.
 pub fn check(case: &Case, seen: &Seen, answers: u64) -> Result<Judged, String> {
+    let written = case;
+    let case = &case.expanded();
     let mut wrong = Vec::new();
     for (number, run) in seen.runs.iter().enumerate() {
         check_run(number, run, &mut wrong);
+        let told = notices::check(case, run);
+        wrong.extend(told.into_iter().map(|what| format!("run {number}: {what}")));
     }
     if seen.open != 0 {
         wrong.push(format!("{} executions are still open", seen.open));
@@ -37,12 +44,12 @@ pub fn check(case: &Case, seen: &Seen, answers: u64) -> Result<Judged, String> {
     for hold in &seen.holds {
         wrong.push(format!("somebody still holds or waits for {hold}"));
     }
-    check_deeds(seen, &mut wrong);
-    check_services(case, seen, &mut wrong);
+    effects::check(case, seen, &mut wrong);
+    check_time(case, seen, &mut wrong);
     if !wrong.is_empty() {
         return Err(wrong.join("\n"));
     }
-    against_model(case, seen, answers)
+    against_model(written, seen, answers)
 }
 
 fn check_run(number: usize, run: &SeenRun, wrong: &mut Vec<String>) {
@@ -67,6 +74,10 @@ fn check_run(number: usize, run: &SeenRun, wrong: &mut Vec<String>) {
         let undone = |told: &str| told.contains("rolled back cleanly");
         let failure = stage.failure.as_ref();
         let told = failure.is_some_and(|f| f.left_behind.is_some() || undone(&f.message));
+        if let Some(undo) = &stage.undo {
+            check_undo(&stage.id, undo, &mut say);
+            continue;
+        }
         if stage.rolled_back && !stage.status.is_good() && !told {
             say(format!(
                 "stage {} was rolled back and does not say how that went",
@@ -93,63 +104,39 @@ fn check_run(number: usize, run: &SeenRun, wrong: &mut Vec<String>) {
     }
 }
 
-/// A delegate's work is done once per attempt.
-fn check_deeds(seen: &Seen, wrong: &mut Vec<String>) {
-    let mut known = BTreeSet::new();
-    for deed in &seen.deeds {
-        if !known.insert(deed) {
-            wrong.push(format!("the delegate did {deed} twice"));
-        }
+/// A stage that is rolled back with its run says how that went.
+fn check_undo(stage: &StageId, undo: &UndoRecord, say: &mut impl FnMut(String)) {
+    let told = undo.failure.as_ref();
+    if !undo.status.is_final() || undo.ended_ms.is_none() {
+        say(format!("rolling back stage {stage} is {:?}", undo.status));
+    }
+    if undo.status.is_good() == told.is_some() {
+        say(format!(
+            "rolling back stage {stage} came out as {:?}, and says {told:?}",
+            undo.status
+        ));
     }
 }
 
-/// The account is as the runs say that they left it.
-fn check_services(case: &Case, seen: &Seen, wrong: &mut Vec<String>) {
-    for service in &seen.services {
-        let deploys = |stage: &&Stage| {
-            stage
-                .deploys
-                .is_some_and(|image| image.service() == service.name)
-        };
-        let stages: Vec<&Stage> = case.pipeline.stages().filter(deploys).collect();
-        let within = |id: &str| {
-            stages
-                .iter()
-                .any(|stage| id.starts_with(&list_id(&stage.id, "")))
-        };
-        let nodes = seen.runs.iter().flat_map(|run| &run.nodes);
-        let mut attempts =
-            nodes.filter(|node| node.node_type == "EcsRollingDeploy" && within(node.id.as_str()));
-        let begun = attempts
-            .clone()
-            .filter(|node| node.status != Status::Skipped)
-            .count();
-        if service.revisions > begun {
+/// A run with a time limit ends soon after it, whatever gets lost; what is rolled back has its own time.
+fn check_time(case: &Case, seen: &Seen, wrong: &mut Vec<String>) {
+    let Some(limit) = case.pipeline.timeout else {
+        return;
+    };
+    let steps = case.pipeline.steps();
+    let undo = steps
+        .iter()
+        .filter(|(id, _)| id.contains(".rollbackSteps."));
+    let jumps = case.faults.iter().map(|fault| match fault {
+        Fault::Jump { by, .. } => *by,
+        _ => 0,
+    });
+    let more = UNDO * undo.count() as u64 + jumps.sum::<u64>() + LATE;
+    for (number, (run, start)) in seen.runs.iter().zip(&case.starts).enumerate() {
+        let ended = run.ended_ms / 1_000;
+        if ended > start + limit + more {
             wrong.push(format!(
-                "{begun} attempts to deploy registered more than that: {service:?}"
-            ));
-        }
-        let [stage] = stages.as_slice() else { continue };
-        let [run] = seen.runs.as_slice() else {
-            continue;
-        };
-        let record = run.record.iter().flat_map(|record| &record.stages);
-        let Some(summary) = record.into_iter().find(|one| one.id.as_str() == stage.id) else {
-            continue;
-        };
-        let cleanly = |failure: &Failure| failure.message.contains("rolled back cleanly");
-        let undone = summary.rolled_back && summary.failure.as_ref().is_some_and(cleanly);
-        if undone && (service.running > 0 || service.desired > 0) {
-            wrong.push(format!(
-                "stage {} says that it was rolled back cleanly: {service:?}",
-                stage.id
-            ));
-        }
-        let deployed = attempts.any(|node| node.status == Status::Success);
-        if deployed && !summary.rolled_back && service.running != 2 {
-            wrong.push(format!(
-                "stage {} has deployed two tasks: {service:?}",
-                stage.id
+                "run {number} ended after {ended} s, began after {start} s and has {limit} s"
             ));
         }
     }
@@ -204,8 +191,17 @@ fn difference(expected: &Outcome, run: &SeenRun) -> String {
     )
 }
 
+/// Longest that a rollback step may take with all its attempts and questions, in seconds.
+const UNDO: u64 = 60_000;
+/// How long after its time limit a run may end that has nothing to roll back, in seconds.
+const LATE: u64 = 3_600;
+
+/// What may be late by no more than this has a place in the model.
+const LITTLE: Duration = Duration::from_secs(60);
+
 /// How late things may be by what goes wrong; `None` where that is so long that everything is possible.
 fn slack(case: &Case) -> Option<Duration> {
+    let case = &case.expanded();
     let waits = case.pipeline.steps().len() as u64;
     let mut slack = Duration::from_secs(3 + waits);
     for (_, step) in case.pipeline.steps() {
@@ -215,12 +211,20 @@ fn slack(case: &Case) -> Option<Duration> {
     }
     for fault in &case.faults {
         slack += match fault {
-            Fault::Request { verdict, .. } => match verdict {
+            Fault::Request { verdict, often, .. } => match verdict {
                 Verdict::Pass => Duration::ZERO,
                 // Lambda is invoked again after a backoff.
                 Verdict::Die { .. } => Duration::from_secs(3),
-                Verdict::Fail { .. } | Verdict::Throttle => Duration::from_secs(3),
+                Verdict::Fail { .. } | Verdict::Throttle => Duration::from_secs(3 * often),
                 Verdict::Stall(time) => *time + Duration::from_secs(2),
+                Verdict::Lose | Verdict::Late(_) => return None,
+                Verdict::Again(_) => Duration::from_secs(1),
+            },
+            // A wait that nobody ends lasts to its own end.
+            Fault::Token { verdict, .. } => match verdict {
+                Verdict::Again(_) => Duration::from_secs(1),
+                Verdict::Late(time) if *time < LITTLE => *time + Duration::from_secs(1),
+                _ => return None,
             },
             Fault::Invocation { becomes, .. } => match becomes {
                 Invocation::Once | Invocation::Twice => Duration::from_secs(1),

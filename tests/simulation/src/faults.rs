@@ -11,6 +11,7 @@ use crate::ast::Fault;
 pub struct Faults {
     faults: Vec<Fault>,
     requests: [AtomicU64; 3],
+    tokens: AtomicU64,
     invocations: AtomicU64,
     trace: Mutex<Vec<String>>,
     clock: tokio::time::Instant,
@@ -24,6 +25,7 @@ impl Faults {
         Self {
             faults: faults.to_vec(),
             requests: Default::default(),
+            tokens: AtomicU64::new(0),
             invocations: AtomicU64::new(0),
             trace: Mutex::default(),
             clock: tokio::time::Instant::now(),
@@ -59,27 +61,52 @@ impl Faults {
     }
 }
 
-fn index(place: Place) -> usize {
+/// Where the requests of functions to a service are counted.
+fn index(place: Place) -> Option<usize> {
     match place {
-        Place::Store => 0,
-        Place::Workflows => 1,
-        Place::Target => 2,
+        Place::Store => Some(0),
+        Place::Workflows => Some(1),
+        Place::Target => Some(2),
+        Place::Outside => None,
+    }
+}
+
+impl Faults {
+    fn of_token(&self) -> Option<Verdict> {
+        let count = self.tokens.fetch_add(1, Ordering::SeqCst) + 1;
+        self.faults.iter().find_map(|fault| match fault {
+            Fault::Token { number, verdict } if *number == count => Some(*verdict),
+            _ => None,
+        })
+    }
+
+    fn of_request(&self, place: Place, count: u64) -> Option<Verdict> {
+        self.faults.iter().find_map(|fault| match fault {
+            Fault::Request {
+                place: at,
+                number,
+                often,
+                verdict,
+            } if *at == place && (*number..number + often).contains(&count) => Some(*verdict),
+            _ => None,
+        })
     }
 }
 
 impl Tap for Faults {
     fn request(&self, place: Place, operation: &str) -> Verdict {
-        let count = self.requests[index(place)].fetch_add(1, Ordering::SeqCst) + 1;
-        let found = self.faults.iter().find_map(|fault| match fault {
-            Fault::Request {
-                place: at,
-                number,
-                verdict,
-            } if *at == place && *number == count => Some(*verdict),
-            _ => None,
+        let count = index(place).map_or(0, |index| {
+            self.requests[index].fetch_add(1, Ordering::SeqCst) + 1
         });
+        let token = match operation {
+            "SendTaskSuccess" => self.of_token(),
+            _ => None,
+        };
+        let found = token.or_else(|| self.of_request(place, count));
         let verdict = found.unwrap_or(Verdict::Pass);
         match found {
+            // A delegate asks for work all the time.
+            None if place == Place::Outside => {}
             None => self.note(&format!("  {place:?} {count} {operation}")),
             Some(verdict) => self.note(&format!(
                 "  {place:?} {count} {operation} FAULT {verdict:?}"

@@ -4,11 +4,15 @@ use fastrand::Rng;
 use slipway_model::status::ErrorType;
 
 use crate::ast::{
-    Action, Group, Image, Kind, Node, Pipeline, Script, Stage, Step, Strategy, Turns, Wanted, When,
+    Action, Child, Group, Http, Image, Kind, Loop, Node, Pipeline, Script, Stage, Step, Strategy,
+    Turns, Wanted, When,
 };
 
 /// Most steps of a pipeline, so that a case is quick to run and to read.
 const MOST_STEPS: u32 = 14;
+
+/// Longer than any run, in seconds.
+const FOREVER: u64 = 10_000_000;
 
 /// Makes up pipelines.
 pub struct Grammar<'r> {
@@ -44,6 +48,9 @@ impl<'r> Grammar<'r> {
             groups,
             timeout: self.one_in(8).then(|| self.time(120, 20_000)),
         };
+        if self.one_in(6) {
+            self.add_loops(&mut pipeline);
+        }
         if self.one_in(5) {
             self.add_barrier(&mut pipeline);
         }
@@ -52,6 +59,12 @@ impl<'r> Grammar<'r> {
         }
         if self.one_in(6) {
             self.add_deployment(&mut pipeline);
+        }
+        if self.one_in(8) {
+            self.add_requests(&mut pipeline);
+        }
+        if self.one_in(10) {
+            self.add_child(&mut pipeline);
         }
         pipeline
     }
@@ -103,6 +116,15 @@ impl<'r> Grammar<'r> {
             rollback,
             strategies: self.strategies(Level::Stage),
             timeout: self.one_in(8).then(|| self.time(60, 10_000)),
+            turns: None,
+        }
+    }
+
+    fn turns(&mut self) -> Turns {
+        Turns {
+            how: [Loop::Repeat, Loop::Matrix, Loop::Parallelism][self.random.usize(0..3)],
+            count: self.random.usize(2..4),
+            at_once: self.random.usize(0..3),
         }
     }
 
@@ -164,10 +186,7 @@ impl<'r> Grammar<'r> {
             timeout,
             when: self.when(),
             strategies: self.strategies(Level::Step),
-            turns: self.one_in(12).then(|| Turns {
-                count: self.random.usize(2..4),
-                at_once: self.random.usize(0..3),
-            }),
+            turns: self.one_in(12).then(|| self.turns()),
         }
     }
 
@@ -234,7 +253,60 @@ impl<'r> Grammar<'r> {
                 then: Box::new(self.action(level, may_retry, false)),
             },
             12 => Action::Ignore,
+            13 => Action::PipelineRollback,
             _ => Action::StageRollback,
+        }
+    }
+
+    /// Lets stages that stand alone loop.
+    fn add_loops(&mut self, pipeline: &mut Pipeline) {
+        for group in &mut pipeline.groups {
+            if let [stage] = group.as_mut_slice()
+                && self.one_in(2)
+            {
+                stage.turns = Some(self.turns());
+            }
+        }
+    }
+
+    /// Lets a stage run another pipeline.
+    fn add_child(&mut self, pipeline: &mut Pipeline) {
+        let child = Child {
+            time: self.time(1, 7_000),
+            good: !self.one_in(3),
+        };
+        let timeout = self.one_in(3).then(|| self.time(60, 9_000));
+        let stage = Stage {
+            id: self.name("stage"),
+            deploys: None,
+            when: self.when(),
+            steps: vec![Node::Step(Step {
+                id: "pipeline".to_owned(),
+                kind: Kind::Chained(child),
+                timeout: timeout.unwrap_or(FOREVER),
+                when: When::DEFAULT,
+                strategies: Vec::new(),
+                turns: None,
+            })],
+            rollback: Vec::new(),
+            strategies: self.strategies(Level::Stage),
+            timeout,
+            turns: None,
+        };
+        let at = self.random.usize(0..=pipeline.groups.len());
+        pipeline.groups.insert(at, vec![stage]);
+    }
+
+    /// Lets stages ask a server.
+    fn add_requests(&mut self, pipeline: &mut Pipeline) {
+        for stage in pipeline.groups.iter_mut().flatten() {
+            let kind = Kind::Http(Http {
+                posts: self.random.bool(),
+                good: !self.one_in(3),
+            });
+            let timeout = self.time(60, 900);
+            let at = self.random.usize(0..=stage.steps.len());
+            stage.steps.insert(at, self.plain(kind, timeout));
         }
     }
 
@@ -284,9 +356,10 @@ impl<'r> Grammar<'r> {
                 errors: Vec::new(),
                 action,
             };
-            stage.strategies = vec![any_error(match self.one_in(4) {
-                true => Action::MarkAsFailure,
-                false => Action::StageRollback,
+            stage.strategies = vec![any_error(match self.random.u32(0..8) {
+                0..=1 => Action::MarkAsFailure,
+                2 => Action::PipelineRollback,
+                _ => Action::StageRollback,
             })];
             let at = self.random.usize(0..=stage.steps.len());
             stage.steps.insert(at, self.deployment(Kind::Deploy));

@@ -13,11 +13,14 @@
 
 pub mod ast;
 pub mod check;
+mod effects;
 pub mod faults;
 pub mod grammar;
 pub mod model;
+pub mod notices;
 pub mod play;
 pub mod seed;
+pub mod seen;
 pub mod shrink;
 pub mod yaml;
 
@@ -77,8 +80,9 @@ impl Finding {
         let mut lines = vec![
             format!("seed {}: {}", self.case.seed, self.wrong),
             String::new(),
-            yaml::pipeline(&self.case.pipeline),
+            yaml::pipeline(&self.case.pipeline, self.case.notices.is_some()),
             format!("runs start after (s): {:?}", self.case.starts),
+            format!("{:?}", self.case.freeze),
         ];
         let words = self.case.words.iter();
         lines.extend(

@@ -8,65 +8,14 @@ use slipway_engine::abort::abort_run;
 use slipway_engine::signal::{self, say};
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_sandbox::{ImageBehaviour, ImageRule};
-use slipway_store::record::{NodeRecord, RunRecord};
+use slipway_world::receiver::Receiver;
 use slipway_world::{Options, World};
 use tokio::time::Instant;
 
-use crate::ast::{Case, Fault, Image, Said, Story, Word};
+use crate::ast::{Case, Fault, Said, Word};
 use crate::faults::Faults;
+use crate::seen::Seen;
 use crate::yaml;
-
-/// How long nothing may happen any more after the last run has ended: functions that were held up go on.
-const AFTERMATH: Duration = Duration::from_secs(1_800);
-
-/// What was seen of a case.
-pub struct Seen {
-    /// What was seen of each run.
-    pub runs: Vec<SeenRun>,
-    /// What nobody holds any more should be here.
-    pub holds: Vec<String>,
-    /// Executions that are open at the end.
-    pub open: u64,
-    /// Tasks that the delegate did, once per time.
-    pub deeds: Vec<String>,
-    /// The services of the account that is deployed to.
-    pub services: Vec<SeenService>,
-    /// What functions did, a line each.
-    pub trace: Vec<String>,
-    /// Requests of functions to stores, workflows and targets.
-    pub requests: [u64; 3],
-}
-
-/// What was seen of a service in the account.
-#[derive(Debug)]
-pub struct SeenService {
-    /// Its name.
-    pub name: &'static str,
-    /// `ACTIVE`, or something else where it does not serve.
-    pub status: String,
-    /// Tasks that run.
-    pub running: u64,
-    /// Tasks that should.
-    pub desired: u64,
-    /// Task definitions that were registered for it.
-    pub revisions: usize,
-}
-
-/// What was seen of a run.
-pub struct SeenRun {
-    /// How it came out.
-    pub story: Story,
-    /// Its record; none if it did not end.
-    pub record: Option<RunRecord>,
-    /// All attempts of its nodes.
-    pub nodes: Vec<NodeRecord>,
-    /// When it ended, in milliseconds after the first start.
-    pub ended_ms: u64,
-    /// Waits that are left.
-    pub waits: Vec<String>,
-    /// What was different some time after its end.
-    pub changed: Option<String>,
-}
 
 enum Event<'c> {
     Start,
@@ -89,11 +38,15 @@ pub fn play(case: &Case, traced: bool) -> Seen {
     runtime.block_on(Play::whole(case, traced))
 }
 
-struct Play {
-    world: World,
-    faults: Arc<Faults>,
-    from: Instant,
-    runs: Vec<RunId>,
+/// A case while it is played.
+pub(crate) struct Play {
+    pub(crate) world: World,
+    pub(crate) server: Option<Receiver>,
+    /// The stages that run other pipelines.
+    pub(crate) chained: Vec<String>,
+    pub(crate) faults: Arc<Faults>,
+    pub(crate) from: Instant,
+    pub(crate) runs: Vec<RunId>,
 }
 
 impl Play {
@@ -112,9 +65,14 @@ impl Play {
             }
             .expect("a folder")
         });
+        let server = match case.has_server() {
+            true => Some(Receiver::new().await),
+            false => None,
+        };
         let options = Options {
             tap: Some(faults.clone()),
             in_memory: true,
+            real_servers: server.is_some(),
             journal: folder.as_ref().map(|folder| folder.path().join("journal")),
             ..Options::default()
         };
@@ -131,9 +89,22 @@ impl Play {
             };
             world.sandbox.set_image(missing).expect("a rule");
         }
-        world.apply(&yaml::pipeline(&case.pipeline)).await;
+        let mut text = yaml::pipeline(&case.pipeline, case.notices.is_some());
+        if let Some(server) = &server {
+            server.go_away(case.notices.unwrap_or(0));
+            text = text.replace(yaml::SERVER, server.url("").trim_end_matches('/'));
+        }
+        if let Some(freeze) = case.freeze {
+            world.apply(&yaml::freeze(freeze)).await;
+        }
+        for child in yaml::children(&case.pipeline) {
+            world.apply(&child).await;
+        }
+        world.apply(&text).await;
         let mut play = Self {
             world,
+            server,
+            chained: stages_with_children(case),
             faults,
             from: Instant::now(),
             runs: Vec::new(),
@@ -150,7 +121,7 @@ impl Play {
             match fault {
                 Fault::Restart { at } => events.push((*at, Event::Restart)),
                 Fault::Jump { at, by } => events.push((*at, Event::Jump(*by))),
-                Fault::Request { .. } | Fault::Invocation { .. } => {}
+                Fault::Request { .. } | Fault::Invocation { .. } | Fault::Token { .. } => {}
             }
         }
         events.sort_by_key(|(at, _)| *at);
@@ -180,7 +151,7 @@ impl Play {
         let Some(run) = self.runs.get(said.run) else {
             return;
         };
-        let runs = &self.world.runs;
+        let runs = &self.world.people;
         let sam = PrincipalId::new("sam");
         let word = match &said.word {
             Word::Abort => {
@@ -233,112 +204,10 @@ impl Play {
         let refused = refused.unwrap_or_default();
         self.faults.note(&format!("said {word:?}{refused}"));
     }
+}
 
-    async fn see(&self) -> Seen {
-        let mut runs = Vec::new();
-        for run in &self.runs {
-            let ended = self.finish(run).await;
-            let (story, record) = self.story(run).await;
-            runs.push(SeenRun {
-                story,
-                record: Some(record).filter(|_| ended),
-                nodes: self
-                    .world
-                    .store
-                    .list_nodes(run, None)
-                    .await
-                    .expect("the nodes"),
-                ended_ms: 0,
-                waits: Vec::new(),
-                changed: None,
-            });
-        }
-        self.faults.note("all runs have ended");
-        tokio::time::sleep(AFTERMATH).await;
-        let begun = self.begun_ms();
-        for (run, seen) in self.runs.iter().zip(&mut runs) {
-            let (later, record) = self.story(run).await;
-            if later != seen.story {
-                seen.changed = Some(later.told());
-            }
-            let ended = record.ended_ms.unwrap_or(record.started_ms);
-            seen.ended_ms = u64::try_from(ended - begun).unwrap_or(0);
-            let waits = self.world.store.list_waits(run).await.expect("the waits");
-            seen.waits = waits
-                .iter()
-                .map(|wait| format!("{} {}", wait.node, wait.kind))
-                .collect();
-        }
-        Seen {
-            runs,
-            holds: self.world.holds().await,
-            open: self.world.engine.counters().open,
-            deeds: self.world.deeds.list(),
-            services: self.services().await,
-            trace: self.faults.trace(),
-            requests: self.faults.counts(),
-        }
-    }
-
-    async fn services(&self) -> Vec<SeenService> {
-        let mut services = Vec::new();
-        for name in [Image::Good, Image::Missing].map(Image::service) {
-            let family = json!({"familyPrefix": name});
-            let listed = self.world.ecs("ListTaskDefinitions", &family).await;
-            let wanted = json!({"cluster": "main", "services": [name]});
-            let described = self.world.ecs("DescribeServices", &wanted).await;
-            let service = &described["services"][0];
-            services.push(SeenService {
-                name,
-                status: service["status"].as_str().unwrap_or("absent").to_owned(),
-                running: service["runningCount"].as_u64().unwrap_or(0),
-                desired: service["desiredCount"].as_u64().unwrap_or(0),
-                revisions: listed["taskDefinitionArns"].as_array().map_or(0, Vec::len),
-            });
-        }
-        services
-    }
-
-    /// The time on the clock at which the case began.
-    fn begun_ms(&self) -> i64 {
-        let gone = i64::try_from(self.from.elapsed().as_millis()).unwrap_or(i64::MAX);
-        self.world.runs.clock.now_ms() - gone
-    }
-
-    /// Waits until a run's execution has ended; whether it did within any sensible time.
-    async fn finish(&self, run: &RunId) -> bool {
-        let mut pause = Duration::from_secs(60);
-        for _ in 0..1_000 {
-            if self.world.has_ended(run).await {
-                return true;
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 5 / 4).min(Duration::from_secs(3_600));
-        }
-        false
-    }
-
-    async fn story(&self, run: &RunId) -> (Story, RunRecord) {
-        let record = self.world.store.get_run(run).await.expect("the run");
-        let nodes = self
-            .world
-            .store
-            .list_nodes(run, None)
-            .await
-            .expect("the nodes");
-        let mut story = Story {
-            run: Some(format!("{:?}", record.status)),
-            ..Story::default()
-        };
-        for stage in &record.stages {
-            story.note(stage.id.as_str(), 0, stage.status);
-        }
-        for node in &nodes {
-            let known = story.nodes.get(node.id.as_str());
-            if known.is_none_or(|(attempt, _)| *attempt <= node.attempt) {
-                story.note(node.id.as_str(), node.attempt, node.status);
-            }
-        }
-        (story, record)
-    }
+fn stages_with_children(case: &Case) -> Vec<String> {
+    let stages = case.pipeline.stages();
+    let chained = stages.filter(|stage| stage.child().is_some());
+    chained.map(|stage| stage.id.clone()).collect()
 }

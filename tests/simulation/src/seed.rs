@@ -1,20 +1,23 @@
 //! From a seed to a whole case: the pipeline, what people say meanwhile, and what goes wrong.
 
+use std::time::Duration;
+
 use fastrand::Rng;
 use slipway_world::tap::{Invocation, Place, Verdict};
 
-use crate::ast::{Case, Fault, Said, Word};
+use crate::ast::{Case, Fault, Freeze, Said, Word};
 use crate::grammar::Grammar;
 use crate::model::{self, Delays};
 
 /// The answers to a failure.
-const ANSWERS: [&str; 7] = [
+const ANSWERS: [&str; 8] = [
     "Retry",
     "Retry",
     "Ignore",
     "MarkAsSuccess",
     "MarkAsFailure",
     "StageRollback",
+    "PipelineRollback",
     "Abort",
 ];
 
@@ -35,7 +38,21 @@ pub fn case(seed: u64) -> Case {
         starts,
         words: Vec::new(),
         faults: Vec::new(),
+        notices: None,
+        freeze: None,
     };
+    let deploys = case.pipeline.stages().any(|stage| stage.deploys.is_some());
+    if deploys && random.u32(0..3) == 0 {
+        case.freeze = Some(Freeze {
+            from: random.u64(0..60),
+            length: random.u64(30..120),
+        });
+    }
+    if random.u32(0..12) == 0 {
+        // The server does not know who asks when it turns requests away.
+        let away = if case.has_server() { 1 } else { 3 };
+        case.notices = Some(random.usize(0..away));
+    }
     if random.u32(0..3) > 0 {
         answers(&mut case, &mut random);
     }
@@ -101,7 +118,8 @@ fn interrupts(case: &mut Case, random: &mut Rng) {
         3 => say(at, Word::MarkAsFailed),
         4 => say(at, Word::Expire),
         _ => {
-            let steps = case.pipeline.steps();
+            let steps = case.expanded().pipeline;
+            let steps = steps.steps();
             let (node, _) = &steps[random.usize(0..steps.len())];
             let word = Word::MarkNode(node.clone());
             case.words.push(Said { at, run, word });
@@ -125,26 +143,21 @@ fn faults(case: &mut Case, random: &mut Rng) {
 }
 
 fn fault(case: &Case, random: &mut Rng) -> Fault {
-    let after = random.bool();
-    let verdict = match random.u32(0..8) {
-        0..=3 => Verdict::Die { after },
-        4..=5 => Verdict::Fail { after },
-        6 => Verdict::Throttle,
-        // Lambda kills a function at its limit: nothing goes on later than that.
-        _ => Verdict::Stall(std::time::Duration::from_secs(random.u64(1..LIMIT))),
-    };
-    match random.u32(0..20) {
-        0..=11 => Fault::Request {
-            place: Place::Store,
-            number: random.u64(1..120),
-            verdict,
+    match random.u32(0..24) {
+        0..=11 => request(Place::Store, 120, random),
+        12..=13 => request(Place::Workflows, 6, random),
+        // Time stands still for whoever talks to a server, also where a target must be asked again.
+        14 if !case.has_server() => request(Place::Target, 40, random),
+        14..=17 => Fault::Token {
+            number: random.u64(1..10),
+            verdict: match random.u32(0..6) {
+                0 => Verdict::Lose,
+                1..=2 => Verdict::Late(Duration::from_secs(random.u64(1..3_000))),
+                3 => Verdict::Again(Duration::ZERO),
+                _ => Verdict::Again(Duration::from_secs(random.u64(1..3_000))),
+            },
         },
-        12..=14 => Fault::Request {
-            place: Place::Workflows,
-            number: random.u64(1..6),
-            verdict,
-        },
-        15..=17 => Fault::Invocation {
+        18..=20 => Fault::Invocation {
             number: random.u64(1..30),
             becomes: match random.u32(0..4) {
                 0..=1 => Invocation::Twice,
@@ -164,5 +177,30 @@ fn fault(case: &Case, random: &mut Rng) -> Fault {
                 _ => Fault::Restart { at },
             }
         }
+    }
+}
+
+/// Something about the requests to a service, one of the first `most`.
+fn request(place: Place, most: u64, random: &mut Rng) -> Fault {
+    let after = random.bool();
+    let verdict = match random.u32(0..8) {
+        0..=3 => Verdict::Die { after },
+        4..=5 => Verdict::Fail { after },
+        6 => Verdict::Throttle,
+        // Lambda kills a function at its limit: nothing goes on later than that.
+        _ => Verdict::Stall(Duration::from_secs(random.u64(1..LIMIT))),
+    };
+    let refuses = matches!(verdict, Verdict::Fail { .. } | Verdict::Throttle);
+    // Clients try thrice. What a step does about a target that goes on refusing is the step's own affair.
+    let often = match place {
+        Place::Target if refuses => random.u64(1..3),
+        _ if refuses && random.bool() => random.u64(2..9),
+        _ => 1,
+    };
+    Fault::Request {
+        place,
+        number: random.u64(1..most),
+        often,
+        verdict,
     }
 }

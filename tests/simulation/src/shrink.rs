@@ -48,6 +48,8 @@ fn candidates(case: &Case) -> Vec<Case> {
             case.words.remove(index);
         });
     }
+    with(&|case| case.notices = None);
+    with(&|case| case.freeze = None);
     if case.starts.len() > 1 {
         with(&|case| case.starts.truncate(1));
     }
@@ -66,6 +68,7 @@ fn candidates(case: &Case) -> Vec<Case> {
             with(&|case| case.pipeline.groups[group][stage].rollback.clear());
             with(&|case| case.pipeline.groups[group][stage].strategies.clear());
             with(&|case| case.pipeline.groups[group][stage].timeout = None);
+            with(&|case| case.pipeline.groups[group][stage].turns = None);
             with(&|case| case.pipeline.groups[group][stage].when = When::DEFAULT);
         }
     }

@@ -3,8 +3,12 @@
 use std::fmt::Write;
 
 use crate::ast::{
-    Action, Group, Image, Kind, Node, Pipeline, Script, Stage, Step, Strategy, Wanted, When,
+    Action, Freeze, Group, Http, Image, Kind, Loop, Node, Pipeline, Script, Stage, Step, Strategy,
+    Turns, Wanted, When,
 };
+
+/// Stands for the address of the server that `Http` steps ask, whose port is another one each time.
+pub const SERVER: &str = "http://server";
 
 /// What deployment stages deploy, and where to: two services of which one cannot be pulled.
 pub fn target() -> String {
@@ -15,8 +19,68 @@ pub fn target() -> String {
     format!("{rest}---\n{}---\n{}", services[0], services[1])
 }
 
-/// The pipeline `sim`.
-pub fn pipeline(pipeline: &Pipeline) -> String {
+/// A freeze of production. Virtual time begins at midnight.
+pub fn freeze(freeze: Freeze) -> String {
+    let Freeze { from, length } = freeze;
+    let (hour, minute) = (from / 60, from % 60);
+    // Twelve comes before one.
+    let hour = if hour == 0 { 12 } else { hour };
+    format!(
+        "freeze:\n  name: stop\n  identifier: stop\n  orgIdentifier: default\n  projectIdentifier: shop\n  \
+         status: Enabled\n  entityConfigs:\n    - name: production\n      entities:\n        \
+         - {{type: Service, filterType: All}}\n        \
+         - {{type: EnvType, filterType: Equals, entityRefs: [Production]}}\n  windows:\n    \
+         - {{timeZone: UTC, startTime: '2026-01-01 {hour:02}:{minute:02} AM', duration: {length}m}}\n"
+    )
+}
+
+/// Identifier of the pipeline that a stage runs.
+pub fn child_of(stage: &str) -> String {
+    format!("child_{stage}")
+}
+
+/// The pipelines that stages run.
+pub fn children(pipeline: &Pipeline) -> Vec<String> {
+    let step = |id: &str, kind| {
+        Node::Step(Step {
+            id: id.to_owned(),
+            kind,
+            timeout: 100_000,
+            when: When::DEFAULT,
+            strategies: Vec::new(),
+            turns: None,
+        })
+    };
+    let child = |stage: &Stage| {
+        let child = stage.child()?;
+        let script = match child.good {
+            true => Script::Good,
+            false => Script::Bad,
+        };
+        let inner = Stage {
+            id: "inner".to_owned(),
+            deploys: None,
+            when: When::DEFAULT,
+            steps: vec![
+                step("wait", Kind::Wait(child.time)),
+                step("end", Kind::Script(script)),
+            ],
+            rollback: Vec::new(),
+            strategies: Vec::new(),
+            timeout: None,
+            turns: None,
+        };
+        let whole = Pipeline {
+            groups: vec![vec![inner]],
+            timeout: None,
+        };
+        Some(self::pipeline(&whole, false).replace("sim\n", &format!("{}\n", child_of(&stage.id))))
+    };
+    pipeline.stages().filter_map(child).collect()
+}
+
+/// The pipeline `sim`; all its events are told to the server where that is wanted.
+pub fn pipeline(pipeline: &Pipeline, notices: bool) -> String {
     let mut out = Lines::default();
     out.line(0, "pipeline:");
     for line in [
@@ -29,6 +93,14 @@ pub fn pipeline(pipeline: &Pipeline) -> String {
     }
     if let Some(timeout) = pipeline.timeout {
         out.line(1, &format!("timeout: {timeout}s"));
+    }
+    if notices {
+        out.line(1, "notificationRules:");
+        let rule = format!(
+            "- {{name: all, identifier: all, enabled: true, pipelineEvents: [{{type: AllEvents}}, {{type: PipelineEnd}}], \
+             notificationMethod: {{type: Webhook, spec: {{webhookUrl: '{SERVER}/told'}}}}}}"
+        );
+        out.line(2, &rule);
     }
     let barriers = pipeline.barriers();
     if !barriers.is_empty() {
@@ -65,9 +137,10 @@ impl Lines {
     fn stage(&mut self, depth: usize, stage: &Stage) {
         self.line(depth, "- stage:");
         let depth = depth + 2;
-        let kind = match stage.deploys {
-            Some(_) => "Deployment",
-            None => "Custom",
+        let kind = match (stage.deploys, stage.child()) {
+            (Some(_), _) => "Deployment",
+            (None, Some(_)) => "Pipeline",
+            (None, None) => "Custom",
         };
         self.line(depth, &format!("name: {}", stage.id));
         self.line(depth, &format!("identifier: {}", stage.id));
@@ -77,6 +150,15 @@ impl Lines {
         }
         self.when(depth, "pipelineStatus", &stage.when);
         self.strategies(depth, &stage.strategies);
+        self.turns(depth, stage.turns);
+        if stage.child().is_some() {
+            let child = child_of(&stage.id);
+            self.line(
+                depth,
+                &format!("spec: {{org: default, project: shop, pipeline: {child}}}"),
+            );
+            return;
+        }
         self.line(depth, "spec:");
         if let Some(image) = stage.deploys {
             self.target(depth + 1, image);
@@ -135,23 +217,31 @@ impl Lines {
         self.line(depth, "- step:");
         let depth = depth + 2;
         let (kind, spec) = spec(&step.kind);
+        let spec = spec.replace("STEP", &step.id);
         self.line(depth, &format!("name: {}", step.id));
         self.line(depth, &format!("identifier: {}", step.id));
         self.line(depth, &format!("type: {kind}"));
         self.line(depth, &format!("timeout: {}s", step.timeout));
         self.when(depth, "stageStatus", &step.when);
         self.strategies(depth, &step.strategies);
-        if let Some(turns) = step.turns {
-            let items: Vec<String> = (0..turns.count).map(|n| format!("i{n}")).collect();
-            let most = match turns.at_once {
-                0 => String::new(),
-                most => format!(", maxConcurrency: {most}"),
-            };
-            let items = items.join(", ");
-            let text = format!("strategy: {{repeat: {{items: [{items}]{most}}}}}");
-            self.line(depth, &text);
-        }
+        self.turns(depth, step.turns);
         self.line(depth, &format!("spec: {spec}"));
+    }
+
+    fn turns(&mut self, depth: usize, turns: Option<Turns>) {
+        let Some(turns) = turns else { return };
+        let items: Vec<String> = (0..turns.count).map(|n| format!("i{n}")).collect();
+        let most = match turns.at_once {
+            0 => String::new(),
+            most => format!(", maxConcurrency: {most}"),
+        };
+        let items = items.join(", ");
+        let text = match turns.how {
+            Loop::Repeat => format!("{{repeat: {{items: [{items}]{most}}}}}"),
+            Loop::Matrix => format!("{{matrix: {{item: [{items}], one: [only]{most}}}}}"),
+            Loop::Parallelism => format!("{{parallelism: {}{most}}}", turns.count),
+        };
+        self.line(depth, &format!("strategy: {text}"));
     }
 
     fn when(&mut self, depth: usize, field: &str, when: &When) {
@@ -220,6 +310,17 @@ fn spec(kind: &Kind) -> (&'static str, String) {
             let scope = if *run { "Pipeline" } else { "Stage" };
             ("Queue", format!("{{key: {key}, scope: {scope}}}"))
         }
+        Kind::Http(Http { posts, good }) => {
+            let method = if *posts { "POST" } else { "GET" };
+            let code = if *good { 200 } else { 201 };
+            let spec = format!(
+                "{{url: '{SERVER}/ask?run=<+pipeline.executionId>&step=STEP', method: {method}, \
+                 assertion: <+httpResponseCode> == {code}}}"
+            );
+            ("Http", spec)
+        }
+        // Written as a stage.
+        Kind::Chained(_) => ("Pipeline", "{}".to_owned()),
         Kind::Deploy => ("EcsRollingDeploy", "{}".to_owned()),
         Kind::Undo => ("EcsRollingRollback", "{}".to_owned()),
     }
@@ -233,6 +334,7 @@ fn action(action: &Action) -> String {
         Action::MarkAsFailure => plain("MarkAsFailure"),
         Action::StageRollback => plain("StageRollback"),
         Action::StepGroupRollback => plain("StepGroupRollback"),
+        Action::PipelineRollback => plain("PipelineRollback"),
         Action::Abort => plain("Abort"),
         Action::Retry {
             group,

@@ -1,10 +1,13 @@
 //! The part of the simulation that runs in `cargo xtask test`: a fixed set of seeds, and that the simulation itself can be
 //! trusted. `cargo xtask simulate` plays as many as one has time for.
 
+use slipway_model::status::Status;
 use slipway_simulation::ast::{
-    Action, Case, Kind, Node, Pipeline, Script, Stage, Step, Strategy, When,
+    Action, Case, Child, Fault, Http, Kind, Node, Pipeline, Script, Stage, Step, Strategy, When,
 };
+use slipway_simulation::seen::SeenChild;
 use slipway_simulation::{check, play, seed, simulate};
+use slipway_world::tap::Verdict;
 
 /// Seeds of every test run.
 const SEEDS: std::ops::Range<u64> = 0..40;
@@ -30,13 +33,17 @@ fn a_seed_replays_exactly() {
 }
 
 fn script(id: &str, script: Script, action: Option<Action>) -> Node {
+    step(id, Kind::Script(script), action)
+}
+
+fn step(id: &str, kind: Kind, action: Option<Action>) -> Node {
     let strategy = |action| Strategy {
         errors: Vec::new(),
         action,
     };
     Node::Step(Step {
         id: id.to_owned(),
-        kind: Kind::Script(script),
+        kind,
         timeout: 600,
         when: When::DEFAULT,
         strategies: action.map(strategy).into_iter().collect(),
@@ -56,6 +63,7 @@ fn case(action: Action) -> Case {
         rollback: vec![script("undo", Script::Good, None)],
         strategies: Vec::new(),
         timeout: None,
+        turns: None,
     };
     Case {
         seed: 1,
@@ -66,6 +74,8 @@ fn case(action: Action) -> Case {
         starts: vec![0],
         words: Vec::new(),
         faults: Vec::new(),
+        notices: None,
+        freeze: None,
     }
 }
 
@@ -111,5 +121,75 @@ fn what_is_left_behind_or_done_twice_is_found() {
     for (seen, expected) in table {
         let wrong = check::check(&case, &seen, 10).expect_err(expected);
         assert!(wrong.contains(expected), "{wrong}");
+    }
+}
+
+/// A stage that posts, one that runs another pipeline, and notices of all that.
+fn talkative() -> Case {
+    let http = Http {
+        posts: true,
+        good: true,
+    };
+    let child = Child {
+        time: 30,
+        good: true,
+    };
+    let mut case = case(Action::Ignore);
+    let stage = case.pipeline.groups[0][0].clone();
+    case.pipeline.groups[0][0].steps = vec![step("a", Kind::Http(http), None)];
+    case.pipeline.groups.push(vec![Stage {
+        id: "two".to_owned(),
+        steps: vec![step("pipeline", Kind::Chained(child), None)],
+        rollback: Vec::new(),
+        ..stage
+    }]);
+    case.notices = Some(0);
+    case
+}
+
+#[test]
+fn what_is_posted_twice_or_told_to_nobody_or_started_twice_is_found() {
+    let case = talkative();
+    let seen = || play::play(&case, false);
+    assert_eq!(check::check(&case, &seen(), 10), Ok(check::Judged::Exactly));
+
+    let mut posted = seen();
+    posted.runs[0].asked.push("a".to_owned());
+    let mut silent = seen();
+    silent.runs[0].told.clear();
+    let mut started = seen();
+    let again = started.runs[0].children.pop().expect("a child");
+    started.runs[0].children.push(SeenChild {
+        status: Status::Running,
+        ..again
+    });
+    let table = [
+        (posted, "asked 2 times in 1 attempts"),
+        (silent, "nobody was told of PipelineEnd"),
+        (started, "leaves"),
+    ];
+    for (seen, expected) in table {
+        let wrong = check::check(&case, &seen, 10).expect_err(expected);
+        assert!(wrong.contains(expected), "{wrong}");
+    }
+}
+
+#[test]
+fn a_token_that_is_sent_again_changes_nothing_and_one_that_is_lost_is_survived() {
+    for (verdict, expected) in [
+        (
+            Verdict::Again(std::time::Duration::from_secs(5)),
+            check::Judged::Exactly,
+        ),
+        (Verdict::Lose, check::Judged::WithoutModel),
+    ] {
+        let mut case = case(Action::Ignore);
+        case.faults = (1..=4)
+            .map(|number| Fault::Token { number, verdict })
+            .collect();
+        let seen = play::play(&case, true);
+        let hit = seen.trace.iter().filter(|line| line.contains("FAULT"));
+        assert!(hit.count() > 0, "{:?}", seen.trace);
+        assert_eq!(check::check(&case, &seen, 10), Ok(expected));
     }
 }

@@ -3,7 +3,7 @@
 use slipway_model::status::Status;
 
 use super::run::Run;
-use crate::ast::{Kind, list_id};
+use crate::ast::Kind;
 
 impl Run {
     /// A step arrives at a barrier, or looks again: whether all are there, or will never be; `None` to wait.
@@ -21,7 +21,7 @@ impl Run {
         let state = self.state();
         let mut all = true;
         for stage in pipeline.stages() {
-            let list = list_id(&stage.id, "steps.");
+            let list = format!("{}.", stage.list());
             let ended = state.stages.get(&stage.id).map(|stage| stage.status);
             let ended = ended.filter(|status| *status != Status::Running);
             for (id, step) in pipeline.steps() {

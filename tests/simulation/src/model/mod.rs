@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::ast::{Case, Story};
+use crate::ast::{Case, Stage, Story};
 use run::Run;
 
 /// How one run came out.
@@ -137,6 +137,32 @@ impl Model {
         first
     }
 
+    /// Whether one of the faults of the case hits here.
+    fn goes_wrong(&self) -> bool {
+        !self.case.faults.is_empty() && self.one_in(4)
+    }
+
+    /// Whether others have deployed since to where a stage is rolled back with its run.
+    fn was_overtaken(&self) -> bool {
+        let deploys = |stage: &&Stage| stage.deploys.is_some();
+        let stages = self.case.pipeline.stages().filter(deploys).count();
+        stages * self.case.starts.len() > 1 && self.one_in(3)
+    }
+
+    fn one_in(&self, number: u32) -> bool {
+        let mut delays = self.delays.borrow_mut();
+        !delays.none && delays.random.u32(0..number) == 0
+    }
+
+    /// A time of the account's own.
+    fn between(&self, least: u64, usual: u64, most: u64) -> u64 {
+        let mut delays = self.delays.borrow_mut();
+        match delays.none {
+            true => usual,
+            false => delays.random.u64(least..most),
+        }
+    }
+
     fn now(&self) -> u64 {
         u64::try_from(self.from.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -158,7 +184,7 @@ pub fn play(case: &Case, delays: Delays) -> Vec<Outcome> {
         .expect("a runtime");
     runtime.block_on(async {
         let model = Rc::new(Model {
-            case: case.clone(),
+            case: case.expanded(),
             from: Instant::now(),
             delays: RefCell::new(delays),
             lines: state::Lines::default(),

@@ -10,7 +10,7 @@ use super::section::{Flow, Halt, Place, Section};
 use super::state::{NodeState, StageState, State};
 use super::verdict::{Failed, Verdict, judge};
 use super::{Asked, Model};
-use crate::ast::{Stage, Story, Wanted, Word, list_id};
+use crate::ast::{Stage, Story, Wanted, Word};
 
 /// A pipeline's own limit where none is written.
 const PIPELINE_TIMEOUT: u64 = 35 * 24 * 3_600;
@@ -116,12 +116,19 @@ impl Run {
         let limit = model.case.pipeline.timeout.unwrap_or(PIPELINE_TIMEOUT) * 1_000;
         let groups = &model.case.pipeline.groups;
         for (index, stages) in groups.iter().enumerate() {
-            let plays = stages
-                .iter()
-                .map(|stage| self.stage(index, stage, start + limit, limit));
+            let places = places(stages);
+            let plays = stages.iter().map(|stage| async {
+                let _place = places.acquire().await.expect("it is open");
+                self.stage(index, stage, start + limit, limit).await;
+            });
             futures::future::join_all(plays).await;
         }
-        let status = worst(self.state().stages.values().map(|stage| stage.status));
+        self.undo_all().await;
+        let state = self.state();
+        let stopped = state.stages.values().any(|stage| stage.stopped);
+        let all = state.stages.values().map(|stage| stage.status);
+        let status = worst(all.chain(stopped.then_some(Status::Aborted)));
+        drop(state);
         self.state_mut().ended = Some(status);
         model.lines.leave(&self.holder(None));
         model.now()
@@ -145,26 +152,45 @@ impl Run {
             None
         };
         if let Some(status) = unbegun {
-            self.ends(stage, status, false);
+            self.ends(stage, StageState::of(status));
             return;
         }
-        if stage.deploys.is_some() && !self.takes_infrastructure(stage).await {
-            self.ends(stage, Status::Aborted, false);
+        if let Some(status) = self.held_back(stage, run_deadline).await {
+            self.ends(stage, StageState::of(status));
             return;
         }
-        let running = StageState {
-            status: Status::Running,
-            rolled_back: false,
-        };
+        let running = StageState::of(Status::Running);
         self.state_mut().stages.insert(stage.id.clone(), running);
         let own = stage.timeout.map_or(run_limit, |limit| limit * 1_000);
         let deadline = (model.now() + own).min(run_deadline);
         let section = Section::new(stage, Some(deadline));
-        let list = list_id(&stage.id, "steps");
+        let list = stage.list();
         let flow = Box::pin(self.walk(&section, &Place::top(&list), &stage.steps)).await;
-        let (status, rolled_back) = self.after(stage, flow).await;
+        let ended = self.after(stage, flow).await;
         model.passes().await;
-        self.ends(stage, status, rolled_back);
+        self.ends(stage, ended);
+    }
+
+    /// Why a stage that deploys does not begin: frozen, or when it has its infrastructure at last, something else.
+    async fn held_back(&self, stage: &Stage, run_deadline: u64) -> Option<Status> {
+        stage.deploys?;
+        if self.is_frozen() {
+            return Some(Status::AbortedByFreeze);
+        }
+        if !self.takes_infrastructure(stage).await {
+            return Some(Status::Aborted);
+        }
+        if self.model.now() >= run_deadline {
+            return Some(Status::Expired);
+        }
+        self.is_frozen().then_some(Status::AbortedByFreeze)
+    }
+
+    /// Whether nothing may begin to be deployed now.
+    fn is_frozen(&self) -> bool {
+        let now = self.model.now() / 60_000;
+        let freeze = self.model.case.freeze;
+        freeze.is_some_and(|freeze| (freeze.from..freeze.from + freeze.length).contains(&now))
     }
 
     /// Whether earlier stages let this one run.
@@ -174,6 +200,9 @@ impl Run {
         let earlier: Vec<&StageState> = earlier
             .filter_map(|one| state.stages.get(&one.id))
             .collect();
+        if earlier.iter().any(|one| one.undoes_run) {
+            return false;
+        }
         let harmed = earlier.iter().any(|one| !one.status.is_good());
         // A stage that was rolled back is no failure to those that wait for one; an ignored failure is.
         let failed = earlier.iter().any(|one| {
@@ -204,76 +233,109 @@ impl Run {
     }
 
     /// What becomes of a stage whose steps came out so; rolls it back where that is wanted.
-    async fn after(&self, stage: &Stage, flow: Flow) -> (Status, bool) {
-        let steps = list_id(&stage.id, "steps");
+    async fn after(&self, stage: &Stage, flow: Flow) -> StageState {
+        let steps = stage.list();
         let status = self.section_status(&steps, &stage.steps);
-        let (status, rolls_back) = match flow {
-            Flow::Through => return (status, false),
-            Flow::Halt(_) if self.state().aborted => return (Status::Aborted, false),
-            Flow::Halt(Halt::Abort) => return (Status::Aborted, false),
-            Flow::Halt(Halt::Failure { stage }) => (status, stage),
-            Flow::Halt(Halt::Group { .. }) => (status, true),
+        let (status, undo) = match flow {
+            Flow::Through => (status, Undo::Nothing),
+            Flow::Halt(_) if self.state().aborted => (Status::Aborted, Undo::Nothing),
+            Flow::Halt(Halt::Abort) => (Status::Aborted, Undo::Nothing),
+            Flow::Halt(Halt::Failure { stage: false }) => (status, Undo::Nothing),
+            Flow::Halt(Halt::Failure { stage: true } | Halt::Group { .. }) => (status, Undo::Stage),
+            Flow::Halt(Halt::Run) => (status, Undo::Run),
             Flow::Halt(Halt::Deadline) => {
-                let rolls_back = self.rolls_back_when_late(stage);
-                (worst([status, Status::Expired]), rolls_back)
+                let undo = undo_when_late(stage);
+                (worst([status, Status::Expired]), undo)
             }
         };
-        if !rolls_back || stage.rollback.is_empty() || !self.any_step_ran(&stage.id) {
-            return (status, false);
+        let ended = StageState {
+            undoes_run: undo == Undo::Run,
+            ..StageState::of(status)
+        };
+        if undo != Undo::Stage || stage.rollback.is_empty() || !self.any_step_ran(stage) {
+            return ended;
         }
         self.model.passes().await;
-        let section = Section::new(stage, None);
-        let list = list_id(&stage.id, "rollbackSteps");
-        let flow = Box::pin(self.walk(&section, &Place::top(&list), &stage.rollback)).await;
-        let rolled = self.section_status(&list, &stage.rollback);
-        let undone = matches!(flow, Flow::Through) && rolled.is_good();
+        let undone = self.rolls_back(stage).await;
         let was = self.section_status(&steps, &stage.steps);
         let status = match was {
             _ if self.state().aborted && !undone => Status::Aborted,
             good if good.is_good() => Status::Errored,
             status => status,
         };
-        (status, true)
+        StageState {
+            rolled_back: true,
+            ..StageState::of(status)
+        }
     }
 
-    /// What the stage's own strategies say about a timeout of the stage itself.
-    fn rolls_back_when_late(&self, stage: &Stage) -> bool {
-        let failed = Failed {
-            error: ErrorType::Timeout,
-            status: Status::Expired,
-            at_ms: 0,
-            answer: None,
-            now_ms: u64::MAX,
+    /// Runs the rollback steps of a stage; whether all went well.
+    async fn rolls_back(&self, stage: &Stage) -> bool {
+        let section = Section::new(stage, None);
+        let list = stage.rollback_list();
+        let flow = Box::pin(self.walk(&section, &Place::top(&list), &stage.rollback)).await;
+        let rolled = self.section_status(&list, &stage.rollback);
+        matches!(flow, Flow::Through) && rolled.is_good()
+    }
+
+    /// Rolls the whole run back where a stage has failed so: groups in reverse, the stages of a group side by side.
+    async fn undo_all(&self) {
+        let wanted = {
+            let state = self.state();
+            !state.aborted && state.stages.values().any(|stage| stage.undoes_run)
         };
-        let levels = [(&[][..], u32::MAX), (&stage.strategies[..], u32::MAX)];
-        matches!(
-            judge(&levels, &failed),
-            Verdict::Over {
-                halt: Some(Halt::Failure { stage: true } | Halt::Group { .. }),
-                ..
-            }
-        )
+        if !wanted {
+            return;
+        }
+        let groups = &self.model.case.pipeline.groups;
+        let due = |stage: &&Stage| {
+            let state = self.state();
+            let ended = state.stages.get(&stage.id);
+            let begun =
+                ended.is_some_and(|ended| ended.status != Status::Skipped && !ended.rolled_back);
+            drop(state);
+            begun && !stage.rollback.is_empty() && self.any_step_ran(stage)
+        };
+        let due: Vec<Vec<&Stage>> = groups
+            .iter()
+            .rev()
+            .map(|stages| stages.iter().filter(due).collect())
+            .collect();
+        for stages in due {
+            futures::future::join_all(stages.into_iter().map(|stage| self.undoes(stage))).await;
+        }
     }
 
-    fn any_step_ran(&self, stage: &str) -> bool {
-        let list = list_id(stage, "steps.");
+    async fn undoes(&self, stage: &Stage) {
+        self.model.passes().await;
+        let held = stage.deploys.is_none() || self.takes_infrastructure(stage).await;
+        let undone = held && !self.state().aborted && self.rolls_back(stage).await;
+        let stopped = !undone && self.state().aborted;
+        if let Some(ended) = self.state_mut().stages.get_mut(&stage.id) {
+            ended.rolled_back = undone;
+            ended.stopped = stopped;
+        }
+        self.model.passes().await;
+        self.model.lines.leave(&self.holder(Some(&stage.id)));
+    }
+
+    fn any_step_ran(&self, stage: &Stage) -> bool {
+        let list = format!("{}.", stage.list());
         let state = self.state();
         let steps = self.model.case.pipeline.steps();
         let is_step = |id: &str| {
             steps.iter().any(|(known, step)| match step.turns {
                 None => known == id,
-                Some(turns) => (0..turns.count).any(|turn| *id == format!("{known}_{turn}")),
+                Some(turns) => turns
+                    .postfixes()
+                    .any(|postfix| *id == format!("{known}{postfix}")),
             })
         };
         let mut begun = state.nodes.iter().filter(|(id, _)| id.starts_with(&list));
         begun.any(|(id, node)| is_step(id) && node.status != Status::Skipped)
     }
 
-    fn ends(&self, stage: &Stage, status: Status, rolled_back: bool) {
-        let ended = StageState {
-            status,
-            rolled_back,
-        };
+    fn ends(&self, stage: &Stage, ended: StageState) {
         self.state_mut().stages.insert(stage.id.clone(), ended);
         self.model.lines.leave(&self.holder(Some(&stage.id)));
         if !self.model.case.pipeline.barriers().is_empty() {
@@ -343,19 +405,60 @@ impl Run {
     }
 }
 
+/// What is undone when a stage has ended.
+#[derive(Clone, Copy, PartialEq)]
+enum Undo {
+    Nothing,
+    Stage,
+    Run,
+}
+
+/// What the stage's own strategies say about a timeout of the stage itself.
+fn undo_when_late(stage: &Stage) -> Undo {
+    let failed = Failed {
+        error: ErrorType::Timeout,
+        status: Status::Expired,
+        at_ms: 0,
+        answer: None,
+        now_ms: u64::MAX,
+    };
+    let levels = [(&[][..], u32::MAX), (&stage.strategies[..], u32::MAX)];
+    match judge(&levels, &failed) {
+        Verdict::Over { halt, .. } => match halt {
+            Some(Halt::Failure { stage: true } | Halt::Group { .. }) => Undo::Stage,
+            Some(Halt::Run) => Undo::Run,
+            _ => Undo::Nothing,
+        },
+        _ => Undo::Nothing,
+    }
+}
+
+/// As many stages of a group at a time as its loop says.
+fn places(stages: &[Stage]) -> tokio::sync::Semaphore {
+    let most = stages
+        .iter()
+        .find_map(|stage| stage.turns)
+        .map_or(0, |turns| turns.at_once);
+    tokio::sync::Semaphore::new(match most {
+        0 => stages.len(),
+        most => most,
+    })
+}
+
 fn with(state: &mut State, id: &str, change: impl FnOnce(&mut NodeState) -> bool) -> bool {
     state.nodes.get_mut(id).is_some_and(change)
 }
 
 /// What several come to together (FEATURES 5): the worst of them.
 pub(super) fn worst(statuses: impl IntoIterator<Item = Status>) -> Status {
-    const ORDER: [Status; 7] = [
+    const ORDER: [Status; 8] = [
         Status::Success,
         Status::IgnoreFailed,
         Status::Expired,
         Status::ApprovalRejected,
         Status::Failed,
         Status::Errored,
+        Status::AbortedByFreeze,
         Status::Aborted,
     ];
     let place = |status: Status| match status {

@@ -25,6 +25,8 @@ pub(super) enum Halt {
     Deadline,
     /// A failure; whether the stage is rolled back.
     Failure { stage: bool },
+    /// A failure that rolls the whole run back.
+    Run,
     /// A failure that a group answers: the one with so many groups around it.
     Group { depth: usize, then: GroupThen },
     /// The run is aborted.
@@ -48,7 +50,8 @@ impl Halt {
             Self::Failure { stage: false } => (1, 0),
             Self::Group { depth, .. } => (2, usize::MAX - depth),
             Self::Failure { stage: true } => (3, 0),
-            Self::Abort => (4, 0),
+            Self::Run => (4, 0),
+            Self::Abort => (5, 0),
         };
         if rank(other) > rank(self) {
             other
@@ -182,7 +185,8 @@ impl Run {
         turns: Turns,
     ) -> Flow {
         let id = format!("{}.{}", place.list, step.id);
-        let each = (0..turns.count).map(|turn| Branch::Turn(step, format!("{id}_{turn}")));
+        let each = turns.postfixes();
+        let each = each.map(|postfix| Branch::Turn(step, format!("{id}{postfix}")));
         let branches: Vec<Branch<'c>> = each.collect();
         Box::pin(self.side_by_side(section, place, &id, &branches, turns.at_once)).await
     }

@@ -35,6 +35,22 @@ pub(super) struct NodeState {
 pub(super) struct StageState {
     pub(super) status: Status,
     pub(super) rolled_back: bool,
+    /// Its failure rolls the run back.
+    pub(super) undoes_run: bool,
+    /// It was being rolled back with the run, and the abort of the run stopped that.
+    pub(super) stopped: bool,
+}
+
+impl StageState {
+    /// A stage of this status that nothing else is to be said about.
+    pub(super) fn of(status: Status) -> Self {
+        Self {
+            status,
+            rolled_back: false,
+            undoes_run: false,
+            stopped: false,
+        }
+    }
 }
 
 /// A run.

@@ -13,8 +13,10 @@ const SLEEP: u64 = 60_000;
 const HEARTBEAT: u64 = 60_000;
 /// What the machine waits for a delegate beyond the step's limit, less the second that a heartbeat is shorter.
 const GRACE: u64 = 9_000;
-/// How long a deployment takes; about.
-pub(super) const DEPLOY: u64 = 60_000;
+/// How long a deployment takes, in milliseconds; about.
+const DEPLOY: u64 = 60_000;
+/// How long it may take.
+const LONG_DEPLOY: u64 = 400_000;
 
 /// How an attempt ended.
 enum End {
@@ -76,11 +78,21 @@ impl Run {
     async fn attempt(&self, section: &Section<'_>, step: &Step, id: &str) -> End {
         let model = &self.model;
         let started = model.now();
-        let expires = started + step.timeout * 1_000;
+        // The time of a pipeline that is run is that of its stage.
+        let expires = match step.kind {
+            Kind::Chained(_) => u64::MAX / 4,
+            _ => started + step.timeout * 1_000,
+        };
         let limit = section
             .deadline
             .map_or(expires, |deadline| deadline.min(expires));
         let mut vanished = false;
+        // There may be nothing to undo.
+        let at_once = step.kind == Kind::Undo && model.one_in(2);
+        let deployed = match at_once {
+            true => started,
+            false => started + model.between(DEPLOY / 2, DEPLOY, LONG_DEPLOY),
+        };
         loop {
             match self.stops(section) {
                 Some(Halt::Abort) => return End::Aborted,
@@ -152,10 +164,30 @@ impl Run {
                     }
                     self.hold_until(limit).await;
                 }
+                Kind::Chained(child) => {
+                    let over = started + child.time * 1_000;
+                    if model.now() >= over {
+                        return match child.good {
+                            true => End::Good,
+                            false => End::Failed(ErrorType::Unknown, Status::Failed),
+                        };
+                    }
+                    self.hold_until(over.min(limit)).await;
+                }
+                Kind::Http(http) => {
+                    // What is interrupted while it posts does not know whether it was heard.
+                    let interrupted = http.posts && model.goes_wrong();
+                    return match http.good && !interrupted {
+                        true => End::Good,
+                        false => End::Failed(ErrorType::Unknown, Status::Failed),
+                    };
+                }
                 Kind::Deploy | Kind::Undo => {
-                    let over = started + DEPLOY;
+                    let over = deployed;
                     let image = section.stage.deploys;
-                    match step.kind == Kind::Deploy && image == Some(Image::Missing) {
+                    let missing = step.kind == Kind::Deploy && image == Some(Image::Missing);
+                    let overtaken = step.kind == Kind::Undo && model.was_overtaken();
+                    match missing || overtaken {
                         _ if model.now() < over => {}
                         true => return End::Failed(ErrorType::Unknown, Status::Failed),
                         false => return End::Good,

@@ -59,6 +59,7 @@ fn settle(action: &Action, level: usize, levels: &[Level<'_>], failed: &Failed) 
         Action::MarkAsSuccess => over(Status::Success, None),
         Action::MarkAsFailure => over(failed.status, None),
         Action::StageRollback => over(failed.status, stage),
+        Action::PipelineRollback => over(failed.status, Some(Halt::Run)),
         Action::StepGroupRollback => {
             let roll_back = |level| Halt::Group {
                 depth: level,
@@ -107,6 +108,7 @@ fn answered(answer: &str, level: usize, levels: &[Level<'_>], failed: &Failed) -
         "MarkAsFailure" => Action::MarkAsFailure,
         "StageRollback" => Action::StageRollback,
         "StepGroupRollback" => Action::StepGroupRollback,
+        "PipelineRollback" => Action::PipelineRollback,
         "Abort" => Action::Abort,
         other => panic!("{other} is no answer"),
     };
