@@ -17,8 +17,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::ast::{Case, Stage, Story};
+use slipway_world::tap::Verdict;
+
+use crate::ast::{Case, Fault, Stage, Story};
 use run::Run;
+
+/// Longest silence of a delegate, in milliseconds.
+const HEARTBEAT: u64 = 60_000;
 
 /// How one run came out.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,6 +152,31 @@ impl Model {
         let deploys = |stage: &&Stage| stage.deploys.is_some();
         let stages = self.case.pipeline.stages().filter(deploys).count();
         stages * self.case.starts.len() > 1 && self.one_in(3)
+    }
+
+    /// Whether a function that was stopped for a while sees an end and not yet the abort that brought it about.
+    fn reads_late(&self) -> bool {
+        let stops = |fault: &Fault| {
+            matches!(
+                fault,
+                Fault::Request {
+                    verdict: Verdict::Stall(_),
+                    ..
+                }
+            )
+        };
+        self.case.faults.iter().any(stops) && self.one_in(3)
+    }
+
+    /// From when on the machine waits for a delegate's word: it waits anew when Step Functions restarts.
+    fn silent_from(&self, started: u64) -> u64 {
+        let restarts = self.case.faults.iter().filter_map(|fault| match fault {
+            Fault::Restart { at } => Some(at * 1_000),
+            _ => None,
+        });
+        let mut within = restarts.filter(|at| (started..started + HEARTBEAT).contains(at));
+        let restart = within.next().filter(|_| self.one_in(2));
+        restart.unwrap_or(started)
     }
 
     fn one_in(&self, number: u32) -> bool {

@@ -2,6 +2,7 @@
 
 use slipway_model::status::{ErrorType, Status};
 
+use super::HEARTBEAT;
 use super::run::Run;
 use super::section::{Flow, Gate, GroupThen, Halt, Place, Section};
 use super::verdict::{Failed, Verdict, judge};
@@ -9,8 +10,6 @@ use crate::ast::{Image, Kind, Script, Step};
 
 /// Longest wait that nothing cuts short, in milliseconds.
 const SLEEP: u64 = 60_000;
-/// Longest silence of a delegate, in milliseconds.
-const HEARTBEAT: u64 = 60_000;
 /// What the machine waits for a delegate beyond the step's limit, less the second that a heartbeat is shorter.
 const GRACE: u64 = 9_000;
 /// How long a deployment takes, in milliseconds; about.
@@ -91,9 +90,16 @@ impl Run {
         let at_once = step.kind == Kind::Undo && model.one_in(2);
         let deployed = match at_once {
             true => started,
-            false => started + model.between(DEPLOY / 2, DEPLOY, LONG_DEPLOY),
+            false if model.one_in(4) => started + model.between(DEPLOY / 2, DEPLOY, LONG_DEPLOY),
+            false => started + model.between(DEPLOY - 15_000, DEPLOY, DEPLOY + 30_000),
         };
         loop {
+            if let Kind::Barrier(name) = &step.kind
+                && model.reads_late()
+                && self.at_barrier(name, id) == Some(false)
+            {
+                return End::Failed(ErrorType::Unknown, Status::Failed);
+            }
             match self.stops(section) {
                 Some(Halt::Abort) => return End::Aborted,
                 Some(_) => return End::Failed(ErrorType::Timeout, Status::Expired),
@@ -137,8 +143,8 @@ impl Run {
                     }
                     // Nobody answers for the task; the machine notices its silence.
                     vanished = true;
-                    let silence = HEARTBEAT.min(limit - started + GRACE);
-                    model.sleep_until(started + silence).await;
+                    let silence = model.silent_from(started) + HEARTBEAT;
+                    model.sleep_until(silence.min(limit + GRACE)).await;
                 }
                 Kind::Approval(count) => {
                     if node.votes.iter().any(|(_, approves)| !approves) {
