@@ -9,6 +9,7 @@ use slipway_store::record::{StageSummary, WaitRecord};
 use slipway_store::{Holder, Turn};
 
 use crate::context::RunContext;
+use crate::end::tell_barriers;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::freeze::{self, Freezes};
@@ -73,6 +74,7 @@ pub async fn stage_begin(
     let of_run = runs.load_stage(run, stage).await?;
     let status = of_run.summary().status;
     if status == Status::Skipped {
+        tell_barriers(runs, &of_run).await?;
         return Err(skipped("its condition is not met"));
     }
     if status.is_final() {
@@ -151,6 +153,7 @@ async fn check_condition(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunErro
         ..not_started(stage)
     };
     runs.put_stage(&of_run.run.id, &summary).await?;
+    tell_barriers(runs, of_run).await?;
     Err(skipped(&reason))
 }
 

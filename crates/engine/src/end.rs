@@ -84,7 +84,7 @@ async fn tell_stage(runs: &Runs, of_run: &StageOfRun, status: Status) {
 }
 
 /// Who waits at a barrier for this stage waits in vain.
-async fn tell_barriers(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
+pub(crate) async fn tell_barriers(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
     if of_run.plan.barriers.is_empty() {
         return Ok(());
     }

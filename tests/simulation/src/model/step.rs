@@ -181,6 +181,10 @@ impl Run {
                     self.hold_until(over.min(limit)).await;
                 }
                 Kind::Http(http) => {
+                    model.works().await;
+                    if model.now() >= limit || self.is_stopped(id) {
+                        continue;
+                    }
                     // What is interrupted while it posts does not know whether it was heard.
                     let interrupted = http.posts && model.goes_wrong();
                     return match http.good && !interrupted {

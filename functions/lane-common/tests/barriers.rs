@@ -1,0 +1,73 @@
+//! Barriers beside stages that do not run, on the real machines.
+
+#![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use slipway_model::status::Status;
+use slipway_world::tap::{Place, Tap, Verdict};
+use slipway_world::yaml::{pipeline, script, stage};
+use slipway_world::{Options, World};
+
+/// Holds up one request of a function to the store.
+struct Late {
+    at: usize,
+    requests: AtomicUsize,
+}
+
+impl Tap for Late {
+    fn request(&self, place: Place, _operation: &str) -> Verdict {
+        if place != Place::Store {
+            return Verdict::Pass;
+        }
+        match self.requests.fetch_add(1, Ordering::SeqCst) + 1 == self.at {
+            true => Verdict::Stall(Duration::from_secs(20)),
+            false => Verdict::Pass,
+        }
+    }
+}
+
+/// `runs` after the failure of `first`, and `skipped` does not: both have a place at the barrier.
+fn whole() -> String {
+    let gate = "- step:\n    name: gate\n    identifier: gate\n    type: Barrier\n    timeout: 1h\n    spec: {barrierRef: gate}\n";
+    let both = stage("runs", gate, "", "when:\n  pipelineStatus: Failure\n")
+        + &stage("skipped", gate, "", "");
+    let indent = |line: &str| format!("    {line}\n");
+    let both: String = both.lines().map(indent).collect();
+    let stages = [
+        stage("first", &script("bad", "fail", ""), "", ""),
+        format!("    - parallel:\n{both}"),
+    ];
+    let control = "  flowControl: {barriers: [{identifier: gate, name: gate}]}\n  stages:\n";
+    pipeline(&stages).replacen("  stages:\n", control, 1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_that_is_skipped_late_opens_the_barrier() {
+    let mut late = 0;
+    for at in 20..50 {
+        let tap = Arc::new(Late {
+            at,
+            requests: AtomicUsize::new(0),
+        });
+        let options = Options {
+            tap: Some(tap.clone()),
+            in_memory: true,
+            ..Options::default()
+        };
+        let world = World::with(options).await;
+        world.apply(&whole()).await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        let statuses: Vec<_> = run.stages.iter().map(|stage| stage.status).collect();
+        let expected = [Status::Failed, Status::Success, Status::Skipped];
+        assert_eq!(statuses, expected, "late at request {at}");
+        let seconds = (run.ended_ms.expect("an end") - run.started_ms) / 1_000;
+        assert!(seconds < 60, "late at request {at}: {seconds} s");
+        world.assert_clean(&run.id).await;
+        late += usize::from(seconds >= 20);
+    }
+    assert!(late > 5, "only {late} runs were held up");
+}
