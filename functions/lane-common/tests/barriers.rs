@@ -1,7 +1,5 @@
 //! Barriers beside stages that do not run, on the real machines.
 
-#![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -47,7 +45,7 @@ fn whole() -> String {
 #[tokio::test(start_paused = true)]
 async fn a_stage_that_is_skipped_late_opens_the_barrier() {
     let mut late = 0;
-    for at in 20..50 {
+    for at in (20..50).step_by(2) {
         let tap = Arc::new(Late {
             at,
             requests: AtomicUsize::new(0),
@@ -69,5 +67,5 @@ async fn a_stage_that_is_skipped_late_opens_the_barrier() {
         world.assert_clean(&run.id).await;
         late += usize::from(seconds >= 20);
     }
-    assert!(late > 5, "only {late} runs were held up");
+    assert!(late > 3, "only {late} runs were held up");
 }

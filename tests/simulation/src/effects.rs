@@ -38,7 +38,7 @@ fn check_requests(case: &Case, seen: &Seen, wrong: &mut Vec<String>) {
 /// How many attempts of some steps began, and how many succeeded by themselves and not because a failure strategy
 /// says so.
 fn attempts(run: &SeenRun, of: impl Fn(&NodeRecord) -> bool) -> (usize, usize) {
-    let begun = |node: &&NodeRecord| of(*node) && node.status != Status::Skipped;
+    let begun = |node: &&NodeRecord| of(node) && node.status != Status::Skipped;
     let begun = run.nodes.iter().filter(begun);
     let good = |node: &&NodeRecord| node.status == Status::Success && node.failure.is_none();
     (begun.clone().count(), begun.filter(good).count())
