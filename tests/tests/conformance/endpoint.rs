@@ -42,8 +42,8 @@ fn the_endpoint_of_local_mode_agrees_with_the_player() {
             continue;
         }
         let explained = REASONS.iter().any(|(start, _)| id.starts_with(start));
-        let same = |level: &&str| verdict.get(**level) == player[id].get(**level);
-        if !explained && !LEVELS.iter().all(|level| same(&level)) {
+        let same = |level: &&str| verdict.get(*level) == player[id].get(*level);
+        if !explained && !LEVELS.iter().all(same) {
             wrong.push(format!("{id}: {verdict}; the player: {}", player[id]));
         }
     }

@@ -119,7 +119,7 @@ async fn each_story_has_its_golden_trace() {
 fn the_list_names_every_trace() {
     let list = std::fs::read_to_string(folder().join("README.md")).expect("the list");
     let named = |word: &str| word.ends_with(".trace.txt)").then(|| word.to_owned());
-    let links = list.split(['(', ' ']).filter_map(named);
+    let links = list.split(['(', ' ', ',']).filter_map(named);
     let mut listed: Vec<String> = links.collect();
     listed.sort();
     listed.dedup();

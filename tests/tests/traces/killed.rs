@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use async_trait::async_trait;
 use aws_sdk_sfn::types::ExecutionStatus;
 use serde_json::Value;
+use slipway_tests::LocalProcess;
 use slipway_tests::dice::{Dice, kills};
 use slipway_tests::history::{entered, executions};
 
@@ -14,7 +15,7 @@ use crate::local::{Server, all_come_true};
 use crate::place::{Answer, Call, Place};
 
 /// Kills in the short form, beside those that stories name.
-const KILLS: u32 = 12;
+const KILLS: u32 = 6;
 
 /// Of so many looks one is a random moment of the short form.
 const LOOKS: u64 = 150;
@@ -123,8 +124,13 @@ async fn kills_change_nothing_about_any_story() {
         let wrong = all_come_true(&place).await;
         assert!(wrong.is_empty(), "seed {seed}: {}", wrong.join("\n"));
         println!("{} kills, seed {seed}", place.server.kills());
-        nothing_is_left(&place.server).await;
-        (dice, left) = (place.dice.into_inner(), place.left.get());
+        let Harmed {
+            server,
+            dice: rolled,
+            left: spared,
+        } = place;
+        nothing_is_left(&server.into_process()).await;
+        (dice, left) = (rolled.into_inner(), spared.get());
         if left == 0 {
             break;
         }
@@ -132,11 +138,10 @@ async fn kills_change_nothing_about_any_story() {
 }
 
 /// Every execution has ended, and its history is whole.
-async fn nothing_is_left(server: &Server) {
-    let local = server.process();
-    for (_, execution) in executions(&local).await {
+async fn nothing_is_left(local: &LocalProcess) {
+    for (_, execution) in executions(local).await {
         let open = *execution.status() == ExecutionStatus::Running;
         assert!(!open, "{} still runs", execution.name());
-        entered(&local, execution.execution_arn()).await;
+        entered(local, execution.execution_arn()).await;
     }
 }

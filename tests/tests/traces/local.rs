@@ -1,6 +1,6 @@
 //! The same stories in a real `slipway local`, all at once, in real time: each comes to the outcome of its golden trace.
 
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -88,16 +88,17 @@ impl Server {
         self.kills.get()
     }
 
-    /// The process that there is now.
+    /// The process, which nobody kills any more.
     ///
     /// # Panics
     /// When it did not come back.
-    pub(crate) fn process(&self) -> Ref<'_, LocalProcess> {
-        Ref::map(self.now.borrow(), |now| now.as_ref().expect("a process"))
+    pub(crate) fn into_process(self) -> LocalProcess {
+        self.now.into_inner().expect("a process")
     }
 
     fn url(&self) -> String {
-        self.process().url().to_owned()
+        let now = self.now.borrow();
+        now.as_ref().expect("a process").url().to_owned()
     }
 
     pub(crate) async fn send(

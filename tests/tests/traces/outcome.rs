@@ -90,7 +90,20 @@ fn notices(name: &str, receiver: &Receiver) -> String {
 }
 
 pub(crate) fn why(failure: Option<&str>, runs: &[String]) -> String {
-    failure.map_or_else(String::new, |failure| format!(": {}", plain(failure, runs)))
+    failure.map_or_else(String::new, |failure| {
+        format!(": {}", unnumbered(&plain(failure, runs)))
+    })
+}
+
+/// Numbers of runs have gaps, where a start was cut short.
+fn unnumbered(text: &str) -> String {
+    match text.split_once(" of the same pipeline") {
+        Some((before, after)) => {
+            let before = before.trim_end_matches(|c: char| c.is_ascii_digit());
+            format!("{before}N of the same pipeline{after}")
+        }
+        None => text.to_owned(),
+    }
 }
 
 /// Shortest word with digits that is taken for an id.
