@@ -17,6 +17,7 @@ use crate::ecs::service::Service;
 use crate::ecs::task::Task;
 use crate::ecs::task_definition::TaskDefinition;
 use crate::ecs::{cluster, scheduler, task};
+use crate::elb;
 use crate::error::StoreError;
 use crate::image::ImageRule;
 use crate::pace::Pace;
@@ -37,6 +38,9 @@ pub(crate) enum Wake {
     Task(String),
     Service(String),
     Cluster(String),
+    /// After the task behind it.
+    Target(String),
+    LoadBalancer(String),
 }
 
 /// Facts about the account as a whole.
@@ -61,6 +65,7 @@ pub(crate) struct Account {
     pub(crate) sessions: Table<Session>,
     pub(crate) roles: Table<Role>,
     pub(crate) images: Table<ImageRule>,
+    pub(crate) elb: elb::Tables,
     ledger: Table<Ledger>,
     agenda: BTreeSet<(Timestamp, Wake)>,
     /// Stopped tasks by the time they stopped, to forget the oldest first.
@@ -84,6 +89,7 @@ impl Account {
             sessions: Table::new("session"),
             roles: Table::new("role"),
             images: Table::new("image"),
+            elb: elb::Tables::new(),
             ledger: Table::new("ledger"),
             agenda: BTreeSet::new(),
             stopped: BTreeSet::new(),
@@ -101,12 +107,14 @@ impl Account {
             || self.sessions.load(key, value)?
             || self.roles.load(key, value)?
             || self.images.load(key, value)?
+            || self.elb.load(key, value)?
             || self.ledger.load(key, value)?;
         Ok(())
     }
 
     /// Rebuilds what is derived from stored entities. To be called once after the last [`Self::load`].
     pub(crate) fn loaded(&mut self) {
+        self.agenda.extend(self.elb.due());
         for (key, row) in self.tasks.iter() {
             if let Some(due) = row.due {
                 self.agenda.insert((due, Wake::Task(key.clone())));
@@ -139,6 +147,7 @@ impl Account {
         self.sessions.changes(&mut changes)?;
         self.roles.changes(&mut changes)?;
         self.images.changes(&mut changes)?;
+        self.elb.changes(&mut changes)?;
         self.ledger.changes(&mut changes)?;
         Ok(changes)
     }
@@ -154,12 +163,14 @@ impl Account {
         self.sessions.forget_changes();
         self.roles.forget_changes();
         self.images.forget_changes();
+        self.elb.forget_changes();
         self.ledger.forget_changes();
     }
 
     /// Rows that changed since the last commit, roughly.
     pub(crate) fn pending(&self) -> usize {
-        self.tasks.pending() + self.services.pending() + self.sessions.pending()
+        let of_ecs = self.tasks.pending() + self.services.pending();
+        of_ecs + self.sessions.pending() + self.elb.pending()
     }
 
     /// When the next event is due.
@@ -193,6 +204,8 @@ impl Account {
                     }
                 }
                 Wake::Cluster(key) => cluster::forget(self, &key, at),
+                Wake::Target(key) => elb::advance(self, &key, at),
+                Wake::LoadBalancer(arn) => elb::activate(self, &arn, at),
             }
         }
         self.now = self.now.max(to);

@@ -19,6 +19,8 @@ pub(crate) struct Credential<'a> {
     pub(crate) access_key: &'a str,
     /// Empty when the scope is cut short.
     pub(crate) region: &'a str,
+    /// Signing name of the service that the request is meant for; empty when the scope is cut short.
+    pub(crate) service: &'a str,
 }
 
 /// Reads `Credential=<key>/<date>/<region>/<service>/aws4_request`.
@@ -30,5 +32,10 @@ pub(crate) fn credential(headers: &HeaderMap) -> Option<Credential<'_>> {
     let access_key = parts.next().filter(|key| !key.is_empty())?;
     let _date = parts.next()?;
     let region = parts.next().unwrap_or_default();
-    Some(Credential { access_key, region })
+    let service = parts.next().unwrap_or_default();
+    Some(Credential {
+        access_key,
+        region,
+        service,
+    })
 }

@@ -6,19 +6,21 @@
 //! | `/_sandbox/images` | rules | set an [`ImageRule`] | `?image=` one, or all |
 //! | `/_sandbox/roles` | roles with conditions | set a [`RoleRule`] | `?arn=` one, or all |
 //! | `/_sandbox/calls` | recent calls, `?service=&operation=` | | |
+//! | `/_sandbox/traffic` | where requests went, `?listener=&since=&rate=` | | |
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use http::StatusCode;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::error::StoreError;
 use crate::fault::Fault;
 use crate::image::ImageRule;
-use crate::{ActiveFault, Call, Sandbox};
+use crate::{ActiveFault, Call, Requests, RuleTraffic, Sandbox};
 
 /// A role with conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +51,7 @@ pub(crate) fn routes() -> Router<Sandbox> {
             get(roles).put(set_role).delete(remove_roles),
         )
         .route("/_sandbox/calls", get(calls))
+        .route("/_sandbox/traffic", get(traffic))
 }
 
 /// What a control request names; which member counts depends on the path.
@@ -125,6 +128,44 @@ async fn calls(
         same(&selection.service, call.service) && same(&selection.operation, &call.operation)
     });
     Json(calls)
+}
+
+/// Whose traffic to show: see [`Sandbox::traffic`] and [`RuleTraffic::requests`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Watched {
+    /// ARN of a listener.
+    listener: String,
+    since: Option<Timestamp>,
+    /// Requests per second; 1 without a word.
+    rate: Option<f64>,
+}
+
+/// A rule's traffic together with what it means in requests.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Counted {
+    #[serde(flatten)]
+    traffic: RuleTraffic,
+    requests: Requests,
+}
+
+async fn traffic(State(sandbox): State<Sandbox>, Query(watched): Query<Watched>) -> Response {
+    let rate = watched.rate.unwrap_or(1.0);
+    match sandbox.traffic(&watched.listener, watched.since) {
+        Err(error) => failed(&error),
+        Ok(None) => {
+            let message = format!("There is no listener {}.", watched.listener);
+            (StatusCode::NOT_FOUND, message).into_response()
+        }
+        Ok(Some(rules)) => {
+            let rules = rules.into_iter().map(|traffic| Counted {
+                requests: traffic.requests(rate),
+                traffic,
+            });
+            Json(rules.collect::<Vec<_>>()).into_response()
+        }
+    }
 }
 
 fn done(result: Result<(), StoreError>) -> Response {

@@ -1,4 +1,4 @@
-//! AWS's protocols on HTTP: JSON 1.1 for ECS and Application Auto Scaling, Query for STS.
+//! AWS's protocols on HTTP: JSON 1.1 for ECS and Application Auto Scaling, Query for ELB and STS.
 //!
 //! The signature of a request says who calls and in which region; it is **not verified**, so the port
 //! belongs on a loopback address.
@@ -21,8 +21,8 @@ use crate::caller::{Caller, credential};
 use crate::error::ApiError;
 use crate::fault::FaultEffect;
 use crate::fields::{Document, Fields};
-use crate::sts::{self, Form};
-use crate::{control, ecs, scaling};
+use crate::query::{self, Form};
+use crate::{control, ecs, elb, scaling, sts};
 
 /// Largest request, bytes. The largest that AWS takes here is a task definition of 64 KiB.
 const LARGEST: usize = 1 << 20;
@@ -42,13 +42,16 @@ enum Request {
         operation: String,
         body: Bytes,
     },
-    Query(Form),
+    Query {
+        service: &'static str,
+        form: Form,
+    },
 }
 
 impl Request {
     fn read(headers: &HeaderMap, body: Bytes) -> Result<Self, ApiError> {
         let Some(target) = headers.get("x-amz-target") else {
-            return Ok(Self::Query(Form::parse(&body)));
+            return Ok(Self::query(headers, &body));
         };
         let target = target.to_str().unwrap_or_default();
         let (service, operation) = target.split_once('.').unwrap_or((target, ""));
@@ -64,17 +67,40 @@ impl Request {
         })
     }
 
+    /// The service of a Query request is the one that it is signed for. Some clients that sign for another
+    /// one are told apart by the API's version; classic load balancers share the name and not the version.
+    fn query(headers: &HeaderMap, body: &[u8]) -> Self {
+        let form = Form::parse(body);
+        let version = form.get("Version").unwrap_or_default();
+        let signed_for = credential(headers).map(|credential| credential.service);
+        let balancing = signed_for == Some(elb::SIGNING_NAME) && version.is_empty();
+        let service = if balancing || version == elb::VERSION {
+            elb::SIGNING_NAME
+        } else {
+            "sts"
+        };
+        Self::Query { service, form }
+    }
+
     fn service(&self) -> &'static str {
         match self {
-            Self::Json { service, .. } => service,
-            Self::Query(_) => "sts",
+            Self::Json { service, .. } | Self::Query { service, .. } => service,
+        }
+    }
+
+    /// XML namespace of the answers, for the Query protocol.
+    fn namespace(&self) -> Option<&'static str> {
+        match self {
+            Self::Json { .. } => None,
+            Self::Query { service, .. } if *service == elb::SIGNING_NAME => Some(elb::NAMESPACE),
+            Self::Query { .. } => Some(sts::NAMESPACE),
         }
     }
 
     fn operation(&self) -> &str {
         match self {
             Self::Json { operation, .. } => operation,
-            Self::Query(form) => form.get("Action").unwrap_or_default(),
+            Self::Query { form, .. } => form.get("Action").unwrap_or_default(),
         }
     }
 
@@ -99,9 +125,14 @@ impl Request {
                 };
                 answer.map(|answer| answer.to_string())
             }
-            Self::Query(form) => {
-                let result = sts::call(account, caller, form)?;
-                Ok(result.response(self.operation(), &request_id()))
+            Self::Query { service, form } => {
+                let result = match *service {
+                    elb::SIGNING_NAME => elb::call(account, caller, form),
+                    _ => sts::call(account, caller, form),
+                }?;
+                let namespace = self.namespace().unwrap_or_default();
+                let action = self.operation();
+                Ok(query::response(namespace, action, &result, &request_id()))
             }
         }
     }
@@ -141,16 +172,16 @@ async fn aws(
         Ok(request) => request,
         Err(error) => return json_error(&error),
     };
-    let is_query = matches!(request, Request::Query(_));
-    match answer(&sandbox, &headers, request).await {
-        Answer::Body(body) if is_query => respond(200, "text/xml", body),
-        Answer::Body(body) => respond(200, "application/x-amz-json-1.1", body),
-        Answer::Error(error) if is_query => {
-            let (status, body) = sts::error_xml(&error, &request_id());
+    let namespace = request.namespace();
+    match (answer(&sandbox, &headers, request).await, namespace) {
+        (Answer::Body(body), Some(_)) => respond(200, "text/xml", body),
+        (Answer::Body(body), None) => respond(200, "application/x-amz-json-1.1", body),
+        (Answer::Error(error), Some(namespace)) => {
+            let (status, body) = query::error_xml(namespace, &error, &request_id());
             respond(status, "text/xml", body)
         }
-        Answer::Error(error) => json_error(&error),
-        Answer::Cut => cut(),
+        (Answer::Error(error), None) => json_error(&error),
+        (Answer::Cut, _) => cut(),
     }
 }
 

@@ -1,19 +1,24 @@
-//! An AWS account in a process: ECS as it behaves over time, on the wire.
+//! An AWS account in a process: ECS and its load balancers as they behave over time, on the wire.
 //!
-//! A [`Sandbox`] answers Amazon ECS, Application Auto Scaling and STS in their own protocols, so that
-//! `aws ecs … --endpoint-url`, `aws ecs wait services-stable` and every SDK work against it. Behind the
-//! operations lives a service scheduler: deployments go from IN_PROGRESS to COMPLETED or FAILED task by
-//! task, under the healthy percentages, with events, a circuit breaker and its rollback.
+//! A [`Sandbox`] answers Amazon ECS, Elastic Load Balancing v2, Application Auto Scaling and STS in their
+//! own protocols, so that `aws ecs … --endpoint-url`, `aws ecs wait services-stable` and every SDK work
+//! against it. Behind the operations lives a service scheduler: deployments go from IN_PROGRESS to COMPLETED
+//! or FAILED task by task, under the healthy percentages, with events, a circuit breaker and its rollback.
+//! Tasks of services with target groups are their targets, initial, healthy and draining.
+//!
+//! No request is forwarded, but where requests would go is written down at every change:
+//! [`Sandbox::traffic`] tells which tasks served a listener since when, and how many requests would have
+//! found no healthy target.
 //!
 //! ```text
-//! http ──▶ caller (whose key, which region) ──▶ fault? ──▶ ecs | scaling | sts ──▶ account ──▶ journal
-//!                                                                                   ▲
-//! control (/_sandbox/…) ────────────────────────────────────────────────────────────┘
+//! http ──▶ caller (whose key, which region) ──▶ fault? ──▶ ecs | elb | scaling | sts ──▶ account ──▶ journal
+//!                                                                                          ▲
+//! control (/_sandbox/…) ───────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! What is not AWS's: signatures are not verified; there is one account, whatever account a role is in, but
-//! every region has its own resources; clusters have room for everything; nothing scales by itself; only
-//! REPLICA services with rolling updates exist. Everything else that is missing says so when called.
+//! every region has its own resources; clusters have room for everything; there are no subnets and VPCs, any id will do; nothing scales by
+//! itself; only REPLICA services with rolling updates exist. Everything else that is missing says so when called.
 
 mod account;
 mod arn;
@@ -21,6 +26,7 @@ mod call;
 mod caller;
 mod control;
 mod ecs;
+mod elb;
 mod error;
 mod fault;
 mod fields;
@@ -29,6 +35,7 @@ mod image;
 mod journal;
 mod pace;
 mod page;
+mod query;
 mod scaling;
 mod state;
 mod sts;
@@ -43,6 +50,7 @@ use tokio::sync::Notify;
 
 pub use crate::call::Call;
 pub use crate::control::RoleRule;
+pub use crate::elb::{Requests, RuleTraffic, TrafficRoute, TrafficSpan};
 pub use crate::error::{OpenError, StoreError};
 pub use crate::fault::{ActiveFault, Fault, FaultEffect, Faults};
 pub use crate::image::{ImageBehaviour, ImageRule};

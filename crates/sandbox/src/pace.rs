@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Durations of what happens in the account by itself. Zero counts as one millisecond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// PROVISIONING: placing a task and attaching its network interface.
+    /// PROVISIONING: placing a task and attaching its network interface. Also of load balancers.
     pub provision: Duration,
     /// PENDING: pulling the images. Some tasks take up to half as long again.
     pub pull: Duration,
@@ -13,12 +13,16 @@ pub struct Pace {
     pub start: Duration,
     /// From RUNNING to the end of a container whose image dies at start.
     pub exit: Duration,
-    /// From RUNNING until a task counts as healthy (or is found unhealthy).
+    /// From RUNNING until a task counts as healthy (or is found unhealthy), and from the registration of a
+    /// target to the end of its initial health checks.
     pub health: Duration,
     /// From healthy to the end of a container whose image dies later.
     pub exit_later: Duration,
-    /// DEACTIVATING: draining connections.
+    /// DEACTIVATING: draining connections, for a task that no target group lets go of.
     pub drain: Duration,
+    /// Longest that a target drains, whatever `deregistration_delay.timeout_seconds` of its target group
+    /// says; its task is DEACTIVATING for as long. AWS: an hour, 5 minutes without a word.
+    pub drain_max: Duration,
     /// STOPPING: from the stop signal to the end of the containers. Some tasks take up to half as long
     /// again.
     pub stop: Duration,
@@ -45,6 +49,7 @@ impl Pace {
             health: Duration::from_secs(15),
             exit_later: Duration::from_secs(120),
             drain: Duration::from_secs(5),
+            drain_max: Duration::from_secs(3600),
             stop: Duration::from_secs(10),
             deprovision: Duration::from_secs(8),
             scheduler: Duration::from_secs(5),
@@ -64,6 +69,7 @@ impl Pace {
             health: Duration::from_millis(300),
             exit_later: Duration::from_secs(3),
             drain: Duration::from_millis(100),
+            drain_max: Duration::from_millis(500),
             stop: Duration::from_millis(200),
             deprovision: Duration::from_millis(100),
             scheduler: Duration::from_millis(100),

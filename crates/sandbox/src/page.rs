@@ -39,7 +39,17 @@ pub(crate) fn cut<'a>(
             )));
         }
     };
-    let after = request.text(paging.token)?.map(decode).transpose()?;
+    cut_at(size, request.text(paging.token)?, descending, all)
+}
+
+/// Like [`cut`], for a request whose members were read already.
+pub(crate) fn cut_at<'a>(
+    size: usize,
+    token: Option<&str>,
+    descending: bool,
+    all: impl Iterator<Item = &'a str>,
+) -> Result<Page, ApiError> {
+    let after = token.map(decode).transpose()?;
     let mut items: Vec<String> = Vec::new();
     let mut more = false;
     for item in all {

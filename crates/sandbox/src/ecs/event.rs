@@ -55,6 +55,13 @@ pub(crate) fn registered(target_group: &str) -> String {
     format!("registered 1 targets in (target-group {target_group})")
 }
 
+pub(crate) fn failed_to_register(target_group: &str) -> String {
+    format!(
+        "failed to register targets in (target-group {target_group}) with (error One or more target \
+         groups not found)"
+    )
+}
+
 pub(crate) fn deregistered(count: usize, target_group: &str) -> String {
     format!("deregistered {count} targets in (target-group {target_group})")
 }

@@ -6,6 +6,7 @@ pub(crate) mod deployment;
 pub(crate) mod event;
 mod fargate;
 mod list;
+mod load_balancing;
 pub(crate) mod moves;
 mod register;
 mod run_task;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::cluster::is_name;
 use super::task_definition::{
-    ContainerSpec, TaskDefinition, TaskDefinitionStatus, latest, row_key,
+    ContainerSpec, Port, TaskDefinition, TaskDefinitionStatus, latest, row_key,
 };
 use super::{fargate, tag};
 use crate::account::Account;
@@ -185,7 +185,23 @@ fn container(definition: Fields<'_>, has_memory: bool) -> Result<ContainerSpec, 
         image: image.to_owned(),
         essential: definition.flag("essential")?.unwrap_or(true),
         has_health_check: definition.object("healthCheck")?.is_some(),
+        ports: ports(definition)?,
     })
+}
+
+fn ports(container: Fields<'_>) -> Result<Vec<Port>, ApiError> {
+    let mut ports = Vec::new();
+    for mapping in container.objects("portMappings")? {
+        let mapping = Fields(mapping);
+        // A range of ports has no single one; load balancers cannot use it.
+        if let Some(port) = mapping.integer("containerPort")? {
+            ports.push(Port {
+                container: port,
+                host: mapping.integer("hostPort")?.unwrap_or(0),
+            });
+        }
+    }
+    Ok(ports)
 }
 
 /// Fills in what AWS shows though nobody wrote it.

@@ -8,7 +8,7 @@ use super::deployment::Deployment;
 use super::service::Service;
 use super::task::{self, Health, Interface, Owner, Status, Task};
 use super::task_definition::{TaskDefinition, find_runnable};
-use super::{scheduler, tag, task_view};
+use super::{load_balancing, scheduler, tag, task_view};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -135,7 +135,7 @@ pub(crate) fn new_task(account: &mut Account, order: &Order<'_>) -> Task {
     let version = text(order.settings, "platformVersion").filter(|version| *version != "LATEST");
     let platform = is_fargate.then(|| version.unwrap_or("1.4.0").to_owned());
     let awsvpc = definition.is_awsvpc();
-    Task {
+    let mut task = Task {
         region: order.region.to_owned(),
         cluster: order.cluster.to_owned(),
         arn: format!("{prefix}:task/{resource}"),
@@ -149,6 +149,7 @@ pub(crate) fn new_task(account: &mut Account, order: &Order<'_>) -> Task {
         platform_version: platform,
         interface: awsvpc.then(|| interface(account, order.settings)),
         drains: order.drains,
+        targets: Vec::new(),
         group: order.group.clone(),
         started_by: order.started_by.clone(),
         overrides: order.overrides.clone(),
@@ -169,7 +170,9 @@ pub(crate) fn new_task(account: &mut Account, order: &Order<'_>) -> Task {
         stopping_at: None,
         execution_stopped_at: None,
         stopped_at: None,
-    }
+    };
+    task.targets = load_balancing::targets(order.settings, &task);
+    task
 }
 
 fn interface(account: &mut Account, settings: &Document) -> Interface {

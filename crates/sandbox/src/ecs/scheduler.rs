@@ -7,6 +7,7 @@
 use super::container::Container;
 use super::deployment::{Deployment, DeploymentStatus, RolloutState};
 use super::event;
+use super::load_balancing;
 use super::moves::{Bounds, Member, Moves, decide};
 use super::service::{self, Service, ServiceStatus};
 use super::task::{self, Health, Owner, Status, Task};
@@ -104,10 +105,17 @@ fn members(account: &Account, service: &Service) -> Vec<Member> {
         primary: task.owner.as_ref().map(|one| one.deployment.as_str()) == primary,
         stopping: task.is_stopping(),
         running: task.status == Status::Running,
-        healthy: task.status == Status::Running && task.health == Health::Healthy,
+        healthy: is_healthy(account, task),
         unhealthy: task.health == Health::Unhealthy,
     };
     tasks.iter().map(member).collect()
+}
+
+/// Whether a task serves: by its own health and by that of its targets.
+fn is_healthy(account: &Account, task: &Task) -> bool {
+    task.status == Status::Running
+        && task.health == Health::Healthy
+        && load_balancing::is_healthy(account, task)
 }
 
 /// Fails the deployment in progress when too many of its tasks failed, and rolls back if asked to.
@@ -167,7 +175,7 @@ fn carry_out_stops(
     failed: bool,
 ) {
     for key in &moves.unhealthy {
-        let reason = match service.target_group() {
+        let reason = match service.target_groups().first() {
             Some((group, _)) => format!("Task failed ELB health checks in (target-group {group})"),
             None => "Task failed container health checks".to_owned(),
         };
@@ -193,9 +201,12 @@ fn stopped(account: &mut Account, service: &mut Service, keys: &[String]) {
         return;
     }
     service.steady = false;
-    if let Some((group, _)) = service.target_group() {
-        let deregistered = event::deregistered(keys.len(), &group);
+    let groups = service.target_groups();
+    for (group, _) in &groups {
+        let deregistered = event::deregistered(keys.len(), group);
         event::push(account, service, &deregistered);
+    }
+    if !groups.is_empty() {
         event::push(account, service, &event::draining(keys));
     }
     event::push(account, service, &event::stopped_running(keys));
@@ -234,8 +245,7 @@ fn tally(account: &Account, service: &Service, deployment: &str) -> Tally {
         let owner: Option<&Owner> = task.owner.as_ref();
         if owner.is_some_and(|one| one.deployment == deployment) {
             tally.live += 1;
-            let healthy = task.status == Status::Running && task.health == Health::Healthy;
-            tally.healthy += i64::from(healthy && !task.is_stopping());
+            tally.healthy += i64::from(is_healthy(account, task) && !task.is_stopping());
         }
     }
     tally

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::deployment::{Deployment, DeploymentConfiguration};
 use super::event::{self, Event};
-use super::task::Owner;
+use super::task::{Owner, Task};
 use crate::account::{Account, Wake};
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -106,12 +106,15 @@ impl Service {
         DeploymentConfiguration::read(Fields(&self.document).object("deploymentConfiguration")?)
     }
 
-    /// ARN and container port of the first target group.
-    pub(crate) fn target_group(&self) -> Option<(String, i64)> {
-        let first = self.settings.get("loadBalancers")?.as_array()?.first()?;
-        let arn = first.get("targetGroupArn").and_then(Value::as_str)?;
-        let port = first.get("containerPort").and_then(Value::as_i64);
-        Some((arn.to_owned(), port.unwrap_or(0)))
+    /// ARNs and container ports of the target groups.
+    pub(crate) fn target_groups(&self) -> Vec<(String, i64)> {
+        let list = self.settings.get("loadBalancers").and_then(Value::as_array);
+        let each = list.into_iter().flatten().filter_map(|one| {
+            let arn = one.get("targetGroupArn").and_then(Value::as_str)?;
+            let port = one.get("containerPort").and_then(Value::as_i64);
+            Some((arn.to_owned(), port.unwrap_or(0)))
+        });
+        each.collect()
     }
 
     /// Whether something outside must let go of a task before it stops.
@@ -160,14 +163,19 @@ pub(crate) fn notice(account: &mut Account, owner: &Owner, task: &str, notice: N
     let deployment = owner.deployment.as_str();
     match &notice {
         Notice::Started => {
-            if let Some((group, _)) = service.target_group() {
-                event::push(account, &mut service, &event::registered(&group));
+            for group in groups_of(account, task) {
+                let message = if account.target_group(&group).is_some() {
+                    event::registered(&group)
+                } else {
+                    event::failed_to_register(&group)
+                };
+                event::push(account, &mut service, &message);
             }
         }
         Notice::Healthy => count_healthy(&mut service, deployment),
         Notice::Unhealthy => {
-            let group = service.target_group();
-            let group = group.as_ref().map(|(arn, port)| (arn.as_str(), *port));
+            let groups = service.target_groups();
+            let group = groups.first().map(|(arn, port)| (arn.as_str(), *port));
             let message = event::unhealthy(task, group);
             event::push(account, &mut service, &message);
             count_failure(&mut service, deployment);
@@ -182,6 +190,29 @@ pub(crate) fn notice(account: &mut Account, owner: &Owner, task: &str, notice: N
     }
     account.services.put(owner.service.clone(), service);
     wake(account, &owner.service);
+}
+
+/// Target groups that a task takes requests from.
+fn groups_of(account: &Account, task: &str) -> Vec<String> {
+    let targets = account.tasks.get(task).map(|task| &task.targets);
+    let targets = targets.into_iter().flatten();
+    targets.map(|target| target.group.clone()).collect()
+}
+
+/// Until when a task that is found unhealthy is let be: `healthCheckGracePeriodSeconds` of its service,
+/// which needs a load balancer.
+pub(crate) fn grace_end(account: &Account, task: &Task) -> Timestamp {
+    let owner = task.owner.as_ref();
+    let service = owner.and_then(|owner| account.services.get(&owner.service));
+    let seconds = service.and_then(|service| {
+        let seconds = service.document.get("healthCheckGracePeriodSeconds");
+        seconds.and_then(Value::as_i64)
+    });
+    let grace = SignedDuration::from_secs(seconds.unwrap_or(0));
+    let start = task.started_at.filter(|_| !task.targets.is_empty());
+    start
+        .and_then(|start| start.checked_add(grace).ok())
+        .unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 fn count_failure(service: &mut Service, deployment: &str) {

@@ -10,7 +10,7 @@ use super::deployment::{Deployment, DeploymentConfiguration, DeploymentStatus, R
 use super::run_task::check_launch;
 use super::service::{self, Service, ServiceStatus};
 use super::task_definition::find_runnable;
-use super::{service_view, tag};
+use super::{load_balancing, service_view, tag};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -128,7 +128,8 @@ fn check(
     let definition = find_runnable(account, &caller.region, name)?;
     let settings = pick(request.0, &OF_DEPLOYMENT);
     check_launch(definition, &settings)?;
-    check_ports(definition, Fields(&settings))?;
+    load_balancing::check_ports(definition, Fields(&settings))?;
+    load_balancing::check_groups(account, definition, Fields(&settings))?;
     Ok((definition.arn.clone(), settings))
 }
 
@@ -143,26 +144,6 @@ pub(super) fn check_controller(request: Fields<'_>) -> Result<(), ApiError> {
             "The sandbox account does not implement the deployment controller {other}."
         ))),
     }
-}
-
-/// A load balancer needs a container of the task definition by name.
-pub(super) fn check_ports(
-    definition: &super::task_definition::TaskDefinition,
-    settings: Fields<'_>,
-) -> Result<(), ApiError> {
-    for balancer in settings.objects("loadBalancers")? {
-        let Some(name) = Fields(balancer).text("containerName")? else {
-            return Err(ApiError::invalid_parameter(
-                "A container name must be specified for load balancers.",
-            ));
-        };
-        if !definition.containers.iter().any(|one| one.name == name) {
-            return Err(ApiError::invalid_parameter(format!(
-                "The container {name} does not exist in the task definition."
-            )));
-        }
-    }
-    Ok(())
 }
 
 pub(super) fn desired_count(request: Fields<'_>) -> Result<Option<i64>, ApiError> {

@@ -6,9 +6,9 @@ use super::cluster;
 use super::deployment::DeploymentConfiguration;
 use super::run_task::check_launch;
 use super::service::{self, Service, ServiceStatus, find_key};
-use super::service_create::{OF_DEPLOYMENT, check_controller, check_ports, deploy, desired_count};
-use super::service_view;
+use super::service_create::{OF_DEPLOYMENT, check_controller, deploy, desired_count};
 use super::task_definition::find_runnable;
+use super::{load_balancing, service_view};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -100,7 +100,11 @@ impl Change {
         }
         settings.extend(given);
         check_launch(definition, &settings)?;
-        check_ports(definition, Fields(&settings))?;
+        load_balancing::check_ports(definition, Fields(&settings))?;
+        // A target group that the service has may have lost its load balancer since.
+        if request.0.contains_key("loadBalancers") {
+            load_balancing::check_groups(account, definition, Fields(&settings))?;
+        }
         let mut document = current.document.clone();
         let kept: Vec<&str> = [&NOT_KEPT[..], &OF_DEPLOYMENT[..]].concat();
         document.extend(omit(request.0, &kept));

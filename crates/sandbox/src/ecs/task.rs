@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::container::{Container, Fate, fate, pull_error};
 use super::service::{self, Notice};
 use crate::account::{Account, Wake};
+use crate::elb::{self, TaskTarget};
 use crate::fields::Document;
 
 /// `lastStatus`, in the order of a task's life.
@@ -82,6 +83,9 @@ pub(crate) struct Task {
     pub(crate) interface: Option<Interface>,
     /// Whether load balancers or service registries must let go of the task before it stops.
     pub(crate) drains: bool,
+    /// Where load balancers send its requests while it runs.
+    #[serde(default)]
+    pub(crate) targets: Vec<TaskTarget>,
     pub(crate) group: String,
     pub(crate) started_by: Option<String>,
     pub(crate) overrides: Document,
@@ -257,6 +261,9 @@ fn end_pull(account: &mut Account, task: &mut Task) -> Option<Notice> {
 fn begin_running(account: &mut Account, task: &mut Task) -> Notice {
     task.status = Status::Running;
     task.started_at = Some(account.now);
+    for target in &task.targets {
+        elb::register_task(account, task, target);
+    }
     let own = task.id.clone();
     for container in &mut task.containers {
         let number = account.draw_digits() % 10_000_000_000;
@@ -276,6 +283,10 @@ fn run_on(account: &mut Account, task: &mut Task) -> Option<Notice> {
         Fate::Exits { container, code } => Some(exit(account, task, container, code)),
         Fate::ExitsLater { container, code } if task.health == Health::Healthy => {
             Some(exit(account, task, container, code))
+        }
+        Fate::Unhealthy if service::grace_end(account, task) > account.now => {
+            task.due = Some(service::grace_end(account, task));
+            None
         }
         Fate::Unhealthy => {
             task.health = Health::Unhealthy;
@@ -302,6 +313,7 @@ fn exit(account: &mut Account, task: &mut Task, container: usize, code: i32) -> 
         "Essential container in task exited".to_owned(),
     ));
     task.stopping_at = Some(account.now);
+    deregister(account, task);
     let was_healthy = task.health == Health::Healthy;
     end_containers(account, task);
     if was_healthy {
@@ -312,13 +324,15 @@ fn exit(account: &mut Account, task: &mut Task, container: usize, code: i32) -> 
 }
 
 /// Begins to stop a task that is not stopping yet.
-fn begin_stop(account: &Account, task: &mut Task, code: StopCode, reason: String) {
+fn begin_stop(account: &mut Account, task: &mut Task, code: StopCode, reason: String) {
     if task.is_stopping() {
         return;
     }
     task.stop = Some((code, reason));
     task.stopping_at = Some(account.now);
+    let draining = deregister(account, task);
     let (status, after): (Status, Duration) = match task.status {
+        Status::Running if !draining.is_zero() => (Status::Deactivating, draining),
         Status::Running if task.drains || task.launch_type == "FARGATE" => {
             (Status::Deactivating, account.pace.drain)
         }
@@ -330,6 +344,14 @@ fn begin_stop(account: &Account, task: &mut Task, code: StopCode, reason: String
     };
     task.status = status;
     task.due = Some(account.later(after));
+}
+
+/// Takes the task out of its target groups. Gives how long the slowest of them drains.
+fn deregister(account: &mut Account, task: &Task) -> Duration {
+    let key = task.key();
+    let targets = task.targets.iter();
+    let delays = targets.filter_map(|target| elb::deregister_task(account, &key, target));
+    delays.max().unwrap_or_default()
 }
 
 /// The containers have ended; those that were only told to stop did so in order.

@@ -39,6 +39,16 @@ pub(crate) struct ContainerSpec {
     pub(crate) image: String,
     pub(crate) essential: bool,
     pub(crate) has_health_check: bool,
+    #[serde(default)]
+    pub(crate) ports: Vec<Port>,
+}
+
+/// A port mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Port {
+    pub(crate) container: i64,
+    /// 0 when the instance is to choose one.
+    pub(crate) host: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use serde_json::json;
 use slipway_sandbox::{Fault, FaultEffect, RoleRule};
 
-use crate::support::Aws;
+use crate::support::{Aws, between};
 
 /// Status and body of a raw request to ECS.
 async fn raw(aws: &Aws, operation: &str, body: Vec<u8>) -> (u16, String) {
@@ -39,13 +39,6 @@ async fn sts(aws: &Aws, form: &str) -> (u16, String) {
         .body(Body::from(form.to_owned()))
         .expect("a request");
     read(aws, request).await
-}
-
-fn between<'a>(text: &'a str, tag: &str) -> &'a str {
-    let rest = text
-        .split_once(&format!("<{tag}>"))
-        .map_or("", |(_, rest)| rest);
-    rest.split('<').next().unwrap_or_default()
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,10 +6,13 @@
     reason = "a test that cannot go on panics, in its helpers too"
 )]
 
+mod balanced;
+mod balancers;
 mod breaker;
 mod durable;
 mod hostile;
 mod operations;
 mod rolling;
 mod sdk;
+mod sdk_elb;
 mod support;

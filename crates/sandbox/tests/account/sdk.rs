@@ -23,6 +23,7 @@ fn instant() -> Pace {
         health: none,
         exit_later: none,
         drain: none,
+        drain_max: none,
         stop: none,
         deprovision: none,
         scheduler: none,
@@ -32,7 +33,7 @@ fn instant() -> Pace {
     }
 }
 
-async fn serve() -> (Sandbox, String) {
+pub(crate) async fn serve() -> (Sandbox, String) {
     let config = SandboxConfig {
         clock: Clock::system(),
         region: "us-east-1".into(),

@@ -89,6 +89,35 @@ impl Aws {
         self.json(&target, &body).await
     }
 
+    /// Status and body of a Query request: `Action=<operation>&<form>`.
+    pub(crate) async fn query(&self, operation: &str, form: &str) -> (u16, String) {
+        let request = Request::post("/")
+            .header("authorization", self.authorization())
+            .body(Body::from(format!(
+                "Action={operation}&Version=2015-12-01&{form}"
+            )))
+            .expect("a request");
+        let response = self.send(request).await;
+        let status = response.status().as_u16();
+        let bytes = response.into_body().collect().await.expect("a body");
+        let body = String::from_utf8_lossy(&bytes.to_bytes()).into_owned();
+        (status, body)
+    }
+
+    /// The answer of Elastic Load Balancing.
+    pub(crate) async fn elb(&self, operation: &str, form: &str) -> String {
+        let (status, body) = self.query(operation, form).await;
+        assert_eq!(status, 200, "{operation}: {body}");
+        body
+    }
+
+    /// What Elastic Load Balancing refuses: `<code>: <message>`.
+    pub(crate) async fn elb_refusal(&self, operation: &str, form: &str) -> String {
+        let (status, body) = self.query(operation, form).await;
+        assert!(status >= 400, "{operation}: {body}");
+        format!("{}: {}", between(&body, "Code"), between(&body, "Message"))
+    }
+
     /// Registers a revision of `web` with this image.
     pub(crate) async fn register(&self, image: &str) -> String {
         let body = json!({
@@ -96,7 +125,9 @@ impl Aws {
             "cpu": "256",
             "memory": "512",
             "networkMode": "awsvpc",
-            "containerDefinitions": [{"name": "app", "image": image}],
+            "containerDefinitions": [
+                {"name": "app", "image": image, "portMappings": [{"containerPort": 80}]},
+            ],
         });
         let answer = self.ecs("RegisterTaskDefinition", body).await;
         let arn = answer["taskDefinition"]["taskDefinitionArn"].as_str();
@@ -213,4 +244,19 @@ pub(crate) fn without_ids(message: &str) -> String {
         });
     }
     words.join(" ")
+}
+
+/// Text of the first element with this name.
+pub(crate) fn between<'a>(text: &'a str, tag: &str) -> &'a str {
+    let rest = text
+        .split_once(&format!("<{tag}>"))
+        .map_or("", |(_, rest)| rest);
+    rest.split('<').next().unwrap_or_default()
+}
+
+/// Texts of all elements with this name, in their order.
+pub(crate) fn all_between<'a>(text: &'a str, tag: &str) -> Vec<&'a str> {
+    let parts = text.split(&format!("<{tag}>")).skip(1).collect::<Vec<_>>();
+    let texts = parts.into_iter().map(|rest| rest.split('<').next());
+    texts.map(Option::unwrap_or_default).collect()
 }

@@ -3,20 +3,20 @@
 //! Every role of every account can be assumed. A role that was registered with an external id
 //! (`PUT /_sandbox/roles`) wants that one.
 
-mod query;
-
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-
-pub(crate) use query::{Form, Xml, error_xml};
+use serde_json::{Value, json};
 
 use crate::account::Account;
 use crate::arn::{Arn, last_part};
 use crate::caller::{Caller, Credential};
 use crate::error::ApiError;
+use crate::query::Form;
 
+/// Namespace of the answers.
+pub(crate) const NAMESPACE: &str = "https://sts.amazonaws.com/doc/2011-06-15/";
 /// Beginning of the access keys that this account gives out for sessions.
 const MINTED: &str = "ASIASB";
 /// Sessions remembered at most; the earliest to expire are forgotten first.
@@ -67,14 +67,15 @@ pub(crate) fn identify(account: &Account, credential: Credential<'_>) -> Result<
     }
 }
 
-/// Carries out one operation and gives its `…Result` element.
-pub(crate) fn call(account: &mut Account, caller: &Caller, form: &Form) -> Result<Xml, ApiError> {
+/// Carries out one operation and gives the members of its `…Result` element.
+pub(crate) fn call(account: &mut Account, caller: &Caller, form: &Form) -> Result<Value, ApiError> {
     match form.get("Action").unwrap_or_default() {
         "AssumeRole" => assume_role(account, caller, form),
-        "GetCallerIdentity" => Ok(Xml::new()
-            .text("Arn", &caller.arn)
-            .text("UserId", &caller.user_id)
-            .text("Account", &caller.account)),
+        "GetCallerIdentity" => Ok(json!({
+            "Arn": caller.arn,
+            "UserId": caller.user_id,
+            "Account": caller.account,
+        })),
         other => Err(ApiError::client(
             "InvalidAction",
             format!("Could not find operation {other} for version 2011-06-15"),
@@ -82,7 +83,7 @@ pub(crate) fn call(account: &mut Account, caller: &Caller, form: &Form) -> Resul
     }
 }
 
-fn assume_role(account: &mut Account, caller: &Caller, form: &Form) -> Result<Xml, ApiError> {
+fn assume_role(account: &mut Account, caller: &Caller, form: &Form) -> Result<Value, ApiError> {
     let invalid = |message: &str| ApiError::client("ValidationError", message);
     let role_arn = form.get("RoleArn").unwrap_or_default();
     let name = form.get("RoleSessionName").unwrap_or_default();
@@ -119,19 +120,18 @@ fn assume_role(account: &mut Account, caller: &Caller, form: &Form) -> Result<Xm
         user_id: format!("{role_id}:{name}"),
         expires,
     };
-    let user = Xml::new()
-        .text("Arn", &session.arn)
-        .text("AssumedRoleId", &session.user_id);
-    let credentials = Xml::new()
-        .text("AccessKeyId", &key)
-        .text("SecretAccessKey", &account.draw_hex(40))
-        .text("SessionToken", &account.draw_hex(64))
-        .text("Expiration", &format!("{expires:.0}"));
+    let answer = json!({
+        "AssumedRoleUser": {"Arn": session.arn, "AssumedRoleId": session.user_id},
+        "Credentials": {
+            "AccessKeyId": key,
+            "SecretAccessKey": account.draw_hex(40),
+            "SessionToken": account.draw_hex(64),
+            "Expiration": format!("{expires:.0}"),
+        },
+    });
     forget_oldest(account);
     account.sessions.put(key, session);
-    Ok(Xml::new()
-        .element("AssumedRoleUser", &user)
-        .element("Credentials", &credentials))
+    Ok(answer)
 }
 
 fn check_role(
