@@ -307,7 +307,11 @@ pub async fn wake_unheard(runs: &Runs, scope: &Scope) -> Result<usize, RunError>
             let run = runs.run(&run.id).await?;
             match &run.abort {
                 _ if run.status.is_final() => continue,
-                Some((who, _)) => abort_run(runs, &run.id, who).await?,
+                Some((who, _)) => match abort_run(runs, &run.id, who).await {
+                    // It has ended in the meantime.
+                    Err(error) if error.name() == ErrorName::Conflict => continue,
+                    aborted => aborted?,
+                },
                 None if run.signals.is_empty() => continue,
                 None => wake(runs, &run.id).await?,
             }

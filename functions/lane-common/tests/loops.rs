@@ -278,7 +278,7 @@ fn nested(depth: usize) -> String {
     let inside = group(&format!("g{depth}"), &[script("a", "ok", ""), nested(less)]);
     let inside = match depth % 2 {
         0 => {
-            let most = if depth % 4 == 0 {
+            let most = if depth.is_multiple_of(4) {
                 ", maxConcurrency: 1"
             } else {
                 ""

@@ -1,8 +1,6 @@
 //! Who gets notices that are not to an address of their rule, and messages that templates word; on the real machines, to
 //! servers on real sockets.
 
-#![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
-
 use std::time::Duration;
 
 use slipway_engine::name::notify_execution;

@@ -1,7 +1,5 @@
 //! Stages that loop over what the run brings forth, on the real machines.
 
-#![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
-
 use std::time::Duration;
 
 use slipway_engine::abort::abort_run;

@@ -9,6 +9,9 @@ pub(crate) struct Event {
     pub(crate) what: String,
 }
 
+/// Run, stage, step, and what happened.
+type Columns<'a> = (&'a str, &'a str, &'a str, &'a str);
+
 /// Lines in columns; the same calls to AWS in a row are one line.
 pub(crate) fn table(events: &[Event]) -> String {
     let start_ms = events.first().map_or(0, |event| event.at_ms);
@@ -31,7 +34,7 @@ pub(crate) fn table(events: &[Event]) -> String {
         width(|event| &event.stage).max(5),
         width(|event| &event.step).max(4),
     );
-    let line = |time: &str, event: (&str, &str, &str, &str)| {
+    let line = |time: &str, event: Columns<'_>| {
         let run = if several { event.0 } else { "" };
         let line = format!(
             "{time:>8}  {run:<0$}{1:<2$}  {3:<4$}  {5}",
@@ -61,7 +64,7 @@ fn shown(
     event: &Event,
     count: usize,
     start_ms: i64,
-    line: &dyn Fn(&str, (&str, &str, &str, &str)) -> String,
+    line: &dyn Fn(&str, Columns<'_>) -> String,
 ) -> String {
     let times = if count > 1 {
         format!(", {count} times")
