@@ -1,6 +1,6 @@
 //! The functions behind the engine's Lambda port.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -13,9 +13,10 @@ use tokio::sync::Notify;
 use crate::stillness::still;
 use crate::tap::{Invocation, LIFE, Tap};
 
-/// The functions; wired after the engine is there, because they call it.
+/// The functions; wired after the engine is there, because they call it. What they hold holds them, until the world
+/// lets go of it.
 pub(crate) struct Functions {
-    wired: OnceLock<Wired>,
+    wired: Mutex<Option<Arc<Wired>>>,
     tap: Arc<dyn Tap>,
     /// Whether time stands still meanwhile.
     still: bool,
@@ -31,7 +32,7 @@ struct Wired {
 impl Functions {
     pub(crate) fn new(tap: Arc<dyn Tap>, still: bool) -> Self {
         Self {
-            wired: OnceLock::new(),
+            wired: Mutex::default(),
             tap,
             still,
         }
@@ -65,11 +66,30 @@ impl Functions {
             ecs: lane(slipway_fn_lane_ecs::find),
             notify,
         };
-        assert!(self.wired.set(wired).is_ok(), "wired once");
+        let before = self.swap(Some(Arc::new(wired)));
+        assert!(before.is_none(), "wired once");
+    }
+
+    /// Lets go of the engine and the store: without that no world would ever leave memory.
+    pub(crate) fn unwire(&self) {
+        self.swap(None);
+    }
+
+    fn swap(&self, wired: Option<Arc<Wired>>) -> Option<Arc<Wired>> {
+        let mut now = self.wired.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *now, wired)
+    }
+
+    fn wired(&self) -> Option<Arc<Wired>> {
+        let now = self.wired.lock().unwrap_or_else(PoisonError::into_inner);
+        now.clone()
     }
 
     async fn call(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
-        let wired = self.wired.get().expect("wired");
+        let Some(wired) = self.wired() else {
+            // The world is gone: nobody waits for an answer.
+            return std::future::pending().await;
+        };
         let answer = match function {
             "pipeline" => slipway_fn_pipeline::answer(&wired.pipeline, payload).await,
             "lane" => slipway_fn_lane_common::answer(&wired.lane, payload).await,

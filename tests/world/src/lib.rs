@@ -80,6 +80,7 @@ pub struct World {
     /// What the delegate did.
     pub deeds: Deeds,
     embedded: Embedded,
+    functions: Arc<Functions>,
 }
 
 /// What a world is like.
@@ -171,6 +172,12 @@ pub struct NoFiles;
 impl FileSource for NoFiles {
     async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
         panic!("nothing here fetches {wanted:?}")
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.functions.unwire();
     }
 }
 
@@ -277,6 +284,7 @@ impl World {
             sandbox,
             deeds,
             embedded,
+            functions,
         }
     }
 
