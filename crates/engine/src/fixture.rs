@@ -21,6 +21,7 @@ pub(crate) fn step(id: &str) -> Node {
         failure_strategies: Vec::new(),
         delegate_selectors: Vec::new(),
         connector: None,
+        manifests: Vec::new(),
         timeout: Duration::from_secs(600),
         iteration: None,
     })

@@ -13,7 +13,19 @@ pub fn step_connector(step_type: &str) -> Option<&'static str> {
         "ServiceNowApproval" | "ServiceNowCreate" | "ServiceNowImportSet" | "ServiceNowUpdate" => {
             Some("ServiceNow")
         }
+        "EcsScale" => Some("Aws"),
         _ => None,
+    }
+}
+
+/// The fields of a step's spec that are stores of documents, and the kind of document in each.
+pub fn step_stores(step_type: &str) -> &'static [(&'static str, &'static str)] {
+    match step_type {
+        "EcsRunTask" => &[
+            ("taskDefinition", "EcsTaskDefinition"),
+            ("runTaskRequestDefinition", "EcsRunTaskRequestDefinition"),
+        ],
+        _ => &[],
     }
 }
 

@@ -350,7 +350,10 @@ pub struct StepPlan {
     /// The connector that `spec.connectorRef` names, of a step that calls a system through it
     /// ([`crate::fit::step_connector`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub connector: Option<ConnectorPlan>,
+    pub connector: Option<Box<ConnectorPlan>>,
+    /// What the stores in its spec hold ([`crate::fit::step_stores`]); the identifier is the field's name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub manifests: Vec<ManifestPlan>,
     /// Time limit of the step.
     #[serde(with = "seconds")]
     pub timeout: Duration,

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::view::View;
 use crate::{
-    ConnectorPlan, FailureStrategy, Iteration, Node, NotificationPlan, Plan, RunLoop, ServicePlan,
-    StagePlan, StepPlan, Variable, When, WhenStatus,
+    ConnectorPlan, FailureStrategy, Iteration, ManifestPlan, Node, NotificationPlan, Plan, RunLoop,
+    ServicePlan, StagePlan, StepPlan, Variable, When, WhenStatus,
 };
 
 /// The plan as readable text, one line per thing, in the order in which it happens.
@@ -198,16 +198,7 @@ impl<'p> Page<'p> {
             );
             self.line(depth + 1, &line);
         }
-        for manifest in &service.manifests {
-            let source = source(&manifest.store, manifest.commit.as_deref(), &manifest.files);
-            self.line(
-                depth + 1,
-                &format!(
-                    "manifest {} ({}) {source}",
-                    manifest.identifier, manifest.kind
-                ),
-            );
-        }
+        self.manifests(depth + 1, &service.manifests);
         for file in &service.config_files {
             let source = source(&file.store, file.commit.as_deref(), &file.files);
             self.line(
@@ -264,6 +255,17 @@ impl<'p> Page<'p> {
         }
     }
 
+    fn manifests(&mut self, depth: usize, manifests: &[ManifestPlan]) {
+        for manifest in manifests {
+            let source = source(&manifest.store, manifest.commit.as_deref(), &manifest.files);
+            let line = format!(
+                "manifest {} ({}) {source}",
+                manifest.identifier, manifest.kind
+            );
+            self.line(depth, &line);
+        }
+    }
+
     fn step(&mut self, depth: usize, step: &'p StepPlan) {
         let (timeout, when) = (duration(step.timeout), when(step.when.as_ref()));
         let title = format!(
@@ -276,10 +278,17 @@ impl<'p> Page<'p> {
             let selectors = step.delegate_selectors.join(", ");
             self.line(depth + 1, &format!("delegates {selectors}"));
         }
-        self.connector(depth + 1, step.connector.as_ref());
+        self.connector(depth + 1, step.connector.as_deref());
+        self.manifests(depth + 1, &step.manifests);
         self.view.turns.extend(&step.iteration);
+        let held = |name: &str| {
+            let mut manifests = step.manifests.iter();
+            manifests.any(|manifest| manifest.identifier.as_str() == name)
+        };
         for (name, value) in step.spec.as_object().into_iter().flatten() {
-            self.field(depth + 1, name, value);
+            if !held(name) {
+                self.field(depth + 1, name, value);
+            }
         }
         if step.iteration.is_some() {
             self.view.turns.pop();

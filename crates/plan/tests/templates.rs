@@ -16,8 +16,15 @@ use slipway_plan::{Found, Reference, Request, Snapshot, resolve, text};
 const RUNNABLE: &[&str] = &[
     "Barrier",
     "CustomApproval",
+    "EcsBasicRollback",
+    "EcsCanaryDelete",
+    "EcsCanaryDeploy",
     "EcsRollingDeploy",
     "EcsRollingRollback",
+    "EcsRunTask",
+    "EcsScale",
+    "EcsServiceSetup",
+    "EcsUpgradeContainer",
     "HarnessApproval",
     "Http",
     "JiraApproval",
@@ -112,7 +119,10 @@ fn every_pipeline_is_planned() {
             "approval/pipeline.yaml",
             "custom-stage/pipeline.yaml",
             "deployment/pipeline.yaml",
+            "ecs-basic/pipeline.yaml",
+            "ecs-canary/pipeline.yaml",
             "ecs-rolling/pipeline.yaml",
+            "ecs-task/pipeline.yaml",
             "stage/pipeline.yaml",
             "ticket/pipeline.yaml"
         ]
@@ -147,6 +157,101 @@ fn ecs_rolling() {
               IMAGE = "index.docker.io/library/shop:v1"
               CLUSTER = "shop"
           step rollout "roll out": EcsRollingDeploy (at most 10m)
+        rollback
+          step rollback "roll back": EcsRollingRollback (at most 10m)
+    "#);
+}
+
+#[test]
+fn ecs_basic() {
+    insta::assert_snapshot!(planned("ecs-basic/pipeline.yaml", "pipeline: {variables: [{name: tag, value: v1}]}"), @r#"
+    pipeline deploy_shop_in_phases "deploy shop in phases" (at most 30d)
+      variable tag = "v1"
+      stage deploy "deploy": Deployment of ECS (at most 30d)
+        service shop (ECS)
+          artifact image (DockerRegistry) index.docker.io/library/shop:v1
+          manifest task (EcsTaskDefinition) from Inline, 222 bytes
+          manifest service (EcsServiceDefinition) from Inline, 333 bytes
+        environment production (Production)
+        infrastructure shop_cluster (ECS) {"connectorRef":"aws","region":"us-east-1","cluster":"shop"}
+          connector aws (Aws)
+        on AllErrors: StageRollback
+        steps
+          step setup "new version without tasks": EcsServiceSetup (at most 10m)
+            resizeStrategy = "ResizeNewFirst"
+            sameAsAlreadyRunningInstances = false
+          step half "half of the tasks": EcsUpgradeContainer (at most 10m)
+            newServiceInstanceCount = 50
+            newServiceInstanceUnit = "Percentage"
+          step all "all tasks": EcsUpgradeContainer (at most 10m)
+            newServiceInstanceCount = 100
+            newServiceInstanceUnit = "Percentage"
+            downsizeOldServiceInstanceCount = 0
+            downsizeOldServiceInstanceUnit = "Count"
+        rollback
+          step rollback "tasks back to the version before": EcsBasicRollback (at most 10m)
+    "#);
+}
+
+#[test]
+fn ecs_canary() {
+    insta::assert_snapshot!(planned("ecs-canary/pipeline.yaml", "pipeline: {variables: [{name: tag, value: v1}]}"), @r#"
+    pipeline deploy_shop_by_canary "deploy shop by canary" (at most 30d)
+      variable tag = "v1"
+      stage deploy "deploy": Deployment of ECS (at most 30d)
+        service shop (ECS)
+          artifact image (DockerRegistry) index.docker.io/library/shop:v1
+          manifest task (EcsTaskDefinition) from Inline, 222 bytes
+          manifest service (EcsServiceDefinition) from Inline, 333 bytes
+        environment production (Production)
+        infrastructure shop_cluster (ECS) {"connectorRef":"aws","region":"us-east-1","cluster":"shop"}
+          connector aws (Aws)
+        on AllErrors: StageRollback
+        steps
+          group canary "canary"
+            step deploy_canary "one task of the new version": EcsCanaryDeploy (at most 10m)
+            step look "look at it": HarnessApproval (at most 1h)
+              approvalMessage = "Does <+execution.steps.canary.steps.deploy_canary.output.serviceName> look well?"
+              includePipelineExecutionHistory = true
+              approvers = {"userGroups":["account._account_all_users"],"minimumCount":1,"disallowPipelineExecutor":false}
+            step delete_canary "delete the canary": EcsCanaryDelete (at most 10m)
+          group everything "everything"
+            step rollout "roll out": EcsRollingDeploy (at most 10m)
+        rollback
+          step rollback_canary "delete the canary": EcsCanaryDelete (at most 10m)
+          step rollback "roll back": EcsRollingRollback (at most 10m)
+    "#);
+}
+
+#[test]
+fn ecs_task() {
+    insta::assert_snapshot!(planned("ecs-task/pipeline.yaml", "pipeline: {variables: [{name: tag, value: v1}]}"), @r#"
+    pipeline migrate_and_deploy_shop "migrate and deploy shop" (at most 30d)
+      variable tag = "v1"
+      stage deploy "deploy": Deployment of ECS (at most 30d)
+        service shop (ECS)
+          artifact image (DockerRegistry) index.docker.io/library/shop:v1
+          manifest task (EcsTaskDefinition) from Inline, 222 bytes
+          manifest service (EcsServiceDefinition) from Inline, 333 bytes
+        environment production (Production)
+        infrastructure shop_cluster (ECS) {"connectorRef":"aws","region":"us-east-1","cluster":"shop"}
+          connector aws (Aws)
+        on AllErrors: StageRollback
+        steps
+          step fewer_workers "fewer workers": EcsScale (at most 10m)
+            service = "shop-workers"
+            instanceUnit = "Percentage"
+            instances = 50
+            skipSteadyStateCheck = false
+          step migrate "migrate the database": EcsRunTask (at most 30m)
+            manifest taskDefinition (EcsTaskDefinition) from Inline, 215 bytes
+            manifest runTaskRequestDefinition (EcsRunTaskRequestDefinition) from Inline, 167 bytes
+            skipSteadyStateCheck = false
+          step rollout "roll out": EcsRollingDeploy (at most 10m)
+          step all_workers "as many workers as before": EcsScale (at most 10m)
+            service = "shop-workers"
+            instanceUnit = "Count"
+            instances = "<+execution.steps.fewer_workers.output.previousDesiredCount>"
         rollback
           step rollback "roll back": EcsRollingRollback (at most 10m)
     "#);

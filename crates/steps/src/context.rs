@@ -12,7 +12,7 @@ use slipway_engine::gather::FileSource;
 use slipway_engine::runs::Runs;
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::{ErrorType, Failure};
-use slipway_plan::{Plan, StagePlan, StepPlan};
+use slipway_plan::{ConnectorPlan, Plan, StagePlan, StepPlan};
 use slipway_store::record::{
     DeployedRecord, InstanceRecord, NodeRecord, RunRecord, SignalRecord, UnitRecord,
 };
@@ -423,6 +423,15 @@ impl<'a> StepContext<'a> {
                 ),
                 left_behind: None,
             })?;
+        self.aws_through(connector, region).await
+    }
+
+    /// Clients of the account that a connector leads to.
+    pub async fn aws_through(
+        &mut self,
+        connector: &ConnectorPlan,
+        region: &str,
+    ) -> Result<AwsTarget, Failure> {
         let evaluated = self.evaluate(&connector.spec)?;
         let scope = &self.input.plan.scope;
         self.services

@@ -6,7 +6,7 @@ use slipway_sandbox::Pace;
 use slipway_steps::{STEPS, Undo};
 
 use crate::tap::Mode;
-use crate::world::{Ended, World, manifest, service_definition, task_definition};
+use crate::world::{Ended, JOB, World, job, manifest, service_definition, task_definition};
 
 /// How a step type is tried.
 struct Trial {
@@ -18,16 +18,19 @@ struct Trial {
 /// Every step type needs trials, so that a new step cannot come without them.
 fn trials(step_type: &str) -> Vec<Trial> {
     match step_type {
-        "EcsRollingDeploy" | "EcsRollingRollback" => vec![
-            Trial {
-                spec: json!({}),
-                first: true,
-            },
-            Trial {
-                spec: json!({}),
-                first: false,
-            },
-        ],
+        "EcsBasicRollback" | "EcsServiceSetup" => both(&json!({})),
+        "EcsUpgradeContainer" => both(&upgrade(100)),
+        "EcsRunTask" => vec![Trial {
+            spec: json!({}),
+            first: true,
+        }],
+        "EcsScale" => vec![Trial {
+            spec: json!({"service": "web", "instanceUnit": "Percentage", "instances": 200}),
+            first: false,
+        }],
+        "EcsCanaryDelete" | "EcsCanaryDeploy" | "EcsRollingDeploy" | "EcsRollingRollback" => {
+            both(&json!({}))
+        }
         // They call no target account: nothing can be left there. Their own tests kill them at each save.
         "Barrier" | "HarnessApproval" | "Http" | "Pipeline" | "Queue" | "ShellScript"
         | "StageInputs" | "Wait" => Vec::new(),
@@ -42,6 +45,49 @@ fn trials(step_type: &str) -> Vec<Trial> {
         | "ServiceNowUpdate" => Vec::new(),
         other => panic!("step {other} has no trials: add them here"),
     }
+}
+
+/// As the first deployment, and after another one.
+fn both(spec: &Value) -> Vec<Trial> {
+    let trial = |first| Trial {
+        spec: spec.clone(),
+        first,
+    };
+    vec![trial(true), trial(false)]
+}
+
+/// `spec` of an `EcsUpgradeContainer`.
+fn upgrade(percent: u32) -> Value {
+    json!({"newServiceInstanceCount": percent, "newServiceInstanceUnit": "Percentage"})
+}
+
+/// The steps of the same stage that come before a step.
+fn before(step_type: &str) -> Vec<(&'static str, Value)> {
+    match step_type {
+        "EcsUpgradeContainer" => vec![("EcsServiceSetup", json!({}))],
+        "EcsBasicRollback" => vec![
+            ("EcsServiceSetup", json!({})),
+            ("EcsUpgradeContainer", upgrade(50)),
+        ],
+        "EcsCanaryDelete" => vec![("EcsCanaryDeploy", json!({}))],
+        "EcsRollingRollback" => vec![("EcsRollingDeploy", json!({}))],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a step undoes another one.
+fn undoes(step_type: &str) -> bool {
+    let undone = |(_, step): &(&str, &dyn slipway_steps::Step)| matches!(step.undo(), Undo::Step(undo) if undo == step_type);
+    STEPS.iter().any(undone)
+}
+
+/// A world in which a step is next.
+async fn ready(store: &World, step_type: &str, trial: &Trial) -> World {
+    let world = world(store, trial).await;
+    for (step_type, spec) in before(step_type) {
+        world.run(step_type, spec).await.done();
+    }
+    world
 }
 
 /// A brisk world, so that most calls are changes and not looks, in which version 2 is about to be deployed: as the first deployment, or after version 1.
@@ -64,6 +110,7 @@ async fn world(store: &World, trial: &Trial) -> World {
     let scaling: Vec<_> = world.manifests.drain(..).skip(2).collect();
     world.deploys(&task_definition("nginx:2"), &service_definition(3));
     world.manifests.extend(scaling);
+    world.step_manifests = job("nginx:exits-0", 2);
     world
 }
 
@@ -84,6 +131,7 @@ async fn outcome(world: &World) -> String {
             .count();
         ours.push(format!("{operation} {done}"));
     }
+    ours.push(format!("tasks {}", world.ran(JOB).await));
     format!("{}; {}", world.account().await, ours.join(", "))
 }
 
@@ -92,12 +140,9 @@ async fn a_step_that_dies_after_any_call_does_its_work_once() {
     let store = World::new().await;
     for (step_type, _) in STEPS {
         for trial in trials(step_type) {
-            let undone = *step_type == "EcsRollingRollback";
+            let undone = undoes(step_type);
             let expected = {
-                let world = world(&store, &trial).await;
-                if undone {
-                    world.run("EcsRollingDeploy", json!({})).await.done();
-                }
+                let world = ready(&store, step_type, &trial).await;
                 world.tap.set(Mode::Open);
                 world.run(step_type, trial.spec.clone()).await.done();
                 let calls = world.tap.calls();
@@ -105,10 +150,7 @@ async fn a_step_that_dies_after_any_call_does_its_work_once() {
             };
             assert!(expected.1 > 3, "{step_type} made {} calls", expected.1);
             for call in 1..=expected.1 {
-                let world = world(&store, &trial).await;
-                if undone {
-                    world.run("EcsRollingDeploy", json!({})).await.done();
-                }
+                let world = ready(&store, step_type, &trial).await;
                 world.tap.set(Mode::DieAfter(call));
                 world.run(step_type, trial.spec.clone()).await.done();
                 let outcome = outcome(&world).await;
@@ -141,7 +183,7 @@ async fn a_step_that_is_refused_after_any_call_is_undone_cleanly() {
             };
             let mut refused = 0;
             for call in 0.. {
-                let world = world(&store, &trial).await;
+                let world = ready(&store, step_type, &trial).await;
                 world.tap.set(Mode::RefuseAfter(call));
                 let ended = world.run(step_type, trial.spec.clone()).await;
                 world.tap.set(Mode::Open);

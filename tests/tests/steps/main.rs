@@ -1,9 +1,13 @@
 //! Steps against the sandbox account, killed and refused at every call.
 
+mod basic;
+mod canary;
 mod common;
 mod ecs;
 mod generic;
 mod instances;
+mod run_task;
+mod scale;
 mod tap;
 mod tickets;
 mod world;

@@ -50,6 +50,8 @@ pub(crate) struct World {
     pub(crate) connector: Value,
     /// The connector of the step itself, for steps that have one.
     pub(crate) step_connector: Option<ConnectorPlan>,
+    /// What the stores in the step's spec hold.
+    pub(crate) step_manifests: Vec<ManifestPlan>,
     pub(crate) infrastructure: Value,
     pub(crate) run: RunId,
     embedded: Embedded,
@@ -172,6 +174,26 @@ pub(crate) fn task_definition(image: &str) -> Value {
     })
 }
 
+/// Family of the tasks of [`job`].
+pub(crate) const JOB: &str = "migrate";
+
+/// The documents of an `EcsRunTask` that runs `count` tasks of an image.
+pub(crate) fn job(image: &str, count: u32) -> Vec<ManifestPlan> {
+    let mut definition = task_definition(image);
+    definition["family"] = json!(JOB);
+    let service = service_definition(0);
+    let request = json!({
+        "count": count,
+        "launchType": "FARGATE",
+        "networkConfiguration": service["networkConfiguration"],
+    });
+    let mut task = manifest("EcsTaskDefinition", &definition);
+    task.identifier = EntityId::new("taskDefinition");
+    let mut request = manifest("EcsRunTaskRequestDefinition", &request);
+    request.identifier = EntityId::new("runTaskRequestDefinition");
+    vec![task, request]
+}
+
 impl World {
     /// An account with the cluster `prod`, in paused time, in which things take as long as on AWS.
     pub(crate) async fn new() -> Self {
@@ -232,6 +254,7 @@ impl World {
             service_spec: json!({}),
             connector: json!({"credential": {"type": "InheritFromDelegate"}}),
             step_connector: None,
+            step_manifests: Vec::new(),
             infrastructure: json!({"connectorRef": "account.aws", "region": "eu-west-1", "cluster": "prod"}),
             run: RunId::new("run-0"),
             embedded,
@@ -297,7 +320,55 @@ impl World {
             .count()
     }
 
-    /// What a person sees of the service: `status definition desired/running scaling`.
+    /// What was asked of the account after the first `from` calls: the operations in their order, those that were
+    /// repeated in a row once.
+    pub(crate) fn trace(&self, from: usize) -> String {
+        let calls = self.sandbox.calls();
+        let mut operations: Vec<_> = calls[from..].iter().map(|c| c.operation.as_str()).collect();
+        operations.dedup();
+        operations.join("\n")
+    }
+
+    /// How many tasks of a family were ever started, as far as the account still knows.
+    pub(crate) async fn ran(&self, family: &str) -> usize {
+        let mut ran = 0;
+        for status in ["RUNNING", "STOPPED"] {
+            let listed = self.ecs().list_tasks().cluster("prod").family(family);
+            let listed = listed.desired_status(status.into()).send().await;
+            ran += listed.expect("an answer").task_arns().len();
+        }
+        ran
+    }
+
+    /// The other services of the cluster that are there: `name definition running/desired`.
+    async fn others(&self) -> Vec<String> {
+        let ecs = self.ecs();
+        let listed = ecs.list_services().cluster("prod").send().await;
+        let arns = listed.expect("an answer").service_arns.unwrap_or_default();
+        if arns.is_empty() {
+            return Vec::new();
+        }
+        let described = ecs.describe_services().cluster("prod");
+        let described = described.set_services(Some(arns)).send().await;
+        let services = described.expect("an answer").services.unwrap_or_default();
+        let there = services
+            .iter()
+            .filter(|s| s.status() == Some("ACTIVE") && s.service_name() != Some("web"));
+        there
+            .map(|service| {
+                let definition = service.task_definition().unwrap_or_default();
+                format!(
+                    "{} {} {}/{}",
+                    service.service_name().unwrap_or_default(),
+                    definition.rsplit('/').next().unwrap_or_default(),
+                    service.running_count(),
+                    service.desired_count(),
+                )
+            })
+            .collect()
+    }
+
+    /// What a person sees of the service: `status definition desired/running scaling`, and of others beside it.
     pub(crate) async fn account(&self) -> String {
         let answer = self
             .ecs()
@@ -338,10 +409,14 @@ impl World {
             .iter()
             .map(|p| p.policy_name())
             .collect();
-        match policies.is_empty() {
+        let mut seen = match policies.is_empty() {
             true => service,
             false => format!("{service} scaled by {}", policies.join(",")),
+        };
+        for other in self.others().await {
+            seen.push_str(&format!(", beside it {other}"));
         }
+        seen
     }
 
     /// Runs a step of the current run to its end.
@@ -485,7 +560,8 @@ impl World {
             when: None,
             failure_strategies: Vec::new(),
             delegate_selectors: Vec::new(),
-            connector: self.step_connector.clone(),
+            connector: self.step_connector.clone().map(Box::new),
+            manifests: self.step_manifests.clone(),
             timeout: Duration::from_secs(600),
             iteration: None,
         };

@@ -69,6 +69,7 @@ impl Resolver<'_> {
             failure_strategies: Vec::new(),
             delegate_selectors: Vec::new(),
             connector: None,
+            manifests: Vec::new(),
             timeout: plan.timeout,
             iteration: None,
         };

@@ -18,12 +18,16 @@ impl Resolver<'_> {
     ) -> Option<ConnectorPlan> {
         let wanted = fit::step_connector(step_type)?;
         let value = step.at(&["spec", "connectorRef"])?;
+        // Of the steps that may do without one.
+        if value.is_null() || value.text().is_some_and(|text| text.trim().is_empty()) {
+            return None;
+        }
         let scope = self.request.scope;
         let found = self.entity(Kind::Connector, value, scope, None, known)?;
         let kind = found.entity.head.entity_type.clone().unwrap_or_default();
         if kind != wanted {
             let message = format!(
-                "the connector `{}` is of type {kind}; the step `{identifier}` of type {step_type} needs a {wanted} connector",
+                "the connector `{}` is of type {kind}; the step `{identifier}` of type {step_type} needs a connector of type {wanted}",
                 found.entity.head.identifier
             );
             self.fault(Code::BadValue, value, message);

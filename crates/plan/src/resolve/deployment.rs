@@ -84,17 +84,23 @@ impl Resolver<'_> {
             .iter()
             .flat_map(|manifest| &manifest.files);
         let files = service.config_files.iter().flat_map(|file| &file.files);
-        self.bytes += manifests
-            .chain(files)
-            .map(|(_, text)| text.len())
-            .sum::<usize>();
-        if self.bytes > MOST_MANIFEST_BYTES {
-            let message = format!(
-                "the manifests of all stages together have more than {MOST_MANIFEST_BYTES} bytes"
-            );
-            self.fault(Code::Limit, spec, message);
+        let bytes = manifests.chain(files).map(|(_, text)| text.len()).sum();
+        if !self.has_room(spec, bytes) {
             plan.service = None;
         }
+    }
+
+    /// Counts the bytes of manifests; `false`, with a fault, when they are too many.
+    pub(super) fn has_room(&mut self, at: Ref<'_>, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes <= MOST_MANIFEST_BYTES {
+            return true;
+        }
+        let message = format!(
+            "the manifests of all stages together have more than {MOST_MANIFEST_BYTES} bytes"
+        );
+        self.fault(Code::Limit, at, message);
+        false
     }
 
     /// The earlier stage that `useFromStage` names. One that was taken apart is not one stage any more.

@@ -250,7 +250,7 @@ impl Resolver<'_> {
         step: Ref<'_>,
         called: Called,
         place: &Place<'_>,
-        known: &Known<'_>,
+        known: &mut Known<'_>,
     ) -> Option<StepPlan> {
         self.steps += 1;
         if self.steps > MOST_STEPS {
@@ -282,7 +282,10 @@ impl Resolver<'_> {
             } else {
                 own
             },
-            connector: self.step_connector(step, step_type, &called.identifier, known),
+            connector: self
+                .step_connector(step, step_type, &called.identifier, known)
+                .map(Box::new),
+            manifests: self.step_manifests(step, (step_type, called.identifier.as_str()), known),
             timeout: self
                 .timeout(step, known)
                 .unwrap_or_else(|| usual_timeout(step_type)),

@@ -6,7 +6,7 @@ use slipway_model::{Code, Ref};
 
 use super::known::Known;
 use super::{Resolver, is_empty};
-use crate::{ConfigFilePlan, ManifestPlan};
+use crate::{ConfigFilePlan, ManifestPlan, fit};
 
 /// What a store holds.
 #[derive(Default)]
@@ -99,6 +99,38 @@ impl Resolver<'_> {
                 store: store.to_json(),
                 files: content.files,
                 commit: content.commit,
+            });
+        }
+        out
+    }
+
+    /// What the stores in the spec of a step hold.
+    pub(super) fn step_manifests(
+        &mut self,
+        step: Ref<'_>,
+        (step_type, identifier): (&str, &str),
+        known: &mut Known<'_>,
+    ) -> Vec<ManifestPlan> {
+        let scope = self.request.scope;
+        let mut out = Vec::new();
+        for (field, kind) in fit::step_stores(step_type) {
+            let store = step.at(&["spec", field]).filter(|store| store.is_map());
+            let Some(store) = store else {
+                continue;
+            };
+            let owner = format!("`{field}` of step `{identifier}`");
+            let content = self.files(store, &owner, scope, known);
+            let bytes = content.files.iter().map(|(_, text)| text.len()).sum();
+            if !self.has_room(store, bytes) {
+                break;
+            }
+            out.push(ManifestPlan {
+                identifier: EntityId::new(*field),
+                kind: (*kind).to_owned(),
+                store: store.to_json(),
+                files: content.files,
+                commit: content.commit,
+                settings: Map::new(),
             });
         }
         out
@@ -204,3 +236,7 @@ fn settings(manifest: Ref<'_>) -> Map<String, Value> {
 fn owner_name(owner: &str) -> String {
     owner.split('`').nth(1).unwrap_or(owner).to_owned()
 }
+
+#[cfg(test)]
+#[path = "tests_step_stores.rs"]
+mod tests;

@@ -52,6 +52,7 @@ pub(super) fn asking(id: &str, variables: &mut [Variable]) -> Option<StepPlan> {
         failure_strategies: Vec::new(),
         delegate_selectors: Vec::new(),
         connector: None,
+        manifests: Vec::new(),
         timeout: PATIENCE,
         iteration: None,
     })

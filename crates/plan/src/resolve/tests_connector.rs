@@ -63,7 +63,7 @@ fn a_connector_that_does_not_fit_a_step_is_a_fault() {
     let table = [
         (
             "account.hub",
-            "the connector `hub` is of type DockerRegistry; the step `open` of type JiraCreate needs a Jira connector",
+            "the connector `hub` is of type DockerRegistry; the step `open` of type JiraCreate needs a connector of type Jira",
         ),
         (
             "tracker",

@@ -6,6 +6,7 @@ use super::cluster::{self, split_resource};
 use super::container::Fate;
 use super::deployment::Deployment;
 use super::service::Service;
+use super::service_create::digest;
 use super::task::{self, Health, Interface, Owner, Status, Task};
 use super::task_definition::{TaskDefinition, find_runnable};
 use super::{load_balancing, scheduler, tag, task_view};
@@ -28,6 +29,7 @@ pub(crate) struct Order<'a> {
     overrides: Document,
     tags: Document,
     exec: bool,
+    request: Option<(String, String)>,
 }
 
 impl<'a> Order<'a> {
@@ -62,6 +64,7 @@ impl<'a> Order<'a> {
             overrides: Document::new(),
             tags,
             exec: flag(&service.document, "enableExecuteCommand"),
+            request: None,
         }
     }
 }
@@ -155,6 +158,7 @@ pub(crate) fn new_task(account: &mut Account, order: &Order<'_>) -> Task {
         overrides: order.overrides.clone(),
         tags: order.tags.clone(),
         exec: order.exec,
+        request: order.request.clone(),
         containers,
         fate: Fate::Runs,
         status: Status::Provisioning,
@@ -202,6 +206,16 @@ pub(super) fn run(
 ) -> Result<Value, ApiError> {
     let cluster = cluster::find(account, caller, request)?;
     let (region, cluster) = (cluster.region.clone(), cluster.name.clone());
+    let identity = match request.text("clientToken")? {
+        None => None,
+        Some(token) => Some((token.to_owned(), digest(request)?)),
+    };
+    if let Some((token, digest)) = &identity {
+        let before = started_by_token(account, &format!("{region}/{cluster}/"), token, digest)?;
+        if !before.is_empty() {
+            return Ok(answer(account, &before));
+        }
+    }
     let name = request.required_text("taskDefinition")?;
     let definition = find_runnable(account, &region, name)?.clone();
     let count = request.integer("count")?.unwrap_or(1);
@@ -237,17 +251,46 @@ pub(super) fn run(
             _ => tag::read(request)?,
         },
         exec: request.flag("enableExecuteCommand")?.unwrap_or(false),
+        request: identity,
     };
     let mut started = Vec::new();
     for _ in 0..count {
         let task = new_task(account, &order);
         started.push(task::begin(account, task));
     }
+    Ok(answer(account, &started))
+}
+
+fn answer(account: &Account, started: &[String]) -> Value {
     let tasks = started.iter().filter_map(|key| account.tasks.get(key));
     let views: Vec<Value> = tasks
         .map(|task| task_view::view(account, task, true))
         .collect();
-    Ok(json!({"tasks": views, "failures": []}))
+    json!({"tasks": views, "failures": []})
+}
+
+/// What an earlier request with the same `clientToken` started: it is answered again instead of run again. The
+/// token in another request is a conflict (ECS API reference, "Ensuring idempotency").
+fn started_by_token(
+    account: &Account,
+    prefix: &str,
+    token: &str,
+    digest: &str,
+) -> Result<Vec<String>, ApiError> {
+    let mut started = Vec::new();
+    for (key, task) in account.tasks.under(prefix) {
+        match &task.request {
+            Some((known, same)) if known == token && same == digest => started.push(key.to_owned()),
+            Some((known, _)) if known == token => {
+                return Err(ApiError::client(
+                    "ConflictException",
+                    "The provided clientToken is already in use with a different RunTask request.",
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(started)
 }
 
 pub(super) fn stop(

@@ -178,7 +178,7 @@ pub(super) fn deploy(account: &mut Account, service: &mut Service, task_definiti
 }
 
 /// Identity of a request for the rule that repeating a creation is no error.
-fn digest(request: Fields<'_>) -> Result<String, ApiError> {
+pub(super) fn digest(request: Fields<'_>) -> Result<String, ApiError> {
     let token = request.text("clientToken")?;
     if token.is_some_and(|token| token.len() > 64 || !token.bytes().all(|b| b.is_ascii_graphic())) {
         return Err(ApiError::invalid_parameter("Invalid client token."));

@@ -91,6 +91,9 @@ pub(crate) struct Task {
     pub(crate) overrides: Document,
     pub(crate) tags: Document,
     pub(crate) exec: bool,
+    /// `clientToken` of the request that started it, and the identity of that request.
+    #[serde(default)]
+    pub(crate) request: Option<(String, String)>,
     pub(crate) containers: Vec<Container>,
     pub(crate) fate: Fate,
     pub(crate) status: Status,

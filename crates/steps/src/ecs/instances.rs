@@ -3,9 +3,10 @@
 use aws_sdk_ecs::types::{DesiredStatus, Task};
 use serde_json::{Value, json};
 use slipway_model::status::{ErrorType, Failure};
-use slipway_plan::{ConnectorPlan, ServicePlan};
+use slipway_plan::{ConnectorPlan, InfrastructurePlan, ServicePlan};
 use slipway_store::record::{DeployedRecord, InstanceRecord, ReplacedRecord};
 
+use super::beside;
 use super::rollback::Replaced;
 use super::site::Site;
 use super::task_definition::revision;
@@ -94,7 +95,7 @@ pub(super) fn info(site: &Site, service: &str, task: &Task) -> Value {
 }
 
 /// The instances that `tasks` are.
-fn records(
+pub(super) fn records(
     site: &Site,
     service: &str,
     deployed: &DeployedRecord,
@@ -146,13 +147,9 @@ pub(super) async fn note(
     else {
         return Ok(tasks.iter().map(|task| info(site, service, task)).collect());
     };
-    let connector = match &infrastructure.connector {
-        Some(connector) => ConnectorPlan {
-            spec: cx.evaluate(&connector.spec)?,
-            ..connector.clone()
-        },
-        None => return Err(no_connector(infrastructure.identifier.as_str())),
-    };
+    let connector = connector(cx, infrastructure)?;
+    let mut beside = beside::noted(cx, site).await?;
+    beside.retain(|beside| beside.service_name != service);
     let (restores, artifact, before) = match change {
         Change::Deployed(before) => (None, artifact(cx, of)?, before),
         Change::Restored(Some(back)) => (Some(back.run), back.artifact, back.before),
@@ -171,6 +168,7 @@ pub(super) async fn note(
             "serviceName": service,
             "taskDefinitionArn": task_definition,
             "connector": connector,
+            beside::FIELD: beside,
         }),
         run: cx.run().clone(),
         restores,
@@ -179,7 +177,8 @@ pub(super) async fn note(
         counted: u32::try_from(tasks.len()).ok().map(|count| (count, now)),
         uncounted: None,
     };
-    let instances = records(site, service, &deployed, &tasks, now);
+    let mut instances = records(site, service, &deployed, &tasks, now);
+    instances.extend(beside::instances(site, &deployed, now).await?);
     cx.deployed(&deployed, &instances).await?;
     Ok(tasks.iter().map(|task| info(site, service, task)).collect())
 }
@@ -220,13 +219,24 @@ pub(crate) async fn count(
         infrastructure: deployed.infrastructure.to_string(),
     };
     let tasks = running(&site, &service).await?;
-    Ok(records(
-        &site,
-        &service,
-        deployed,
-        &tasks,
-        services.clock.now_ms(),
-    ))
+    let now = services.clock.now_ms();
+    let mut found = records(&site, &service, deployed, &tasks, now);
+    found.extend(beside::instances(&site, deployed, now).await?);
+    Ok(found)
+}
+
+/// The infrastructure's connector with its expressions resolved, to count with later.
+pub(super) fn connector(
+    cx: &StepContext<'_>,
+    infrastructure: &InfrastructurePlan,
+) -> Result<ConnectorPlan, Failure> {
+    match &infrastructure.connector {
+        Some(connector) => Ok(ConnectorPlan {
+            spec: cx.evaluate(&connector.spec)?,
+            ..connector.clone()
+        }),
+        None => Err(no_connector(infrastructure.identifier.as_str())),
+    }
 }
 
 fn no_connector(infrastructure: &str) -> Failure {

@@ -1,5 +1,6 @@
 //! The manifests of an ECS service, read, resolved and checked.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_model::status::{ErrorType, Failure};
@@ -31,7 +32,7 @@ pub(super) enum TaskDefinition {
 
 impl Documents {
     /// Reads them all, logging each.
-    pub(super) fn fetch(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
+    fn fetch(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
         let stage = cx.stage();
         let Some(service) = &stage.service else {
             return Err(invalid(format!(
@@ -81,20 +82,17 @@ impl Documents {
         })
     }
 
-    /// Puts them into the store; the key finds them again.
-    pub(super) async fn keep(&self, cx: &StepContext<'_>) -> Result<String, Failure> {
-        let bytes = serde_json::to_vec(self)
-            .map_err(|error| invalid(format!("The manifests cannot be stored: {error}.")))?;
-        let put = cx.store().put_blob(&bytes).await;
-        put.map_err(|error| store_failure("store the manifests", &error))
+    /// Reads them once, and keeps them: `key` is where they are from then on.
+    pub(super) async fn once(
+        cx: &mut StepContext<'_>,
+        key: &mut Option<String>,
+    ) -> Result<Self, Failure> {
+        once(cx, key, Self::fetch).await
     }
 
-    /// Gets back what [`Documents::keep`] stored.
-    pub(super) async fn kept(cx: &StepContext<'_>, key: &str) -> Result<Self, Failure> {
-        let bytes = cx.store().get_blob(key).await;
-        let bytes = bytes.map_err(|error| store_failure("read the stored manifests", &error))?;
-        serde_json::from_slice(&bytes)
-            .map_err(|error| invalid(format!("The stored manifests cannot be read: {error}.")))
+    /// Gets back what another step of the stage kept under `key`.
+    pub(super) async fn again(cx: &StepContext<'_>, key: &str) -> Result<Self, Failure> {
+        kept(cx, key).await
     }
 
     /// `serviceName` of the service definition.
@@ -108,9 +106,46 @@ impl Documents {
     }
 }
 
-struct Reader<'c, 'a> {
-    cx: &'c mut StepContext<'a>,
-    manifests: &'a [ManifestPlan],
+/// Documents are read once in a step's life: `key` is where they are kept from then on.
+pub(super) async fn once<T: Serialize + DeserializeOwned>(
+    cx: &mut StepContext<'_>,
+    key: &mut Option<String>,
+    fetch: impl FnOnce(&mut StepContext<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    cx.unit_started(FETCH);
+    let documents = match key {
+        Some(key) => kept(cx, key).await?,
+        None => {
+            let documents = fetch(cx)?;
+            *key = Some(keep(cx, &documents).await?);
+            cx.info(FETCH, "Fetched all manifests");
+            documents
+        }
+    };
+    cx.unit_ended(FETCH, true);
+    Ok(documents)
+}
+
+/// Puts documents into the store; the key finds them again.
+async fn keep<T: Serialize>(cx: &StepContext<'_>, documents: &T) -> Result<String, Failure> {
+    let bytes = serde_json::to_vec(documents)
+        .map_err(|error| invalid(format!("The manifests cannot be stored: {error}.")))?;
+    let put = cx.store().put_blob(&bytes).await;
+    put.map_err(|error| store_failure("store the manifests", &error))
+}
+
+/// Gets back what [`keep`] stored.
+async fn kept<T: DeserializeOwned>(cx: &StepContext<'_>, key: &str) -> Result<T, Failure> {
+    let bytes = cx.store().get_blob(key).await;
+    let bytes = bytes.map_err(|error| store_failure("read the stored manifests", &error))?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| invalid(format!("The stored manifests cannot be read: {error}.")))
+}
+
+/// Reads manifests into documents that fit requests of AWS.
+pub(super) struct Reader<'c, 'a> {
+    pub(super) cx: &'c mut StepContext<'a>,
+    pub(super) manifests: &'a [ManifestPlan],
 }
 
 impl Reader<'_, '_> {
@@ -128,7 +163,7 @@ impl Reader<'_, '_> {
     }
 
     /// Every manifest of a kind, in order.
-    fn all(&mut self, kind: &str, shape: &str) -> Result<Vec<Value>, Failure> {
+    pub(super) fn all(&mut self, kind: &str, shape: &str) -> Result<Vec<Value>, Failure> {
         let mut documents = Vec::new();
         for manifest in self
             .manifests
@@ -177,7 +212,7 @@ impl Reader<'_, '_> {
     }
 
     /// Takes out fields that the deployment decides, and says so.
-    fn take_out(&mut self, document: &mut Value, names: &[&str]) {
+    pub(super) fn take_out(&mut self, document: &mut Value, names: &[&str]) {
         let Some(fields) = document.as_object_mut() else {
             return;
         };
@@ -205,7 +240,7 @@ fn wrapped(document: &Value) -> Result<(), String> {
     }
 }
 
-fn invalid(message: String) -> Failure {
+pub(super) fn invalid(message: String) -> Failure {
     Failure {
         error: ErrorType::Unknown,
         message: format!("Invalid request: {message}"),

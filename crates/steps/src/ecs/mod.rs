@@ -4,21 +4,40 @@
 //! followed by polling until it is steady. What the user wrote in task and service definitions reaches AWS
 //! whole (see [`crate::aws::document`]).
 
+mod basic;
+mod beside;
+mod canary_delete;
+mod canary_deploy;
 mod change;
 mod flags;
 pub mod instances;
 mod manifest;
+mod removal;
+mod resize;
 mod rollback;
 mod rolling_deploy;
 mod rolling_rollback;
+mod run_task;
+mod scale;
 mod scaling;
 mod service;
 mod site;
+mod spec;
 mod task_definition;
+mod task_end;
 mod watch;
 
+use slipway_model::status::Failure;
+
+use crate::context::StepContext;
+
+pub use basic::{BasicRollback, ServiceSetup, UpgradeContainer};
+pub use canary_delete::CanaryDelete;
+pub use canary_deploy::CanaryDeploy;
 pub use rolling_deploy::RollingDeploy;
 pub use rolling_rollback::RollingRollback;
+pub use run_task::RunTask;
+pub use scale::Scale;
 
 /// Command unit that reads the manifests.
 const FETCH: &str = "Fetch manifests";
@@ -28,3 +47,22 @@ const PREPARE: &str = "Prepare rollback data";
 const DEPLOY: &str = "Deploy";
 /// Command unit of the rollback step.
 const ROLLBACK: &str = "Rollback";
+
+/// Writes into a step's log why it failed, if it did.
+fn told<T>(
+    cx: &mut StepContext<'_>,
+    units: &[&'static str],
+    result: Result<T, Failure>,
+) -> Result<T, Failure> {
+    if let Err(failure) = &result {
+        let unit = open_unit(cx, units);
+        cx.error(unit, &failure.message);
+    }
+    result
+}
+
+/// The unit that a failure belongs to: the one that is open, or the last.
+fn open_unit(cx: &StepContext<'_>, units: &[&'static str]) -> &'static str {
+    let open = units.iter().find(|name| cx.unit_is_open(name));
+    open.or(units.last()).copied().unwrap_or(DEPLOY)
+}

@@ -58,15 +58,22 @@ impl Replaced {
     }
 }
 
+impl Replaced {
+    /// What stands in the record of the deployment that replaces it, as far as it is known.
+    pub(super) fn record(known: Option<&Self>) -> ReplacedRecord {
+        let known = known.map(|replaced| ReplacedRecord {
+            run: Some(replaced.run.clone()),
+            artifact: replaced.artifact.clone(),
+        });
+        known.unwrap_or_default()
+    }
+}
+
 impl RollbackData {
     /// What the deployment replaced, for who wants to roll it back later; `None` when it is the first one.
     pub(super) fn replaced(&self) -> Option<ReplacedRecord> {
         self.before.as_ref()?;
-        let known = self.replaced.as_ref().map(|replaced| ReplacedRecord {
-            run: Some(replaced.run.clone()),
-            artifact: replaced.artifact.clone(),
-        });
-        Some(known.unwrap_or_default())
+        Some(Replaced::record(self.replaced.as_ref()))
     }
 }
 

@@ -10,14 +10,14 @@ use slipway_model::status::Failure;
 
 use super::flags::{FLAGS, Spec, check_flags};
 use super::instances::Change;
-use super::manifest::{Documents, TaskDefinition};
+use super::manifest::Documents;
 use super::rollback::{Before, Replaced, RollbackData, keepable};
 use super::scaling::Scaling;
 use super::service::{Described, Standing, describe, primary};
 use super::site::Site;
-use super::task_definition::{Intent, Registered, adopt, intend, register};
+use super::task_definition::{Intent, Registered, intended, registered};
 use super::watch::{Goal, Seen, Watch};
-use super::{DEPLOY, FETCH, PREPARE, instances};
+use super::{DEPLOY, FETCH, PREPARE, instances, open_unit, told};
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
 
@@ -82,16 +82,12 @@ impl Step for RollingDeploy {
             Ok(deployment) => deployment.go_on(cx).await,
             Err(failure) => Err(failure),
         };
-        if let Err(failure) = &result {
-            let unit = open_unit(cx);
-            cx.error(unit, &failure.message);
-        }
-        result
+        told(cx, self.units(), result)
     }
 
     async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
         let state: State = cx.saved()?;
-        let unit = open_unit(cx);
+        let unit = open_unit(cx, self.units());
         if let Some(reasons) = state.watch.evidence() {
             cx.warn(unit, format!("Tasks stopped because: {reasons}"));
         }
@@ -103,16 +99,6 @@ impl Step for RollingDeploy {
         }
         Ok(())
     }
-}
-
-/// The unit that a failure belongs to.
-fn open_unit(cx: &StepContext<'_>) -> &'static str {
-    let open = |name: &&&str| cx.unit_is_open(name);
-    [FETCH, PREPARE, DEPLOY]
-        .iter()
-        .find(open)
-        .copied()
-        .unwrap_or(DEPLOY)
 }
 
 /// One call's worth of the deployment.
@@ -129,17 +115,7 @@ impl Deployment {
     async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
         let spec = Spec::read(cx.spec())?;
         let mut state: State = cx.saved()?;
-        cx.unit_started(FETCH);
-        let documents = match &state.documents {
-            Some(key) => Documents::kept(cx, key).await?,
-            None => {
-                let documents = Documents::fetch(cx)?;
-                state.documents = Some(documents.keep(cx).await?);
-                cx.info(FETCH, "Fetched all manifests");
-                documents
-            }
-        };
-        cx.unit_ended(FETCH, true);
+        let documents = Documents::once(cx, &mut state.documents).await?;
         let site = Site::of_stage(cx).await?;
         let resumed = state.phase != Phase::Prepare;
         Ok(Self {
@@ -204,17 +180,8 @@ impl Deployment {
             },
         };
         self.state.rollback = Some(rollback);
-        match &self.documents.task_definition {
-            TaskDefinition::Arn(arn) => {
-                self.state.task_definition = Some(Registered { arn: arn.clone() });
-                self.state.phase = Phase::Change;
-            }
-            TaskDefinition::Document(document) => {
-                let document = cx.secrets().reveal(document.clone()).await?;
-                self.state.intent = Some(intend(&self.site, &document).await?);
-                self.state.phase = Phase::Register;
-            }
-        }
+        self.state.intent = intended(cx, &self.site, &self.documents.task_definition).await?;
+        self.state.phase = Phase::Register;
         cx.info(PREPARE, "Prepared rollback data");
         cx.unit_ended(PREPARE, true);
         Ok(None)
@@ -249,24 +216,9 @@ impl Deployment {
 
     async fn register(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         cx.unit_started(DEPLOY);
-        let TaskDefinition::Document(document) = &self.documents.task_definition else {
-            self.state.phase = Phase::Change;
-            return Ok(None);
-        };
-        let document = cx.secrets().reveal(document.clone()).await?;
-        let found = match (&self.state.intent, self.resumed) {
-            (Some(intent), true) => adopt(&self.site, intent, &document).await?,
-            _ => None,
-        };
-        let registered = match found {
-            Some(registered) => registered,
-            None => register(&self.site, &document).await?,
-        };
-        let (name, arn) = (registered.name(), &registered.arn);
-        cx.info(
-            DEPLOY,
-            format!("Created Task Definition {name} with Arn {arn}.."),
-        );
+        let source = &self.documents.task_definition;
+        let from = (self.state.intent.as_ref(), self.resumed);
+        let registered = registered(cx, &self.site, source, from, DEPLOY).await?;
         self.state.task_definition = Some(registered);
         self.state.phase = Phase::Change;
         Ok(None)

@@ -7,19 +7,17 @@ use slipway_model::status::{ErrorType, Failure};
 
 use super::flags::check_flags;
 use super::instances::Change;
+use super::removal::{self, Removal};
 use super::rollback::{Before, RollbackData};
 use super::rolling_deploy::{Phase as Deployed, State as DeployState};
 use super::scaling::detach;
-use super::service::{Standing, delete, describe, primary, update};
+use super::service::{Described, Standing, describe, primary, update};
 use super::site::Site;
 use super::task_definition::short;
 use super::watch::{Goal, Seen, Watch};
 use super::{ROLLBACK, instances};
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
-
-/// Time between two looks at a service that is being deleted.
-const DRAIN_PAUSE: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// The step.
 pub struct RollingRollback;
@@ -39,7 +37,8 @@ struct State {
     phase: Phase,
     deployment: Option<String>,
     watch: Watch,
-    told: bool,
+    #[serde(default)]
+    removal: Removal,
 }
 
 #[async_trait]
@@ -138,55 +137,29 @@ struct Undoing {
 impl Undoing {
     /// First deployment: what was created goes.
     async fn remove(mut self, cx: &mut StepContext<'_>, name: &str) -> Result<Progress, Failure> {
-        match describe(&self.site, name).await? {
-            Standing::Absent => {
-                instances::note(cx, &self.site, (name, ""), Change::Removed).await?;
-                cx.info(
-                    ROLLBACK,
-                    format!("Service {name} deleted: rolled back cleanly"),
-                );
-                cx.unit_ended(ROLLBACK, true);
-                return Ok(Progress::Done(json!({"output": {"serviceName": name}})));
-            }
-            Standing::Draining => self.tell_draining(cx, name),
-            Standing::Active(described) => {
-                let ours = self
-                    .deployed
-                    .task_definition
-                    .as_ref()
-                    .map(|r| r.arn.as_str());
-                if ours.is_none() || described.service.task_definition() != ours {
-                    return Err(another(
-                        &self.site,
-                        name,
-                        described.service.task_definition(),
-                    ));
-                }
-                cx.info(ROLLBACK, format!("Deleting service {name}.."));
-                detach(cx, &self.site, name, ROLLBACK).await?;
-                let daemon = described.json["schedulingStrategy"] == "DAEMON";
-                if described.service.desired_count() > 0 && !daemon {
-                    let to_none = json!({
-                        "cluster": self.site.cluster, "service": name, "desiredCount": 0,
-                    });
-                    update(&self.site, &to_none).await?;
-                }
-                delete(&self.site, name).await?;
-                self.tell_draining(cx, name);
-            }
-        }
-        cx.save(&self.state).await?;
-        Ok(Progress::Again(DRAIN_PAUSE))
-    }
-
-    fn tell_draining(&mut self, cx: &mut StepContext<'_>, name: &str) {
-        if !self.state.told {
-            self.state.told = true;
+        let ours = self.deployed.task_definition.as_ref();
+        let ours = ours.map(|registered| registered.arn.clone());
+        let site = &self.site;
+        let check = |described: &Described| match described.service.task_definition() {
+            runs if ours.is_some() && runs == ours.as_deref() => Ok(()),
+            runs => Err(another(site, name, runs)),
+        };
+        if self
+            .state
+            .removal
+            .go_on(cx, (site, name), ROLLBACK, check)
+            .await?
+        {
+            instances::note(cx, &self.site, (name, ""), Change::Removed).await?;
             cx.info(
                 ROLLBACK,
-                format!("Waiting for existing Service {name} to reach inactive state"),
+                format!("Service {name} deleted: rolled back cleanly"),
             );
+            cx.unit_ended(ROLLBACK, true);
+            return Ok(Progress::Done(json!({"output": {"serviceName": name}})));
         }
+        cx.save(&self.state).await?;
+        Ok(Progress::Again(removal::PAUSE))
     }
 
     /// Later deployment: the service goes back to what was written down.

@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 use slipway_model::status::{ErrorType, Failure};
+use slipway_plan::ConnectorPlan;
 
+use super::spec::text;
 use crate::aws::AwsTarget;
 use crate::context::StepContext;
 
@@ -19,6 +21,20 @@ pub(super) struct Site {
 impl Site {
     /// The site of the stage's infrastructure definition.
     pub(super) async fn of_stage(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
+        Self::with(cx, &Value::Null, None).await
+    }
+
+    /// The same, with the connector, region and cluster of the step's own spec where it names them.
+    pub(super) async fn of_step(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
+        let (spec, connector) = (cx.spec(), cx.step().connector.as_deref());
+        Self::with(cx, spec, connector).await
+    }
+
+    async fn with(
+        cx: &mut StepContext<'_>,
+        own: &Value,
+        connector: Option<&ConnectorPlan>,
+    ) -> Result<Self, Failure> {
         let stage = cx.stage();
         let Some(infrastructure) = &stage.infrastructure else {
             return Err(bad_site(format!(
@@ -27,16 +43,21 @@ impl Site {
             )));
         };
         let spec = cx.evaluate(&infrastructure.spec)?;
-        let field = |name: &str| match &spec[name] {
-            Value::String(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-            _ => Err(bad_site(format!(
-                "`{name}` of infrastructure {} is empty",
-                infrastructure.identifier
-            ))),
+        let field = |name: &str| {
+            let found = text(own, name).or_else(|| text(&spec, name));
+            found.ok_or_else(|| {
+                bad_site(format!(
+                    "`{name}` of infrastructure {} is empty",
+                    infrastructure.identifier
+                ))
+            })
         };
         let (region, cluster) = (field("region")?, field("cluster")?);
         Ok(Self {
-            aws: cx.aws(&region).await?,
+            aws: match connector {
+                Some(connector) => cx.aws_through(connector, &region).await?,
+                None => cx.aws(&region).await?,
+            },
             cluster,
             infrastructure: infrastructure.identifier.to_string(),
         })

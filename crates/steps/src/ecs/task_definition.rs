@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_model::status::Failure;
 
+use super::manifest::TaskDefinition;
 use super::site::Site;
 use crate::aws::error::{Doing, failure};
 use crate::aws::wire::{Answer, whole};
+use crate::context::StepContext;
 
 /// How many newer revisions are looked at for one that an interrupted call registered.
 const MOST_LOOKED_AT: i32 = 20;
@@ -49,8 +51,51 @@ pub(super) fn revision(arn: &str) -> &str {
     arn.rsplit(':').next().unwrap_or("")
 }
 
-/// What to note before registering `document`.
-pub(super) async fn intend(site: &Site, document: &Value) -> Result<Intent, Failure> {
+/// What to note before [`registered`]; `None` when nothing is to be registered.
+pub(super) async fn intended(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    source: &TaskDefinition,
+) -> Result<Option<Intent>, Failure> {
+    match source {
+        TaskDefinition::Arn(_) => Ok(None),
+        TaskDefinition::Document(document) => {
+            let document = cx.secrets().reveal(document.clone()).await?;
+            intend(site, &document).await.map(Some)
+        }
+    }
+}
+
+/// The task definition of `source`: the one that it names, or registered now. A `resumed` call may have been cut
+/// off after it registered; what it made is found by the `intent`.
+pub(super) async fn registered(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    source: &TaskDefinition,
+    (intent, resumed): (Option<&Intent>, bool),
+    unit: &'static str,
+) -> Result<Registered, Failure> {
+    let document = match source {
+        TaskDefinition::Arn(arn) => return Ok(Registered { arn: arn.clone() }),
+        TaskDefinition::Document(document) => cx.secrets().reveal(document.clone()).await?,
+    };
+    let found = match (intent, resumed) {
+        (Some(intent), true) => adopt(site, intent, &document).await?,
+        _ => None,
+    };
+    let registered = match found {
+        Some(registered) => registered,
+        None => register(site, &document).await?,
+    };
+    let (name, arn) = (registered.name(), &registered.arn);
+    cx.info(
+        unit,
+        format!("Created Task Definition {name} with Arn {arn}.."),
+    );
+    Ok(registered)
+}
+
+async fn intend(site: &Site, document: &Value) -> Result<Intent, Failure> {
     let family = document["family"].as_str().unwrap_or_default().to_owned();
     let doing = format!("look up task definition family `{family}` in {site}");
     let newest = site
@@ -81,7 +126,7 @@ pub(super) async fn intend(site: &Site, document: &Value) -> Result<Intent, Fail
 }
 
 /// Registers `document` (secrets filled in).
-pub(super) async fn register(site: &Site, document: &Value) -> Result<Registered, Failure> {
+async fn register(site: &Site, document: &Value) -> Result<Registered, Failure> {
     let family = document["family"].as_str().unwrap_or_default();
     let doing = format!("register task definition `{family}` in {site}");
     let answer = site
@@ -108,7 +153,7 @@ pub(super) async fn register(site: &Site, document: &Value) -> Result<Registered
 
 /// The revision that an interrupted [`register`] made, if it got as far: newer than noted, and the same
 /// document.
-pub(super) async fn adopt(
+async fn adopt(
     site: &Site,
     intent: &Intent,
     document: &Value,

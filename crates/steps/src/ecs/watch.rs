@@ -291,7 +291,8 @@ fn hopeless(deployment: &Deployment) -> Option<String> {
     })
 }
 
-async fn stopped(site: &Site, service: &str) -> Result<Vec<Task>, Failure> {
+/// The newest stopped tasks of a service.
+pub(super) async fn stopped(site: &Site, service: &str) -> Result<Vec<Task>, Failure> {
     let doing = format!("look at the stopped tasks of service `{service}` in {site}");
     let listed = site
         .aws
@@ -319,7 +320,7 @@ async fn stopped(site: &Site, service: &str) -> Result<Vec<Task>, Failure> {
 }
 
 /// `stoppedReason`, and what containers add to it.
-fn reason(task: &Task) -> String {
+pub(super) fn reason(task: &Task) -> String {
     let mut text = task
         .stopped_reason()
         .unwrap_or("AWS gave no reason")

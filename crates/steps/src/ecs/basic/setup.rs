@@ -1,0 +1,357 @@
+//! `EcsServiceSetup`: a new version of the service, without tasks yet.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_model::status::Failure;
+
+use super::super::beside;
+use super::super::change::token;
+use super::super::manifest::{Documents, invalid};
+use super::super::removal;
+use super::super::rollback::Replaced;
+use super::super::scaling::Scaling;
+use super::super::service::{Standing, create, create_document, describe, update, update_document};
+use super::super::site::Site;
+use super::super::spec::{self, Kind};
+use super::super::task_definition::{Intent, Registered, intended, registered, short};
+use super::super::{DEPLOY, FETCH, PREPARE, told};
+use super::versions::{self, Version};
+use super::{Handover, Old, SetUp, wrong};
+use crate::context::StepContext;
+use crate::step::{Progress, Step, Undo};
+
+/// Longest name of a service (ECS API reference, `CreateService`).
+const LONGEST_NAME: usize = 255;
+
+/// Words of `resizeStrategy`; the first is Harness's default.
+const STRATEGIES: &[&str] = &["ResizeNewFirst", "DownsizeOldFirst"];
+
+/// Fields of the spec.
+const FIELDS: &[(&str, Kind)] = &[
+    ("resizeStrategy", Kind::Choice(STRATEGIES)),
+    ("sameAsAlreadyRunningInstances", Kind::Flag),
+];
+
+/// The step.
+pub struct ServiceSetup;
+
+/// What the step does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Phase {
+    /// Read manifests and write down how things are.
+    #[default]
+    Prepare,
+    /// Register the task definition.
+    Register,
+    /// Create the service.
+    Create,
+    /// Nothing.
+    Done,
+}
+
+/// Progress of the step; the other steps of the strategy read it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct State {
+    phase: Phase,
+    documents: Option<String>,
+    handover: Option<Handover>,
+    intent: Option<Intent>,
+    task_definition: Option<Registered>,
+}
+
+impl State {
+    /// What there is to go on with or to undo, if the service may have been created.
+    pub(super) fn created(self) -> Option<SetUp> {
+        if self.phase < Phase::Create {
+            return None;
+        }
+        Some(SetUp {
+            handover: self.handover?,
+            task_definition: self.task_definition?,
+            documents: self.documents?,
+        })
+    }
+}
+
+#[async_trait]
+impl Step for ServiceSetup {
+    fn step_type(&self) -> &'static str {
+        "EcsServiceSetup"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[FETCH, PREPARE, DEPLOY]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        spec::check(spec, FIELDS)
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Step("EcsBasicRollback")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let result = match Setup::resume(cx).await {
+            Ok(setup) => setup.go_on(cx).await,
+            Err(failure) => Err(failure),
+        };
+        told(cx, self.units(), result)
+    }
+}
+
+/// One call's worth of the step.
+struct Setup {
+    site: Site,
+    state: State,
+    documents: Documents,
+    /// Whether the phase was begun by an earlier call, which may have been cut off after its effect.
+    resumed: bool,
+}
+
+impl Setup {
+    async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
+        let mut state: State = cx.saved()?;
+        let documents = Documents::once(cx, &mut state.documents).await?;
+        if documents.service["schedulingStrategy"] == "DAEMON" {
+            return Err(invalid(
+                "a service with `schedulingStrategy: DAEMON` has no number of tasks that could be moved; use \
+                 EcsRollingDeploy."
+                    .to_owned(),
+            ));
+        }
+        let site = Site::of_stage(cx).await?;
+        let resumed = state.phase != Phase::Prepare;
+        Ok(Self {
+            site,
+            state,
+            documents,
+            resumed,
+        })
+    }
+
+    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        loop {
+            let pause = match self.state.phase {
+                Phase::Prepare => {
+                    self.prepare(cx).await?;
+                    None
+                }
+                Phase::Register => {
+                    self.register(cx).await?;
+                    None
+                }
+                Phase::Create => self.create(cx).await?,
+                Phase::Done => return Ok(self.ended(cx)),
+            };
+            cx.save(&self.state).await?;
+            self.resumed = false;
+            if let Some(pause) = pause {
+                return Ok(Progress::Again(pause));
+            }
+        }
+    }
+
+    async fn prepare(&mut self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        cx.unit_started(PREPARE);
+        let earlier: Option<State> = cx.saved_by_first_attempt()?;
+        // What an earlier attempt found is how things were before this run changed anything.
+        let handover = match earlier.and_then(|state| state.handover) {
+            Some(handover) => handover,
+            None => self.handover(cx).await?,
+        };
+        self.state.intent = intended(cx, &self.site, &self.documents.task_definition).await?;
+        self.state.handover = Some(handover);
+        self.state.phase = Phase::Register;
+        cx.info(PREPARE, "Prepared rollback data");
+        cx.unit_ended(PREPARE, true);
+        Ok(())
+    }
+
+    /// Looks at the versions that are there.
+    async fn handover(&self, cx: &mut StepContext<'_>) -> Result<Handover, Failure> {
+        let base = self.documents.service_name()?;
+        let versions = versions::list(&self.site, base).await?;
+        let newest = versions.last().map_or(0, |version| version.number);
+        let new = newest
+            .checked_add(1)
+            .map(|number| versions::name(base, number))
+            .filter(|name| name.chars().count() <= LONGEST_NAME);
+        let new = new.ok_or_else(|| {
+            invalid(format!(
+                "the service {base} cannot get another version: with its number the name has more than \
+                 {LONGEST_NAME} characters, or there are no numbers left."
+            ))
+        })?;
+        let old = self.old(cx, base, &versions).await?;
+        let mut names = vec![base, new.as_str()];
+        names.extend(old.iter().map(|old| old.name.as_str()));
+        versions::check_owner(cx, &self.site, &names).await?;
+        let told = match &old {
+            None => {
+                format!("There is no version of {base} before {new}: this is its first deployment")
+            }
+            Some(old) => format!(
+                "{new} takes over from {}, which runs {} with {}/{} tasks",
+                old.name,
+                short(&old.task_definition),
+                old.running,
+                old.desired
+            ),
+        };
+        cx.info(PREPARE, told);
+        let strategy = spec::choice(cx.spec(), "resizeStrategy", STRATEGIES)?;
+        Ok(Handover {
+            full: self.full(cx, old.as_ref())?,
+            new_first: strategy != STRATEGIES.get(1).copied(),
+            new,
+            old,
+            replaced: Replaced::read(cx).await?,
+        })
+    }
+
+    /// The count of the new service when it is upgraded whole.
+    fn full(&self, cx: &StepContext<'_>, old: Option<&Old>) -> Result<i64, Failure> {
+        let same = spec::flag(cx.spec(), "sameAsAlreadyRunningInstances")?;
+        let of_manifest = self.documents.service["desiredCount"].as_i64();
+        match (old.filter(|old| same && old.running > 0), of_manifest) {
+            (Some(old), _) => Ok(old.running),
+            (None, Some(count)) => Ok(count),
+            (None, None) => Err(invalid(
+                "the EcsServiceDefinition manifest has no `desiredCount`, of which EcsUpgradeContainer takes its \
+                 percentages."
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// What works now: the newest version with tasks, or the service without a number that an earlier strategy
+    /// of the same Slipway service deployed.
+    async fn old(
+        &self,
+        cx: &mut StepContext<'_>,
+        base: &str,
+        versions: &[Version],
+    ) -> Result<Option<Old>, Failure> {
+        let working: Vec<&Version> = versions.iter().filter(|one| one.works()).collect();
+        let service = match working.split_last() {
+            Some((newest, others)) => {
+                for other in others {
+                    let name = other.name();
+                    let left = format!("{name} has tasks too, and is left as it is");
+                    cx.warn(PREPARE, left);
+                }
+                newest.service.clone()
+            }
+            None => match self.unnumbered(cx, base).await? {
+                Some(service) => service,
+                None => return Ok(None),
+            },
+        };
+        let name = service.service_name().unwrap_or_default().to_owned();
+        Ok(Some(Old {
+            scaling: Scaling::describe(&self.site, &name).await?,
+            name,
+            task_definition: service.task_definition().unwrap_or_default().to_owned(),
+            desired: i64::from(service.desired_count()),
+            running: i64::from(service.running_count()),
+        }))
+    }
+
+    async fn unnumbered(
+        &self,
+        cx: &mut StepContext<'_>,
+        base: &str,
+    ) -> Result<Option<aws_sdk_ecs::types::Service>, Failure> {
+        let Standing::Active(found) = describe(&self.site, base).await? else {
+            return Ok(None);
+        };
+        let record = beside::record(cx, &self.site).await?;
+        if record.is_some_and(|record| record.target["serviceName"] == base) {
+            return Ok(Some(found.service));
+        }
+        cx.warn(
+            PREPARE,
+            format!("Service {base} is no version that this service deployed: it is left alone"),
+        );
+        Ok(None)
+    }
+
+    async fn register(&mut self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        cx.unit_started(DEPLOY);
+        let source = &self.documents.task_definition;
+        let from = (self.state.intent.as_ref(), self.resumed);
+        let registered = registered(cx, &self.site, source, from, DEPLOY).await?;
+        self.state.task_definition = Some(registered);
+        self.state.phase = Phase::Create;
+        Ok(())
+    }
+
+    fn name(&self) -> &str {
+        self.state.handover.as_ref().map_or("", |to| &to.new)
+    }
+
+    fn task_definition(&self) -> &str {
+        let registered = self.state.task_definition.as_ref();
+        registered.map_or("", |registered| &registered.arn)
+    }
+
+    async fn create(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let (site, name, arn) = (&self.site, self.name(), self.task_definition());
+        match describe(site, name).await? {
+            Standing::Draining => return Ok(Some(removal::PAUSE)),
+            Standing::Active(found)
+                if found.service.task_definition() == Some(arn) && self.resumed => {}
+            // An earlier attempt of this step created it, for another revision.
+            Standing::Active(found) if cx.attempt() > 0 && found.service.desired_count() == 0 => {
+                let definition = cx.secrets().reveal(self.documents.service.clone()).await?;
+                let (mut document, _) = update_document(site, &definition, arn);
+                document["service"] = json!(name);
+                document["desiredCount"] = json!(0);
+                update(site, &document).await?;
+            }
+            Standing::Active(found) => {
+                return Err(wrong(format!(
+                    "Service {name} in {site} appeared while this step was about to create it; it runs {}. It is \
+                     not touched. Run the pipeline again.",
+                    short(
+                        found
+                            .service
+                            .task_definition()
+                            .unwrap_or("an unknown task definition")
+                    )
+                )));
+            }
+            Standing::Absent => {
+                let definition = cx.secrets().reveal(self.documents.service.clone()).await?;
+                let mut document = create_document(site, &definition, arn, &token(cx));
+                document["serviceName"] = json!(name);
+                document["desiredCount"] = json!(0);
+                cx.info(
+                    DEPLOY,
+                    format!(
+                        "Creating Service {name} with task definition {arn} and desired count 0"
+                    ),
+                );
+                let service = create(site, &document).await?;
+                let made = service.service_arn().unwrap_or_default();
+                cx.info(DEPLOY, format!("Created Service {name} with Arn {made}"));
+            }
+        }
+        self.state.phase = Phase::Done;
+        Ok(None)
+    }
+
+    fn ended(&self, cx: &mut StepContext<'_>) -> Progress {
+        cx.unit_ended(DEPLOY, true);
+        let old = self.state.handover.as_ref().and_then(|to| to.old.as_ref());
+        Progress::Done(json!({"output": {
+            "serviceName": self.name(),
+            "oldServiceName": old.map(|old| &old.name),
+            "taskDefinitionArn": self.task_definition(),
+        }}))
+    }
+}

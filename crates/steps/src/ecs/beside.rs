@@ -1,0 +1,239 @@
+//! Services beside the main one that a stage deploys: its canary, or the version before it. Their tasks are
+//! instances too.
+//!
+//! They stand in the record of what was deployed. A canary is written there before it is created, and only
+//! what stands there is ever deleted as one: a service that merely has such a name is somebody's.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_model::id::RunId;
+use slipway_model::status::Failure;
+use slipway_store::record::{DeployedRecord, InstanceRecord};
+
+use super::instances::{connector, records, running};
+use super::site::Site;
+use super::task_definition::short;
+use crate::context::{StepContext, store_failure};
+
+/// Field of a record's target that holds them.
+pub(super) const FIELD: &str = "beside";
+
+/// A service beside the main one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Beside {
+    pub(super) service_name: String,
+    /// What it was deployed with.
+    pub(super) task_definition_arn: String,
+    /// The run that deployed it.
+    pub(super) run: RunId,
+    pub(super) role: Role,
+}
+
+/// What a service beside the main one is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Role {
+    Canary,
+    /// The version that a new one replaces step by step.
+    Before,
+}
+
+impl Beside {
+    /// Whether `runs` is the task definition that it was deployed with.
+    pub(super) fn runs(&self, runs: Option<&str>) -> bool {
+        runs.is_some_and(|runs| short(runs) == short(&self.task_definition_arn))
+    }
+}
+
+/// Those of a record.
+pub(super) fn of(target: &Value) -> Vec<Beside> {
+    Vec::deserialize(&target[FIELD]).unwrap_or_default()
+}
+
+/// What is noted as deployed where the stage deploys to, if it is in this region and cluster.
+pub(super) async fn record(
+    cx: &StepContext<'_>,
+    site: &Site,
+) -> Result<Option<DeployedRecord>, Failure> {
+    let stage = cx.stage();
+    let (Some(service), Some(environment), Some(infrastructure)) =
+        (&stage.service, &stage.environment, &stage.infrastructure)
+    else {
+        return Ok(None);
+    };
+    let place = (
+        &service.identifier,
+        &environment.identifier,
+        &infrastructure.identifier,
+    );
+    let found = cx.store().find_deployed(&cx.plan().scope, place).await;
+    let found = found.map_err(|error| store_failure("read what was deployed", &error))?;
+    Ok(found.filter(|deployed| {
+        deployed.target["region"] == site.aws.region && deployed.target["cluster"] == site.cluster
+    }))
+}
+
+/// Those where the stage deploys to.
+pub(super) async fn noted(cx: &StepContext<'_>, site: &Site) -> Result<Vec<Beside>, Failure> {
+    let record = record(cx, site).await?;
+    Ok(record.map_or_else(Vec::new, |record| of(&record.target)))
+}
+
+/// Notes that `beside` is about to be created beside the service `main`.
+pub(super) async fn add(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    main: &str,
+    beside: Beside,
+) -> Result<(), Failure> {
+    change(cx, site, main, |all| {
+        all.retain(|known| known.service_name != beside.service_name);
+        all.push(beside);
+    })
+    .await
+}
+
+/// Notes which version is replaced by `main` step by step; `None` when none is any more.
+pub(super) async fn set_before(
+    cx: &mut StepContext<'_>,
+    (site, main): (&Site, &str),
+    before: Option<Beside>,
+) -> Result<(), Failure> {
+    change(cx, site, main, |all| {
+        all.retain(|known| known.role != Role::Before);
+        all.extend(before);
+    })
+    .await
+}
+
+/// The run that deployed the service `name` of a record.
+pub(super) fn run_of(deployed: &DeployedRecord, name: &str) -> Option<RunId> {
+    if deployed.target["serviceName"] == name {
+        return Some(deployed.deployer().clone());
+    }
+    let mut beside = of(&deployed.target).into_iter();
+    let found = beside.find(|beside| beside.service_name == name);
+    found.map(|beside| beside.run)
+}
+
+/// Changes what stands beside the service `main`.
+async fn change(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    main: &str,
+    change: impl FnOnce(&mut Vec<Beside>) + Send,
+) -> Result<(), Failure> {
+    let mut deployed = match record(cx, site).await? {
+        Some(deployed) => deployed,
+        None => match first(cx, site, main)? {
+            Some(deployed) => deployed,
+            None => return Ok(()),
+        },
+    };
+    let mut all = of(&deployed.target);
+    change(&mut all);
+    deployed.target[FIELD] = json!(all);
+    put(cx, &deployed).await
+}
+
+/// Notes that the service `name` is gone, and counts what is left.
+pub(super) async fn remove(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    name: &str,
+) -> Result<(), Failure> {
+    let Some(mut deployed) = record(cx, site).await? else {
+        return Ok(());
+    };
+    let mut all = of(&deployed.target);
+    all.retain(|known| known.service_name != name);
+    deployed.target[FIELD] = json!(all);
+    put(cx, &deployed).await?;
+    recount(cx, site).await
+}
+
+/// Counts again what runs where the stage deploys to.
+pub(super) async fn recount(cx: &mut StepContext<'_>, site: &Site) -> Result<(), Failure> {
+    let Some(deployed) = record(cx, site).await? else {
+        return Ok(());
+    };
+    let now = cx.clock().now_ms();
+    let main = deployed.target["serviceName"].as_str().unwrap_or_default();
+    let tasks = running(site, main).await?;
+    let mut found = records(site, main, &deployed, &tasks, now);
+    found.extend(instances(site, &deployed, now).await?);
+    let counted = cx.store().put_instances(&deployed, &found).await;
+    counted.map_err(|error| store_failure("store the instances", &error))
+}
+
+/// Counts again when the service `name` is one of those that are counted where the stage deploys to.
+pub(super) async fn recount_if_ours(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    name: &str,
+) -> Result<(), Failure> {
+    let Some(deployed) = record(cx, site).await? else {
+        return Ok(());
+    };
+    let beside = of(&deployed.target);
+    match deployed.target["serviceName"] == name
+        || beside.iter().any(|one| one.service_name == name)
+    {
+        true => recount(cx, site).await,
+        false => Ok(()),
+    }
+}
+
+/// The instances of all services beside the main one of `deployed`.
+pub(super) async fn instances(
+    site: &Site,
+    deployed: &DeployedRecord,
+    now_ms: i64,
+) -> Result<Vec<InstanceRecord>, Failure> {
+    let mut found = Vec::new();
+    for beside in of(&deployed.target) {
+        let tasks = running(site, &beside.service_name).await?;
+        let mut own = deployed.clone();
+        own.run = beside.run;
+        own.restores = None;
+        own.target["taskDefinitionArn"] = json!(beside.task_definition_arn);
+        found.extend(records(site, &beside.service_name, &own, &tasks, now_ms));
+    }
+    Ok(found)
+}
+
+/// The record of a stage whose service was never deployed; `None` where nothing is tracked.
+fn first(cx: &StepContext<'_>, site: &Site, main: &str) -> Result<Option<DeployedRecord>, Failure> {
+    let stage = cx.stage();
+    let (Some(service), Some(environment), Some(infrastructure)) =
+        (&stage.service, &stage.environment, &stage.infrastructure)
+    else {
+        return Ok(None);
+    };
+    Ok(Some(DeployedRecord {
+        scope: cx.plan().scope.clone(),
+        service: service.identifier.clone(),
+        environment: environment.identifier.clone(),
+        infrastructure: infrastructure.identifier.clone(),
+        deployment_type: "ECS".to_owned(),
+        target: json!({
+            "region": site.aws.region,
+            "cluster": site.cluster,
+            "serviceName": main,
+            "taskDefinitionArn": null,
+            "connector": connector(cx, infrastructure)?,
+        }),
+        run: cx.run().clone(),
+        restores: None,
+        artifact: None,
+        before: None,
+        counted: None,
+        uncounted: None,
+    }))
+}
+
+async fn put(cx: &StepContext<'_>, deployed: &DeployedRecord) -> Result<(), Failure> {
+    let put = cx.store().put_deployed(deployed).await;
+    put.map_err(|error| store_failure("note what is deployed", &error))
+}
