@@ -18,22 +18,8 @@ use slipway_model::id::{EntityId, PrincipalId, RunId, StageId};
 use slipway_model::status::Status;
 use slipway_plan::Chosen;
 use slipway_store::Page;
-use slipway_world::yaml::{pipeline, script, stage, wait};
+use slipway_world::yaml::{pipeline, script, stage, together, wait};
 use slipway_world::{Options, World, by_hand, scope};
-
-/// Stages side by side.
-fn together(stages: &[String]) -> String {
-    let indent = |stage: &String| {
-        let lines = stage.lines();
-        lines
-            .map(|line| format!("    {line}\n"))
-            .collect::<String>()
-    };
-    format!(
-        "    - parallel:\n{}",
-        stages.iter().map(indent).collect::<String>()
-    )
-}
 
 /// A pipeline with the variable `what`, which is given at the start, and a barrier `gate`.
 fn asking(stages: &[String]) -> String {

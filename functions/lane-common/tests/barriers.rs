@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use slipway_model::status::Status;
 use slipway_world::tap::{Place, Tap, Verdict};
-use slipway_world::yaml::{pipeline, script, stage};
+use slipway_world::yaml::{gate, pipeline, script, stage, together, with_gate};
 use slipway_world::{Options, World};
 
 /// Holds up one request of a function to the store.
@@ -29,17 +29,13 @@ impl Tap for Late {
 
 /// `runs` after the failure of `first`, and `skipped` does not: both have a place at the barrier.
 fn whole() -> String {
-    let gate = "- step:\n    name: gate\n    identifier: gate\n    type: Barrier\n    timeout: 1h\n    spec: {barrierRef: gate}\n";
-    let both = stage("runs", gate, "", "when:\n  pipelineStatus: Failure\n")
-        + &stage("skipped", gate, "", "");
-    let indent = |line: &str| format!("    {line}\n");
-    let both: String = both.lines().map(indent).collect();
-    let stages = [
-        stage("first", &script("bad", "fail", ""), "", ""),
-        format!("    - parallel:\n{both}"),
+    let gate = gate("gate", "1h");
+    let both = [
+        stage("runs", &gate, "", "when:\n  pipelineStatus: Failure\n"),
+        stage("skipped", &gate, "", ""),
     ];
-    let control = "  flowControl: {barriers: [{identifier: gate, name: gate}]}\n  stages:\n";
-    pipeline(&stages).replacen("  stages:\n", control, 1)
+    let first = stage("first", &script("bad", "fail", ""), "", "");
+    with_gate(&pipeline(&[first, together(&both)]))
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use slipway_model::status::Status;
 use slipway_store::record::EntityRecord;
 use slipway_world::World;
 use slipway_world::receiver::Receiver;
-use slipway_world::yaml::{TARGET, deployment, pipeline, script, stage, wait};
+use slipway_world::yaml::{TARGET, deployment, pipeline, script, stage, together, wait};
 
 /// A deployment stage.
 fn deploys(id: &str, steps: &str) -> String {
@@ -131,11 +131,7 @@ async fn a_stage_that_waits_for_its_infrastructure_is_frozen_and_leaves_no_wait(
         deploys("first", &wait("long", "2h")),
         deploys("second", &script("never", "ok", "")),
     ];
-    let indent = |line: &str| format!("    {line}\n");
-    let both: String = stages.concat().lines().map(indent).collect();
-    world
-        .apply(&pipeline(&[format!("    - parallel:\n{both}")]))
-        .await;
+    world.apply(&pipeline(&[together(&stages)])).await;
     let run = world.start("release").await;
     let run = world.finish(&run).await;
     let statuses: Vec<_> = run.stages.iter().map(|stage| stage.status).collect();

@@ -12,7 +12,7 @@ use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_world::World;
 use slipway_world::receiver::Receiver;
-use slipway_world::yaml::{ROLL_BACK, script, stage, wait, webhook, with_rules};
+use slipway_world::yaml::{ROLL_BACK, script, stage, together, wait, webhook, with_rules};
 
 async fn says(world: &World, run: &RunId, word: Word) {
     let who = PrincipalId::new("sam");
@@ -257,10 +257,8 @@ async fn a_step_that_waits_for_others_asks_nobody() {
         stage("a", &(turn.to_owned() + &wait("work", "10m")), "", ""),
         stage("b", &(wait("later", "1m") + turn), "", ""),
     ];
-    let indent = |line: &str| format!("    {line}\n");
-    let both: String = stages.concat().lines().map(indent).collect();
     let rules = [("{type: AllEvents}", webhook(&receiver.url("all")))];
-    let whole = with_rules(&[format!("    - parallel:\n{both}")], &rules);
+    let whole = with_rules(&[together(&stages)], &rules);
     world.apply(&whole).await;
     let run = world.start("release").await;
     let record = world.finish(&run).await;

@@ -7,7 +7,7 @@ use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_store::record::SignalRecord;
 use slipway_world::World;
-use slipway_world::yaml::{ROLL_BACK, beside, group, pipeline, script, stage, wait};
+use slipway_world::yaml::{ROLL_BACK, beside, gate, group, meeting, pipeline, script, stage, wait};
 
 fn on_failure(action: &str) -> String {
     format!(
@@ -439,41 +439,15 @@ async fn an_approval_is_given_by_the_clock() {
     assert_eq!(hours, 7);
 }
 
-fn barrier(id: &str, timeout: &str) -> String {
-    format!(
-        "- step:\n    name: {id}\n    identifier: {id}\n    type: Barrier\n    timeout: {timeout}\n    spec:\n      \
-         barrierRef: gate\n"
-    )
-}
-
-/// Stages side by side that meet at a barrier.
-fn meeting(stages: &[String]) -> String {
-    let inside: String = stages
-        .iter()
-        .flat_map(|stage| stage.lines())
-        .map(|line| format!("    {line}\n"))
-        .collect();
-    let pipeline = pipeline(&[format!("    - parallel:\n{inside}")]);
-    pipeline.replace(
-        "  stages:\n",
-        "  flowControl:\n    barriers:\n      - {identifier: gate, name: gate}\n  stages:\n",
-    )
-}
-
 #[tokio::test(start_paused = true)]
 async fn stages_meet_at_a_barrier() {
     let world = World::new().await;
     let stages = [
-        stage(
-            "early",
-            &(barrier("a", "1d") + &script("x", "ok", "")),
-            "",
-            "",
-        ),
-        stage("late", &(wait("w", "3h") + &barrier("b", "1d")), "", ""),
+        stage("early", &(gate("a", "1d") + &script("x", "ok", "")), "", ""),
+        stage("late", &(wait("w", "3h") + &gate("b", "1d")), "", ""),
         stage(
             "never",
-            &barrier("c", "1d"),
+            &gate("c", "1d"),
             "",
             "when:\n  pipelineStatus: Failure\n",
         ),
@@ -490,12 +464,12 @@ async fn stages_meet_at_a_barrier() {
 #[tokio::test(start_paused = true)]
 async fn who_fails_before_a_barrier_or_at_it_fails_the_others() {
     for steps in [
-        wait("w", "1h") + &script("bad", "fail", "") + &barrier("b", "1d"),
-        barrier("b", "2h") + &wait("w", "1d"),
+        wait("w", "1h") + &script("bad", "fail", "") + &gate("b", "1d"),
+        gate("b", "2h") + &wait("w", "1d"),
     ] {
         let world = World::new().await;
-        let slow = wait("rest", "5h") + &barrier("a", "1d");
-        let fast = barrier("a", "1d");
+        let slow = wait("rest", "5h") + &gate("a", "1d");
+        let fast = gate("a", "1d");
         let first = if steps.starts_with("- step:\n    name: b") {
             slow
         } else {
@@ -578,14 +552,14 @@ async fn a_crash_while_people_and_others_are_waited_for_changes_nothing() {
     let at = "autoApproval:\n  action: APPROVE\n  scheduledDeadline:\n    timeZone: UTC\n    time: 2026-01-01 01:00 AM\n";
     let again = on_failure("{type: RetryStepGroup, spec: {retryCount: 1, retryIntervals: [10s]}}");
     let again: String = again.lines().map(|line| format!("    {line}\n")).collect();
-    let one = barrier("a", "1d")
+    let one = gate("a", "1d")
         + &queue("q", "Stage")
         + &approval("ask", at)
         + &script("x", "fail", &asks("Ignore"));
     let two = group("g", &[script("y", "fail until 1", "")])
         + &again
         + &wait("w", "90s")
-        + &barrier("b", "1d");
+        + &gate("b", "1d");
     let yaml = meeting(&[stage("one", &one, "", ""), stage("two", &two, "", "")]);
     let world = World::new().await;
     world.apply(&yaml).await;

@@ -8,16 +8,9 @@ use slipway_engine::abort::abort_run;
 use slipway_model::id::PrincipalId;
 use slipway_store::record::RunRecord;
 use slipway_world::World;
-use slipway_world::yaml::{pipeline, script, stage, wait};
+use slipway_world::yaml::{pipeline, script, stage, together, wait};
 
 const ALL: &str = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action: {type: PipelineRollback}\n";
-
-/// Stages side by side.
-fn side_by_side(stages: &[String]) -> String {
-    let indent = |line: &str| format!("    {line}\n");
-    let stages: String = stages.concat().lines().map(indent).collect();
-    format!("    - parallel:\n{stages}")
-}
 
 fn deploys(id: &str, undo: &str) -> String {
     stage(
@@ -33,7 +26,7 @@ fn release(undo_of_a: &str) -> String {
     let never = "when:\n  pipelineStatus: Failure\n";
     pipeline(&[
         deploys("a", undo_of_a),
-        side_by_side(&[deploys("b", "ok"), deploys("c", "ok")]),
+        together(&[deploys("b", "ok"), deploys("c", "ok")]),
         stage(
             "skipped",
             &script("x", "ok", ""),

@@ -1,5 +1,5 @@
-//! The function of the pipeline and stage machines: `Plan`, `PlanMore`, `RollBack` and `Finish`, `Begin`, `HoldInfrastructure`
-//! and `End`. Each is one use case of the engine.
+//! The function of the pipeline and stage machines: `Plan`, `PlanMore`, `RollBack` and `Finish`, `Begin`,
+//! `HoldInfrastructure` and `End`; and of the schedule that starts accepted runs. Each is one use case of the engine.
 
 mod wiring;
 

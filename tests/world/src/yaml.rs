@@ -70,6 +70,11 @@ pub fn with_gate(pipeline: &str) -> String {
     pipeline.replacen("  stages:\n", barriers, 1)
 }
 
+/// A pipeline of stages side by side that meet at the barrier `gate`.
+pub fn meeting(stages: &[String]) -> String {
+    with_gate(&pipeline(&[together(stages)]))
+}
+
 /// A step that waits at the barrier `gate`.
 pub fn gate(id: &str, timeout: &str) -> String {
     format!(

@@ -100,7 +100,7 @@ impl Functions {
     }
 
     /// Starts the executions of runs that were accepted just before a crash, and lets runs hear what was said then.
-    pub async fn resume_unstarted(&self) {
+    pub async fn resume(&self) {
         let Some(wired) = self.0.get() else { return };
         let scopes = match projects(&wired.runs.store).await {
             Ok(scopes) => scopes,

@@ -17,7 +17,7 @@ const START: Duration = Duration::from_secs(60);
 
 /// Finishes what a crash interrupted, then does both until `stop`.
 pub async fn run(functions: Arc<Functions>, clock: Clock, stop: CancellationToken) {
-    functions.resume_unstarted().await;
+    functions.resume().await;
     tokio::join!(
         count(&functions, &clock, &stop),
         start(&functions, &clock, &stop)

@@ -19,15 +19,8 @@ use slipway_model::id::{EntityId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_store::Page;
 use slipway_store::record::{EntityRecord, RunRecord};
-use slipway_world::yaml::{ROLL_BACK, TARGET, deployment, pipeline, script, stage, wait};
+use slipway_world::yaml::{ROLL_BACK, TARGET, deployment, pipeline, script, stage, together, wait};
 use slipway_world::{Options, World, scope};
-
-/// Stages side by side.
-fn side_by_side(stages: &[String]) -> String {
-    let indent = |line: &str| format!("    {line}\n");
-    let stages: String = stages.concat().lines().map(indent).collect();
-    format!("    - parallel:\n{stages}")
-}
 
 /// A stage that deploys by a script; its rollback takes a while.
 fn deploys(id: &str, undo: &str) -> String {
@@ -40,7 +33,7 @@ fn release(undo_of_a: &str) -> String {
     let never = "when:\n  pipelineStatus: Failure\n";
     pipeline(&[
         deploys("a", undo_of_a),
-        side_by_side(&[deploys("b", "ok"), deploys("c", "ok")]),
+        together(&[deploys("b", "ok"), deploys("c", "ok")]),
         stage("note", &script("x", "ok", ""), "", ""),
         deployment(&stage(
             "d",
