@@ -101,6 +101,8 @@ pub struct AwsTarget {
     pub ecs: aws_sdk_ecs::Client,
     /// Application Auto Scaling.
     pub scaling: aws_sdk_applicationautoscaling::Client,
+    /// Elastic Load Balancing v2.
+    pub elb: aws_sdk_elasticloadbalancingv2::Client,
     /// Amazon S3.
     pub s3: aws_sdk_s3::Client,
     /// The region.
@@ -307,6 +309,13 @@ impl AwsTargets {
             region,
             backoff
         );
+        let elb = configure!(
+            aws_sdk_elasticloadbalancingv2::Config::builder(),
+            self,
+            provider.clone(),
+            region,
+            backoff
+        );
         let s3 = match &self.0.config.objects {
             Some(objects) => objects.client.clone(),
             None => aws_sdk_s3::Client::from_conf(configure!(
@@ -321,6 +330,7 @@ impl AwsTargets {
             s3,
             ecs: aws_sdk_ecs::Client::from_conf(ecs),
             scaling: aws_sdk_applicationautoscaling::Client::from_conf(scaling),
+            elb: aws_sdk_elasticloadbalancingv2::Client::from_conf(elb),
             region: region.to_owned(),
         }
     }
