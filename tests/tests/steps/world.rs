@@ -33,7 +33,7 @@ use slipway_world::NoFiles;
 use crate::tap::{Mode, Tap};
 
 /// A value that must never be seen outside the account.
-pub(crate) const PASSWORD: &str = "correct-horse-battery";
+pub(crate) use slipway_world::ticket::PASSWORD;
 
 /// Longest a step of these tests may take, in the account's time.
 const PATIENCE: Duration = Duration::from_secs(1800);

@@ -4,10 +4,8 @@ use std::path::PathBuf;
 
 use slipway_tests::checkout;
 
+use crate::others::Others;
 use crate::words::{Word, read};
-
-/// Where in its YAML the address of the receiver of notices stands.
-const RECEIVER: &str = "RECEIVER";
 
 /// One pipeline and its story.
 pub(crate) struct Case {
@@ -22,18 +20,23 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Its entities, in a project of their own; notices go to this address.
-    pub(crate) fn yaml(&self, receiver: &str) -> String {
+    /// Its entities, in a project of their own, with the addresses of those that they have to do with.
+    pub(crate) fn yaml(&self, others: &Others) -> String {
         let project = format!("projectIdentifier: {}\n", self.name);
         let yaml = self.yaml.replace("projectIdentifier: default\n", &project);
         let chained = format!("project: {}\n", self.name);
         let yaml = yaml.replace("project: default\n", &chained);
-        yaml.replace(RECEIVER, receiver)
+        others.found_in(&yaml)
     }
 
-    /// Whether it sends notices.
-    pub(crate) fn notifies(&self) -> bool {
-        self.yaml.contains(RECEIVER)
+    /// Whether it calls others than AWS.
+    pub(crate) fn calls(&self) -> bool {
+        Others::are_named_in(&self.yaml)
+    }
+
+    /// What its tickets came to.
+    pub(crate) fn tickets(&self, others: &Others) -> String {
+        others.tickets(&self.yaml)
     }
 
     /// Whether it deploys to ECS.

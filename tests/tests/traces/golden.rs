@@ -1,14 +1,15 @@
 //! The golden traces: each story on the real machines, in virtual time. `SLIPWAY_TRACES=write` writes them anew.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use slipway_world::receiver::Receiver;
 use slipway_world::{Api, Options, World};
 
 use crate::case::{Case, all, folder};
+use crate::others::{Others, Vault};
 use crate::outcome::{CLUSTER, HEAD, outcome};
 use crate::place::{Answer, Call, Place};
 use crate::play::play;
@@ -57,10 +58,11 @@ impl Place for Virtual<'_> {
 
 /// The trace of a story.
 async fn trace(case: &Case) -> String {
-    let receiver = Receiver::new().await;
+    let others = Others::new().await;
     let world = World::with(Options {
         in_memory: true,
-        real_servers: case.notifies(),
+        real_servers: case.calls(),
+        secrets: Arc::new(Vault),
         ..Options::default()
     })
     .await;
@@ -76,7 +78,7 @@ async fn trace(case: &Case) -> String {
     world
         .ecs("CreateCluster", &json!({"clusterName": CLUSTER}))
         .await;
-    let story = play(&place, case, receiver.url("").trim_end_matches('/')).await;
+    let story = play(&place, case, &others).await;
     // What others do after the end: notices, tasks that come and go.
     for _ in 0..60 {
         place.pass().await;
@@ -92,7 +94,7 @@ async fn trace(case: &Case) -> String {
         case.name
     );
     let events = show::events(&world, &story).await;
-    let outcome = outcome(&story, &receiver).await;
+    let outcome = outcome(&story).await;
     format!("{}\n\n{events}{HEAD}{outcome}", case.about)
 }
 

@@ -13,10 +13,10 @@ use slipway_fn_api::{NewToken, Permission, mint_token};
 use slipway_model::id::{AccountId, PrincipalId};
 use slipway_store::embedded::Embedded;
 use slipway_tests::LocalProcess;
-use slipway_world::receiver::Receiver;
 
 use crate::case::{Case, all};
 use crate::golden::PEOPLE;
+use crate::others::Others;
 use crate::outcome::{CLUSTER, HEAD, outcome};
 use crate::place::{Answer, Call, Place};
 use crate::play::play;
@@ -205,15 +205,15 @@ impl Place for Unharmed<'_> {
 pub(crate) async fn comes_true(
     place: &dyn Place,
     case: &Case,
-    receiver: &Receiver,
+    others: &Others,
 ) -> Result<(), String> {
     let golden = case.golden();
     let (_, golden) = golden.split_once(HEAD).expect("an outcome");
-    let story = play(place, case, receiver.url("").trim_end_matches('/')).await;
+    let story = play(place, case, others).await;
     // Notices, and tasks that come and go, outlast their run.
     let until = Instant::now() + PATIENCE / 6;
     loop {
-        let seen = outcome(&story, receiver).await;
+        let seen = outcome(&story).await;
         if seen == golden {
             return Ok(());
         }
@@ -229,9 +229,9 @@ pub(crate) async fn comes_true(
 
 /// Plays all stories at once; what did not come true.
 pub(crate) async fn all_come_true(place: &dyn Place) -> Vec<String> {
-    let receiver = &Receiver::new().await;
+    let others = &Others::new().await;
     let cases = all();
-    let playing = stream::iter(&cases).map(|case| comes_true(place, case, receiver));
+    let playing = stream::iter(&cases).map(|case| comes_true(place, case, others));
     let ended: Vec<_> = playing.buffer_unordered(AT_ONCE).collect().await;
     ended.into_iter().filter_map(Result::err).collect()
 }

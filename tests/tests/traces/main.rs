@@ -6,6 +6,7 @@ mod case;
 mod golden;
 mod killed;
 mod local;
+mod others;
 mod outcome;
 mod place;
 mod play;

@@ -19,7 +19,7 @@ const TURN: &str = "turn";
 pub(crate) const CLUSTER: &str = "shop";
 
 /// Runs with their stages and steps, turns, what ECS has, who was told what.
-pub(crate) async fn outcome(story: &Story<'_>, receiver: &Receiver) -> String {
+pub(crate) async fn outcome(story: &Story<'_>) -> String {
     let mut told = String::new();
     let mut turns = Vec::new();
     let ids = &story.played().runs;
@@ -46,7 +46,8 @@ pub(crate) async fn outcome(story: &Story<'_>, receiver: &Receiver) -> String {
         let turns: Vec<_> = turns.into_iter().map(|(_, run)| run).collect();
         let _ = writeln!(told, "turns: {}", turns.join(", "));
     }
-    told + &account(story).await + &notices(&story.case.name, receiver)
+    let tickets = story.case.tickets(story.others);
+    told + &account(story).await + &tickets + &notices(&story.case.name, &story.others.receiver)
 }
 
 /// What the account that is deployed to has of the story's service.

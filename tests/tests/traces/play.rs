@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use slipway_cli::commands::graph::{Run, of_answer};
 
 use crate::case::Case;
+use crate::others::Others;
 use crate::place::{Answer, Call, Place};
 use crate::words::{When, Word};
 
@@ -27,11 +28,16 @@ pub(crate) struct Played {
 pub(crate) struct Story<'a> {
     pub(crate) place: &'a dyn Place,
     pub(crate) case: &'a Case,
+    pub(crate) others: &'a Others,
     played: Played,
 }
 
 /// Plays a story to its end.
-pub(crate) async fn play<'a>(place: &'a dyn Place, case: &'a Case, receiver: &str) -> Story<'a> {
+pub(crate) async fn play<'a>(
+    place: &'a dyn Place,
+    case: &'a Case,
+    others: &'a Others,
+) -> Story<'a> {
     let played = Played {
         runs: Vec::new(),
         said: Vec::new(),
@@ -39,9 +45,10 @@ pub(crate) async fn play<'a>(place: &'a dyn Place, case: &'a Case, receiver: &st
     let mut story = Story {
         place,
         case,
+        others,
         played,
     };
-    story.set_up(receiver).await;
+    story.set_up().await;
     for word in &case.words {
         story.word(word).await;
     }
@@ -64,11 +71,11 @@ impl Story<'_> {
         format!("{path}{sign}orgIdentifier=default&projectIdentifier={project}&moduleType=cd")
     }
 
-    async fn set_up(&self, receiver: &str) {
+    async fn set_up(&self) {
         let name = &self.case.name;
         let project =
             format!("project:\n  name: {name}\n  identifier: {name}\n  orgIdentifier: default\n");
-        for yaml in [project, self.case.yaml(receiver)] {
+        for yaml in [project, self.case.yaml(self.others)] {
             let body = json!({"files": [{"file": format!("{name}.yaml"), "yaml": yaml}]});
             let call = Call::post(self.path("/slipway/api/apply"), Some(body));
             let answer = self.place.call(WATCHER, &call, true).await;
@@ -96,6 +103,11 @@ impl Story<'_> {
         };
         self.place.about_to_say().await;
         let at = self.place.now_ms();
+        if let Some((ticket, state)) = word.moves() {
+            self.others.moves(ticket, state);
+            self.played.said.push((at, word.run, word.text.clone()));
+            return;
+        }
         let answer = self.say(who, word).await;
         self.place.has_said().await;
         let name = &self.case.name;
@@ -112,7 +124,7 @@ impl Story<'_> {
                 answer.status
             );
         }
-        let run = if word.adds_run() {
+        let run = if word.adds_run() && !word.refused {
             self.played.runs.len() - 1
         } else {
             word.run
@@ -122,7 +134,7 @@ impl Story<'_> {
 
     /// Says it, and keeps the id of the run that it adds.
     async fn say(&mut self, who: &str, word: &Word) -> Answer {
-        if !word.adds_run() {
+        if word.refused || !word.adds_run() {
             let call = self.call_of(word).await;
             return self.place.call(who, &call, true).await;
         }
@@ -195,6 +207,10 @@ impl Story<'_> {
                 Call::post(self.path(&format!("{EXECUTE}/retry/release?{query}")), None)
             }
             "reruns" => Call::post(self.path(&format!("{EXECUTE}/rerun/{run}/release")), None),
+            "undoes" => {
+                let path = format!("/slipway/api/runs/{run}/rollback");
+                Call::post(self.path(&path), Some(json!({})))
+            }
             "notes" => Call::put(self.path(&format!(
                 "/pipeline/api/pipelines/execution/{run}/notes?notesForPipelineExecution={first}"
             ))),

@@ -10,6 +10,8 @@
 //! | `pauses`, `resumes`, `aborts` | | interrupts of the run |
 //! | `retries` | stages | a retry from these stages |
 //! | `reruns`, `notes` | nothing, a word | a run that repeats it; a note about it |
+//! | `undoes` | nothing | a post-deployment rollback of the run |
+//! | `moves` | ticket, `to`, state | what somebody does in Jira or ServiceNow |
 //!
 //! Runs are numbered in the order of their start; without a number it is the first. NODE is `run`, or the identifier
 //! of a stage, step group or step. `kill` in the place of WHO and VERB kills `slipway local`, where there is one.
@@ -52,7 +54,15 @@ impl Word {
 
     /// Whether it adds a run.
     pub(crate) fn adds_run(&self) -> bool {
-        matches!(&*self.verb, "starts" | "retries" | "reruns")
+        matches!(&*self.verb, "starts" | "retries" | "reruns" | "undoes")
+    }
+
+    /// The ticket that is moved, and to which state.
+    pub(crate) fn moves(&self) -> Option<(&str, &str)> {
+        match (&*self.verb, self.rest.as_slice()) {
+            ("moves", [ticket, to, state]) if to == "to" => Some((ticket, state)),
+            _ => None,
+        }
     }
 
     /// `NAME=VALUE`s among what follows the verb.

@@ -12,6 +12,7 @@ pub mod receiver;
 mod service;
 mod stillness;
 pub mod tap;
+pub mod ticket;
 mod wiring;
 pub mod yaml;
 

@@ -7,11 +7,11 @@ use slipway_expr::secret::{SecretRef, SecretText};
 use slipway_model::status::{ErrorType, Status};
 use slipway_steps::Progress;
 
-use super::jira_system::Jira;
-use super::server::Server;
 use super::{pass, run, waits, world_of};
 use crate::common::call;
 use crate::world::{PASSWORD, World};
+use slipway_world::ticket::Server;
+use slipway_world::ticket::jira::Jira;
 
 fn create(issue_type: &str, more: &[(&str, &str)]) -> Value {
     let mut fields = vec![json!({"name": "Summary", "value": "Release 7"})];

@@ -2,11 +2,8 @@
 
 mod custom;
 mod jira;
-mod jira_system;
 mod runs;
-mod server;
 mod service_now;
-mod service_now_system;
 
 use std::time::Duration;
 
@@ -17,7 +14,7 @@ use slipway_steps::Progress;
 
 use crate::common::call;
 use crate::world::World;
-use server::{Server, System};
+use slipway_world::ticket::{Server, System};
 
 /// A world whose step has a connector to a server.
 async fn world_of<S: System>(kind: &str, server: &Server<S>) -> World {

@@ -12,10 +12,10 @@ use slipway_steps::secrets::SecretSource;
 use slipway_world::yaml::{pipeline, script, stage};
 use slipway_world::{Options, World};
 
-use super::jira_system::Jira;
-use super::server::{Server, System};
-use super::service_now_system::ServiceNow;
 use crate::world::PASSWORD;
+use slipway_world::ticket::jira::Jira;
+use slipway_world::ticket::service_now::ServiceNow;
+use slipway_world::ticket::{Server, System};
 
 struct Vault;
 

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use slipway_model::status::{ErrorType, Status};
 use slipway_steps::Progress;
 
-use super::server::Server;
-use super::service_now_system::{ServiceNow, row};
 use super::{pass, run, waits, world_of};
 use crate::common::call;
 use crate::world::{PASSWORD, World};
+use slipway_world::ticket::Server;
+use slipway_world::ticket::service_now::{ServiceNow, row};
 
 async fn now(system: ServiceNow) -> (Server<ServiceNow>, World) {
     let server = Server::start(system).await;

@@ -1,4 +1,7 @@
-//! A server on a real port that can be told to fail, to be slow, and to see its client die.
+//! Ticket systems on real ports. Their server can be told to fail, to be slow, and to see its client die.
+
+pub mod jira;
+pub mod service_now;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -10,35 +13,44 @@ use axum::response::Response;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::world::PASSWORD;
+/// The only user of a system.
+pub const USER: &str = "sam";
+
+/// The password of its user.
+pub const PASSWORD: &str = "correct-horse-battery";
 
 /// What a system answers: code and body.
-pub(crate) type Answer = (u16, Value);
+pub type Answer = (u16, Value);
 
 /// What a system is asked.
-pub(crate) struct Asked {
-    pub(crate) method: String,
+pub struct Asked {
+    /// `GET`, `POST` and so on.
+    pub method: String,
     /// Parts of the path, decoded.
-    pub(crate) path: Vec<String>,
-    pub(crate) query: BTreeMap<String, String>,
-    pub(crate) body: Value,
+    pub path: Vec<String>,
+    /// Its query, decoded.
+    pub query: BTreeMap<String, String>,
+    /// Its body; null where it has none.
+    pub body: Value,
 }
 
 impl Asked {
-    pub(crate) fn query(&self, name: &str) -> &str {
+    /// A value of the query; empty where it has none.
+    pub fn query(&self, name: &str) -> &str {
         self.query.get(name).map_or("", String::as_str)
     }
 }
 
 /// A ticket system.
-pub(crate) trait System: Send + 'static {
+pub trait System: Send + 'static {
+    /// What it answers to who has logged in.
     fn answer(&mut self, asked: &Asked) -> Answer;
     /// How it refuses a login.
     fn refuse(&self) -> Answer;
 }
 
 /// Something that goes wrong once: code, headers and body as they go over the wire.
-pub(crate) type Trouble = (u16, &'static [(&'static str, &'static str)], String);
+pub type Trouble = (u16, &'static [(&'static str, &'static str)], String);
 
 struct Shared<S> {
     system: Mutex<S>,
@@ -50,13 +62,18 @@ struct Shared<S> {
 }
 
 /// A running server.
-pub(crate) struct Server<S> {
-    pub(crate) url: String,
+pub struct Server<S> {
+    /// Its address.
+    pub url: String,
     shared: Arc<Shared<S>>,
 }
 
 impl<S: System> Server<S> {
-    pub(crate) async fn start(system: S) -> Self {
+    /// Starts it on a free port.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub async fn start(system: S) -> Self {
         let shared = Arc::new(Shared {
             system: Mutex::new(system),
             asked: Mutex::default(),
@@ -76,17 +93,26 @@ impl<S: System> Server<S> {
     }
 
     /// Looks at the system, or changes it.
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut S) -> T) -> T {
+    ///
+    /// # Panics
+    /// When a system has panicked before.
+    pub fn with<T>(&self, look: impl FnOnce(&mut S) -> T) -> T {
         look(&mut self.shared.system.lock().expect("a lock"))
     }
 
     /// Requests so far: `GET /path`.
-    pub(crate) fn asked(&self) -> Vec<String> {
+    ///
+    /// # Panics
+    /// When a system has panicked before.
+    pub fn asked(&self) -> Vec<String> {
         self.shared.asked.lock().expect("a lock").clone()
     }
 
     /// The next request meets this instead of an answer.
-    pub(crate) fn trouble(&self, trouble: Trouble) {
+    ///
+    /// # Panics
+    /// When a system has panicked before.
+    pub fn trouble(&self, trouble: Trouble) {
         self.shared
             .troubles
             .lock()
@@ -95,18 +121,24 @@ impl<S: System> Server<S> {
     }
 
     /// The client dies at its n-th request from now on; `after` it was carried out, or before.
-    pub(crate) fn kill_at(&self, request: usize, after: bool) {
+    ///
+    /// # Panics
+    /// When a system has panicked before.
+    pub fn kill_at(&self, request: usize, after: bool) {
         let so_far = self.asked().len();
         *self.shared.death.lock().expect("a lock") = Some((so_far + request, after));
     }
 
     /// Whether the death is still to come.
-    pub(crate) fn spared(&self) -> bool {
+    ///
+    /// # Panics
+    /// When a system has panicked before.
+    pub fn spared(&self) -> bool {
         self.shared.death.lock().expect("a lock").take().is_some()
     }
 
     /// Returns when the client has died.
-    pub(crate) async fn hung(&self) {
+    pub async fn hung(&self) {
         self.shared.hung.notified().await;
     }
 }
@@ -137,7 +169,7 @@ async fn serve<S: System>(State(shared): State<Arc<Shared<S>>>, request: Request
         }
         return response.body(Body::from(body)).expect("a response");
     }
-    let login = aws_smithy_types::base64::encode(format!("sam:{PASSWORD}"));
+    let login = aws_smithy_types::base64::encode(format!("{USER}:{PASSWORD}"));
     let known = authorization.is_some_and(|own| own == format!("Basic {login}").as_str());
     let asked = Asked {
         method,

@@ -5,19 +5,22 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::server::{Answer, Asked, System};
+use super::{Answer, Asked, System};
 
 /// Entries that it gives at a time, however many are asked for.
 const PAGE: usize = 3;
 
+/// One Jira.
 #[derive(Default)]
-pub(crate) struct Jira {
-    pub(crate) issues: BTreeMap<String, Value>,
-    pub(crate) comments: Vec<String>,
+pub struct Jira {
+    /// Fields of issues, by key.
+    pub issues: BTreeMap<String, Value>,
+    /// Comments of all issues, as they came.
+    pub comments: Vec<String>,
     /// How many searches find nothing new yet.
-    pub(crate) lag: u32,
+    pub lag: u32,
     /// Whether it is a Data Center: other addresses for searching.
-    pub(crate) data_center: bool,
+    pub data_center: bool,
 }
 
 fn field(id: &str, name: &str, schema: Value) -> Value {
@@ -80,7 +83,7 @@ fn ways(status: &str) -> &'static [(&'static str, &'static str, &'static str)] {
 
 impl Jira {
     /// An issue that is there already.
-    pub(crate) fn with(key: &str, status: &str) -> Self {
+    pub fn with(key: &str, status: &str) -> Self {
         let mut jira = Self::default();
         let mut issue = Map::new();
         issue.insert("summary".into(), "A release".into());
@@ -90,7 +93,11 @@ impl Jira {
         jira
     }
 
-    pub(crate) fn status(&mut self, key: &str, status: &str) {
+    /// Moves an issue, whatever its workflow says.
+    ///
+    /// # Panics
+    /// When there is no such issue.
+    pub fn status(&mut self, key: &str, status: &str) {
         self.issues.get_mut(key).expect("the issue")["status"] = json!({"name": status, "id": "1"});
     }
 

@@ -5,17 +5,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::server::{Answer, Asked, System};
+use super::{Answer, Asked, System};
 
 /// A row: columns and their stored values.
-pub(crate) type Row = Map<String, Value>;
+pub type Row = Map<String, Value>;
 
+/// One ServiceNow.
 #[derive(Default)]
-pub(crate) struct ServiceNow {
-    pub(crate) tables: BTreeMap<String, Vec<Row>>,
+pub struct ServiceNow {
+    /// Rows by the name of their table.
+    pub tables: BTreeMap<String, Vec<Row>>,
 }
 
-pub(crate) fn row(columns: &[(&str, &str)]) -> Row {
+/// A row with these columns.
+pub fn row(columns: &[(&str, &str)]) -> Row {
     columns
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).into()))
@@ -73,7 +76,7 @@ fn error(code: u16, message: &str, detail: &str) -> Answer {
 
 impl ServiceNow {
     /// A change request.
-    pub(crate) fn with_change(state: &str, window: (&str, &str)) -> Self {
+    pub fn with_change(state: &str, window: (&str, &str)) -> Self {
         let change = row(&[
             ("sys_id", "c1"),
             ("number", "CHG0030001"),
@@ -106,7 +109,11 @@ impl ServiceNow {
         }
     }
 
-    pub(crate) fn column(&mut self, table: &str, sys_id: &str, column: &str) -> &mut Value {
+    /// A column of a row, to look at or to change.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn column(&mut self, table: &str, sys_id: &str, column: &str) -> &mut Value {
         let rows = self.tables.entry(table.to_owned()).or_default();
         let row = rows
             .iter_mut()
