@@ -1,6 +1,6 @@
 //! The engine: what is open, how executions start, and how everything stops.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -185,6 +185,13 @@ impl Engine {
     ///
     /// An execution whose records cannot be read is logged and left as it is; the others go on.
     pub fn resume(&self) {
+        self.resume_after("", &HashSet::new());
+    }
+
+    /// As [`Engine::resume`], after the death of a worker of activities that lives and dies with this process and goes by
+    /// this name. It still has the tasks with these tokens. What else it had taken is offered again: on AWS, where nobody
+    /// knows that a worker is dead, its heartbeat would have to be missed first.
+    pub fn resume_after(&self, worker: &str, held: &HashSet<String>) {
         let inner = &self.0;
         let open = match inner.journal.open_executions() {
             Ok(open) => open,
@@ -196,7 +203,8 @@ impl Engine {
         let mut runs = HashMap::new();
         for number in open {
             match inner.load(number) {
-                Ok(Some(run)) => {
+                Ok(Some(mut run)) => {
+                    run.give_back(worker, held);
                     runs.insert(number, run);
                 }
                 Ok(None) => {}

@@ -216,6 +216,9 @@ pub(crate) enum Awaited {
         activity: String,
         input: Value,
         started: bool,
+        /// Who took it, by the name that it gave.
+        #[serde(default)]
+        worker: Option<String>,
     },
     /// Another execution: its start, and its end if `waits`.
     Child {

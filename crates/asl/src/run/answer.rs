@@ -2,10 +2,12 @@
 //!
 //! An answer to an attempt that is over changes nothing.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::step::pending_effect;
+use super::step::{Effect, pending_effect};
 use super::task::{Ending, resource_details};
 use super::{Answer, Failure, Run};
 use crate::definition::{Pattern, Resource};
@@ -164,13 +166,20 @@ impl Run {
         let now_ms = now.as_millisecond();
         let number = self.number;
         let task = self.task(branch, attempt)?;
-        let Awaited::Worker { input, started, .. } = &mut task.awaited else {
+        let Awaited::Worker {
+            input,
+            started,
+            worker: taken_by,
+            ..
+        } = &mut task.awaited
+        else {
             return None;
         };
         if *started {
             return None;
         }
         *started = true;
+        taken_by.clone_from(&worker);
         let input = input.to_string();
         let due = |seconds: Option<i64>| seconds.map(|s| now_ms.saturating_add(s * 1000));
         task.deadline_ms = due(task.timeout_seconds);
@@ -184,6 +193,45 @@ impl Run {
         let started = details([("workerName", worker.map(Value::from))]);
         self.branch_event(branch, EventType::ActivityStarted, started);
         Some((token.text(), input))
+    }
+}
+
+impl Run {
+    /// Offers again what a worker had taken and, by its tokens, does not know of: it died between the two.
+    pub(crate) fn give_back(&mut self, worker: &str, held: &HashSet<String>) {
+        let mut offers = Vec::new();
+        for (id, branch) in &mut self.branches {
+            let Phase::Task(task) = &mut branch.phase else {
+                continue;
+            };
+            let Awaited::Worker {
+                activity,
+                started,
+                worker: Some(by),
+                ..
+            } = &mut task.awaited
+            else {
+                continue;
+            };
+            let Some(nonce) = task.nonce.clone() else {
+                continue;
+            };
+            let token = Token {
+                execution: self.number,
+                branch: *id,
+                attempt: task.attempt,
+                nonce,
+            };
+            if *started && by == worker && !held.contains(&token.text()) {
+                *started = false;
+                offers.push(Effect::Offer {
+                    branch: *id,
+                    attempt: task.attempt,
+                    activity: activity.clone(),
+                });
+            }
+        }
+        self.step.effects.extend(offers);
     }
 }
 

@@ -24,6 +24,7 @@ impl Run {
                 activity: arn.clone(),
                 input: arguments.clone(),
                 started: false,
+                worker: None,
             },
             Resource::Invoke { wait_for_token } => {
                 let name = self.required(id, arguments, "FunctionName")?;

@@ -1,5 +1,6 @@
 //! A process that dies after any commit: the next one goes on, and the history is the same.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -199,4 +200,52 @@ async fn death_after_any_commit_changes_nothing() {
         assert_eq!(history, expected, "after {commits} commits");
         assert_eq!(nested, child, "after {commits} commits");
     }
+}
+
+/// A worker takes two tasks and dies with the engine, when it has written the token of one down.
+#[tokio::test(start_paused = true)]
+async fn what_a_dead_worker_does_not_know_of_is_offered_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("journal.db");
+    let (clock, functions) = (clock(), Arc::new(Functions::default()));
+    let service = Service::on_disk(&path, &clock, &functions);
+    let activity = service
+        .call("CreateActivity", json!({"name": "work"}))
+        .await
+        .expect("created")["activityArn"]
+        .as_str()
+        .expect("an ARN")
+        .to_owned();
+    let work = json!({"Type": "Task", "Resource": activity, "HeartbeatSeconds": 60, "End": true});
+    let machine = service
+        .machine("machine", "Work", json!({"Work": work}))
+        .await;
+    let mut taken = Vec::new();
+    for name in ["known", "unknown"] {
+        service.start(&machine, name, json!(name)).await;
+        taken.push(service.take(&activity).await["taskToken"].clone());
+    }
+    service.engine.clone().shutdown().await;
+    drop(service);
+
+    let service = Service::on_disk(&path, &clock, &functions);
+    let known = taken[0].as_str().expect("a token").to_owned();
+    service.engine.resume_after("w", &HashSet::from([known]));
+    let again = service.take(&activity).await;
+    assert_eq!(
+        (&again["input"], &again["taskToken"]),
+        (&json!("\"unknown\""), &taken[1])
+    );
+    // Nothing else is offered, before the long poll ends.
+    assert_eq!(service.take(&activity).await, json!({}));
+    for token in &taken {
+        let done = json!({"taskToken": token, "output": "1"});
+        // The long poll was as long as the heartbeat of both.
+        let late = service
+            .call("SendTaskSuccess", done)
+            .await
+            .expect_err("late");
+        assert!(late.starts_with("TaskTimedOut"), "{late}");
+    }
+    service.engine.shutdown().await;
 }

@@ -17,6 +17,7 @@ mod output;
 mod script;
 mod task;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,6 +104,15 @@ pub async fn run(
     tasks.close();
     tasks.wait().await;
     Ok(())
+}
+
+/// Tokens of the tasks that the delegate of this folder had when it died.
+///
+/// # Errors
+/// As [`run`], for the folder.
+pub fn held(work_dir: &std::path::Path) -> Result<HashSet<String>, DelegateError> {
+    let left = Claims::open(work_dir)?.left()?;
+    Ok(left.into_iter().map(|claim| claim.token).collect())
 }
 
 /// Waits for the next task and writes its claim down.

@@ -52,6 +52,12 @@ use port::Services;
 /// Endpoint of in-process clients: nothing resolves or connects to it.
 const IN_PROCESS: &str = "http://slipway.internal";
 
+/// Name of the embedded delegate.
+const DELEGATE: &str = "local";
+
+/// Its folder in the data directory.
+const DELEGATE_FOLDER: &str = "delegate";
+
 /// A log stream of local mode stays open so long; its client then comes again.
 const STREAM_LIMIT: Duration = Duration::from_secs(600);
 
@@ -134,7 +140,8 @@ pub async fn start(options: Options) -> anyhow::Result<Running> {
     let address = listener.local_addr().context("asking for the port")?;
     let parts = Parts::open(&data_dir, &clock, &local, address)?;
     let (token, minted) = parts.prepare(&data_dir, &clock).await?;
-    parts.engine.resume();
+    let held = delegate::held(&data_dir.join(DELEGATE_FOLDER))?;
+    parts.engine.resume_after(DELEGATE, &held);
     let stop = CancellationToken::new();
     let tasks = TaskTracker::new();
     let running = Running {
@@ -426,12 +433,12 @@ impl Running {
             .parent()
             .map_or_else(PathBuf::new, Path::to_path_buf);
         DelegateConfig {
-            name: "local".to_owned(),
+            name: DELEGATE.to_owned(),
             base_url: self.url.clone(),
             token: SecretString::from(self.token.clone()),
             activity_arn: place::delegate_activity(),
             selectors: vec![slipway_steps::delegate::ANY_SELECTOR.to_owned()],
-            work_dir: folder.join("delegate"),
+            work_dir: folder.join(DELEGATE_FOLDER),
             tasks,
             heartbeat: delegate::HEARTBEAT,
         }
