@@ -17,13 +17,13 @@ use crate::ecs::service::Service;
 use crate::ecs::task::Task;
 use crate::ecs::task_definition::TaskDefinition;
 use crate::ecs::{cluster, scheduler, task};
-use crate::elb;
 use crate::error::StoreError;
 use crate::image::ImageRule;
 use crate::pace::Pace;
 use crate::scaling::{Policy, ScalableTarget};
 use crate::sts::{Role, Session};
 use crate::table::{Change, Table};
+use crate::{autoscaling, ec2, elb};
 
 /// Events that one advance works through before the account gives up catching up with a long absence and
 /// lets what is still due happen now: a service that crashes every second must not make opening take
@@ -41,6 +41,8 @@ pub(crate) enum Wake {
     /// After the task behind it.
     Target(String),
     LoadBalancer(String),
+    /// An Auto Scaling group.
+    Group(String),
 }
 
 /// Facts about the account as a whole.
@@ -66,6 +68,8 @@ pub(crate) struct Account {
     pub(crate) roles: Table<Role>,
     pub(crate) images: Table<ImageRule>,
     pub(crate) elb: elb::Tables,
+    pub(crate) ec2: ec2::Tables,
+    pub(crate) autoscaling: autoscaling::Tables,
     ledger: Table<Ledger>,
     agenda: BTreeSet<(Timestamp, Wake)>,
     /// Stopped tasks by the time they stopped, to forget the oldest first.
@@ -90,6 +94,8 @@ impl Account {
             roles: Table::new("role"),
             images: Table::new("image"),
             elb: elb::Tables::new(),
+            ec2: ec2::Tables::new(),
+            autoscaling: autoscaling::Tables::new(),
             ledger: Table::new("ledger"),
             agenda: BTreeSet::new(),
             stopped: BTreeSet::new(),
@@ -108,6 +114,8 @@ impl Account {
             || self.roles.load(key, value)?
             || self.images.load(key, value)?
             || self.elb.load(key, value)?
+            || self.ec2.load(key, value)?
+            || self.autoscaling.load(key, value)?
             || self.ledger.load(key, value)?;
         Ok(())
     }
@@ -115,6 +123,7 @@ impl Account {
     /// Rebuilds what is derived from stored entities. To be called once after the last [`Self::load`].
     pub(crate) fn loaded(&mut self) {
         self.agenda.extend(self.elb.due());
+        self.agenda.extend(self.autoscaling.due());
         for (key, row) in self.tasks.iter() {
             if let Some(due) = row.due {
                 self.agenda.insert((due, Wake::Task(key.clone())));
@@ -148,6 +157,8 @@ impl Account {
         self.roles.changes(&mut changes)?;
         self.images.changes(&mut changes)?;
         self.elb.changes(&mut changes)?;
+        self.ec2.changes(&mut changes)?;
+        self.autoscaling.changes(&mut changes)?;
         self.ledger.changes(&mut changes)?;
         Ok(changes)
     }
@@ -164,13 +175,16 @@ impl Account {
         self.roles.forget_changes();
         self.images.forget_changes();
         self.elb.forget_changes();
+        self.ec2.forget_changes();
+        self.autoscaling.forget_changes();
         self.ledger.forget_changes();
     }
 
     /// Rows that changed since the last commit, roughly.
     pub(crate) fn pending(&self) -> usize {
         let of_ecs = self.tasks.pending() + self.services.pending();
-        of_ecs + self.sessions.pending() + self.elb.pending()
+        let of_groups = self.ec2.pending() + self.autoscaling.pending();
+        of_ecs + of_groups + self.sessions.pending() + self.elb.pending()
     }
 
     /// When the next event is due.
@@ -206,6 +220,7 @@ impl Account {
                 Wake::Cluster(key) => cluster::forget(self, &key, at),
                 Wake::Target(key) => elb::advance(self, &key, at),
                 Wake::LoadBalancer(arn) => elb::activate(self, &arn, at),
+                Wake::Group(key) => autoscaling::advance(self, &key, at),
             }
         }
         self.now = self.now.max(to);
@@ -216,6 +231,12 @@ impl Account {
         let after = SignedDuration::try_from(after.max(Duration::from_millis(1)))
             .unwrap_or(SignedDuration::MAX);
         self.now.checked_add(after).unwrap_or(Timestamp::MAX)
+    }
+
+    /// The instant `after` another one.
+    pub(crate) fn after(&self, from: Timestamp, after: Duration) -> Timestamp {
+        let after = SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX);
+        from.checked_add(after).unwrap_or(Timestamp::MAX)
     }
 
     /// Notes when a task, service or cluster wants to be looked at; the entity's own `due` decides.

@@ -1,4 +1,5 @@
-//! AWS's protocols on HTTP: JSON 1.1 for ECS and Application Auto Scaling, Query for ELB and STS.
+//! AWS's protocols on HTTP: JSON 1.1 for ECS and Application Auto Scaling, Query for EC2, its Auto Scaling, ELB
+//! and STS.
 //!
 //! The signature of a request says who calls and in which region; it is **not verified**, so the port
 //! belongs on a loopback address.
@@ -21,8 +22,8 @@ use crate::caller::{Caller, credential};
 use crate::error::ApiError;
 use crate::fault::FaultEffect;
 use crate::fields::{Document, Fields};
-use crate::query::{self, Form};
-use crate::{control, ecs, elb, scaling, sts};
+use crate::query::{Dialect, Form};
+use crate::{autoscaling, control, ec2, ecs, elb, scaling, sts};
 
 /// Largest request, bytes. The largest that AWS takes here is a task definition of 64 KiB.
 const LARGEST: usize = 1 << 20;
@@ -74,10 +75,12 @@ impl Request {
         let version = form.get("Version").unwrap_or_default();
         let signed_for = credential(headers).map(|credential| credential.service);
         let balancing = signed_for == Some(elb::SIGNING_NAME) && version.is_empty();
-        let service = if balancing || version == elb::VERSION {
-            elb::SIGNING_NAME
-        } else {
-            "sts"
+        let service = match version {
+            elb::VERSION => elb::SIGNING_NAME,
+            autoscaling::VERSION => autoscaling::SIGNING_NAME,
+            ec2::VERSION => ec2::SIGNING_NAME,
+            _ if balancing => elb::SIGNING_NAME,
+            _ => "sts",
         };
         Self::Query { service, form }
     }
@@ -88,12 +91,16 @@ impl Request {
         }
     }
 
-    /// XML namespace of the answers, for the Query protocol.
-    fn namespace(&self) -> Option<&'static str> {
+    /// How answers are written in the Query protocol, and their XML namespace.
+    fn dialect(&self) -> Option<(Dialect, &'static str)> {
         match self {
             Self::Json { .. } => None,
-            Self::Query { service, .. } if *service == elb::SIGNING_NAME => Some(elb::NAMESPACE),
-            Self::Query { .. } => Some(sts::NAMESPACE),
+            Self::Query { service, .. } => Some(match *service {
+                elb::SIGNING_NAME => (Dialect::Query, elb::NAMESPACE),
+                autoscaling::SIGNING_NAME => (Dialect::Query, autoscaling::NAMESPACE),
+                ec2::SIGNING_NAME => (Dialect::Ec2, ec2::NAMESPACE),
+                _ => (Dialect::Query, sts::NAMESPACE),
+            }),
         }
     }
 
@@ -128,11 +135,13 @@ impl Request {
             Self::Query { service, form } => {
                 let result = match *service {
                     elb::SIGNING_NAME => elb::call(account, caller, form),
+                    autoscaling::SIGNING_NAME => autoscaling::call(account, caller, form),
+                    ec2::SIGNING_NAME => ec2::call(account, caller, form),
                     _ => sts::call(account, caller, form),
                 }?;
-                let namespace = self.namespace().unwrap_or_default();
-                let action = self.operation();
-                Ok(query::response(namespace, action, &result, &request_id()))
+                let dialect = self.dialect();
+                let (dialect, namespace) = dialect.unwrap_or((Dialect::Query, sts::NAMESPACE));
+                Ok(dialect.response(namespace, self.operation(), &result, &request_id()))
             }
         }
     }
@@ -172,12 +181,12 @@ async fn aws(
         Ok(request) => request,
         Err(error) => return json_error(&error),
     };
-    let namespace = request.namespace();
-    match (answer(&sandbox, &headers, request).await, namespace) {
+    let dialect = request.dialect();
+    match (answer(&sandbox, &headers, request).await, dialect) {
         (Answer::Body(body), Some(_)) => respond(200, "text/xml", body),
         (Answer::Body(body), None) => respond(200, "application/x-amz-json-1.1", body),
-        (Answer::Error(error), Some(namespace)) => {
-            let (status, body) = query::error_xml(namespace, &error, &request_id());
+        (Answer::Error(error), Some((dialect, namespace))) => {
+            let (status, body) = dialect.error(namespace, &error, &request_id());
             respond(status, "text/xml", body)
         }
         (Answer::Error(error), None) => json_error(&error),

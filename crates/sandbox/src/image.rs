@@ -43,7 +43,8 @@ fn one() -> i32 {
 }
 
 impl ImageRule {
-    fn matches(&self, image: &str) -> bool {
+    /// Whether the rule is for an image.
+    pub(crate) fn matches(&self, image: &str) -> bool {
         match self.image.strip_suffix('*') {
             Some(prefix) => image.starts_with(prefix),
             None => self.image == image,

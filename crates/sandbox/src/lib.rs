@@ -1,17 +1,18 @@
-//! An AWS account in a process: ECS and its load balancers as they behave over time, on the wire.
+//! An AWS account in a process: ECS, Auto Scaling groups and their load balancers as they behave over time, on the wire.
 //!
-//! A [`Sandbox`] answers Amazon ECS, Elastic Load Balancing v2, Application Auto Scaling and STS in their
-//! own protocols, so that `aws ecs … --endpoint-url`, `aws ecs wait services-stable` and every SDK work
+//! A [`Sandbox`] answers Amazon ECS, EC2 and its Auto Scaling, Elastic Load Balancing v2, Application Auto
+//! Scaling and STS in their own protocols, so that `aws ecs … --endpoint-url`, `aws ecs wait services-stable` and every SDK work
 //! against it. Behind the operations lives a service scheduler: deployments go from IN_PROGRESS to COMPLETED
 //! or FAILED task by task, under the healthy percentages, with events, a circuit breaker and its rollback.
-//! Tasks of services with target groups are their targets, initial, healthy and draining.
+//! Tasks of services with target groups are their targets, initial, healthy and draining, and so are the
+//! instances of Auto Scaling groups, which instance refreshes replace batch by batch.
 //!
 //! No request is forwarded, but where requests would go is written down at every change:
 //! [`Sandbox::traffic`] tells which tasks served a listener since when, and how many requests would have
 //! found no healthy target.
 //!
 //! ```text
-//! http ──▶ caller (whose key, which region) ──▶ fault? ──▶ ecs | elb | scaling | sts ──▶ account ──▶ journal
+//! http ──▶ caller (whose key, which region) ──▶ fault? ──▶ ecs | ec2 | elb | … ──▶ account ──▶ journal
 //!                                                                                          ▲
 //! control (/_sandbox/…) ───────────────────────────────────────────────────────────────────┘
 //! ```
@@ -22,9 +23,11 @@
 
 mod account;
 mod arn;
+mod autoscaling;
 mod call;
 mod caller;
 mod control;
+mod ec2;
 mod ecs;
 mod elb;
 mod error;

@@ -39,8 +39,8 @@ impl Form {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The form as a document: `Tags.member.1.Key=a` is `{"Tags": [{"Key": "a"}]}`. Empty values are left
-    /// out, which is how clients send empty lists.
+    /// The form as a document: `Tags.member.1.Key=a` is `{"Tags": [{"Key": "a"}]}`, and so is EC2's
+    /// `Tags.1.Key=a`. Empty values are left out, which is how clients send empty lists.
     pub(crate) fn document(&self) -> Document {
         let mut root = Node::default();
         for (name, value) in &self.0 {
@@ -80,13 +80,10 @@ impl Node {
         if self.members.len() == 1
             && let Some(list) = self.members.remove("member")
         {
-            let items = list.members.into_iter();
-            let mut items: Vec<(u32, Node)> = items
-                .filter_map(|(number, node)| Some((number.parse().ok()?, node)))
-                .collect();
-            items.sort_by_key(|(number, _)| *number);
-            let items = items.into_iter().filter_map(|(_, node)| node.into_value());
-            return Some(items.collect());
+            return Some(list.into_list());
+        }
+        if self.members.keys().all(|name| name.parse::<u32>().is_ok()) {
+            return Some(self.into_list());
         }
         let members = self.members.into_iter();
         let members: Document = members
@@ -94,12 +91,86 @@ impl Node {
             .collect();
         Some(Value::Object(members))
     }
+
+    /// The members that are numbered, in the order of their numbers.
+    fn into_list(self) -> Value {
+        let items = self.members.into_iter();
+        let mut items: Vec<(u32, Node)> = items
+            .filter_map(|(number, node)| Some((number.parse().ok()?, node)))
+            .collect();
+        items.sort_by_key(|(number, _)| *number);
+        let items = items.into_iter();
+        items.filter_map(|(_, node)| node.into_value()).collect()
+    }
+}
+
+/// How a service writes its answers and errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// Most services: a `…Result` element, lists of `member`.
+    Query,
+    /// EC2: no such element, lists of `item`, errors of their own form.
+    Ec2,
+}
+
+impl Dialect {
+    /// The whole answer to `action`, of which `result` holds the members.
+    pub(crate) fn response(
+        self,
+        namespace: &str,
+        action: &str,
+        result: &Value,
+        request_id: &str,
+    ) -> String {
+        match self {
+            Self::Query => response(namespace, action, result, request_id),
+            Self::Ec2 => {
+                let mut text = format!(
+                    "<{action}Response xmlns=\"{namespace}\"><requestId>{request_id}</requestId>"
+                );
+                for (name, value) in result.as_object().into_iter().flatten() {
+                    write_element(&mut text, name, value, "item");
+                }
+                let _infallible = write!(text, "</{action}Response>");
+                text
+            }
+        }
+    }
+
+    /// An error, and its HTTP status.
+    pub(crate) fn error(
+        self,
+        namespace: &str,
+        error: &ApiError,
+        request_id: &str,
+    ) -> (u16, String) {
+        match self {
+            Self::Query => error_xml(namespace, error, request_id),
+            Self::Ec2 => {
+                let (status, code) = match error.code {
+                    "ExpiredTokenException" => (400, "RequestExpired"),
+                    "ThrottlingException" => (503, "RequestLimitExceeded"),
+                    "AccessDeniedException" => (403, "UnauthorizedOperation"),
+                    "MissingAuthenticationTokenException" => (401, "AuthFailure"),
+                    "SerializationException" => (400, "InvalidParameterValue"),
+                    "ServerException" => (500, "InternalError"),
+                    code => (error.status, code),
+                };
+                let body = format!(
+                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Errors><Error><Code>{code}</Code>\
+                     <Message>{}</Message></Error></Errors><RequestID>{request_id}</RequestID></Response>",
+                    escape(&error.message)
+                );
+                (status, body)
+            }
+        }
+    }
 }
 
 /// The whole answer to `action`, of which `result` holds the members of the `…Result` element.
-pub(crate) fn response(namespace: &str, action: &str, result: &Value, request_id: &str) -> String {
+fn response(namespace: &str, action: &str, result: &Value, request_id: &str) -> String {
     let mut text = format!("<{action}Response xmlns=\"{namespace}\">");
-    write_element(&mut text, &format!("{action}Result"), result);
+    write_element(&mut text, &format!("{action}Result"), result, "member");
     let _infallible = write!(
         text,
         "<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{action}Response>"
@@ -107,20 +178,20 @@ pub(crate) fn response(namespace: &str, action: &str, result: &Value, request_id
     text
 }
 
-fn write_element(into: &mut String, name: &str, value: &Value) {
+fn write_element(into: &mut String, name: &str, value: &Value, item: &str) {
     if value.is_null() {
         return;
     }
     let _infallible = write!(into, "<{name}>");
     match value {
         Value::Array(items) => {
-            for item in items {
-                write_element(into, "member", item);
+            for one in items {
+                write_element(into, item, one, item);
             }
         }
         Value::Object(members) => {
             for (name, value) in members {
-                write_element(into, name, value);
+                write_element(into, name, value, item);
             }
         }
         Value::String(text) => into.push_str(&escape(text)),
@@ -130,7 +201,7 @@ fn write_element(into: &mut String, name: &str, value: &Value) {
 }
 
 /// An error as the Query protocol writes it, and its HTTP status: some codes have other names here.
-pub(crate) fn error_xml(namespace: &str, error: &ApiError, request_id: &str) -> (u16, String) {
+fn error_xml(namespace: &str, error: &ApiError, request_id: &str) -> (u16, String) {
     let (status, code) = match error.code {
         "ExpiredTokenException" => (403, "ExpiredToken"),
         "ThrottlingException" => (400, "Throttling"),
@@ -185,6 +256,7 @@ mod tests {
             ("L=", json!({})),
             ("L.member.x=a", json!({"L": []})),
             ("A=1&A.B=2", json!({"A": {"B": "2"}})),
+            ("L.2.K=b&L.1.K=a", json!({"L": [{"K": "a"}, {"K": "b"}]})),
         ] {
             let found = Value::Object(Form::parse(form.as_bytes()).document());
             assert_eq!(found, document, "{form}");
@@ -201,6 +273,10 @@ mod tests {
             "<DoResponse xmlns=\"ns\"><DoResult><L><member><A>&lt;&amp;&gt;</A></member>\
              <member><A>true</A></member></L><W>3</W></DoResult>\
              <ResponseMetadata><RequestId>r</RequestId></ResponseMetadata></DoResponse>"
+        );
+        assert_eq!(
+            Dialect::Ec2.response("ns", "Do", &json!({"L": [{"A": "b"}]}), "r"),
+            "<DoResponse xmlns=\"ns\"><requestId>r</requestId><L><item><A>b</A></item></L></DoResponse>"
         );
     }
 }

@@ -33,7 +33,10 @@ pub use traffic::TrafficRoute;
 
 pub(crate) use load_balancer::activate;
 pub(crate) use tables::Tables;
-pub(crate) use target::{TaskTarget, advance, deregister_task, is_healthy, register_task};
+pub(crate) use target::{
+    TaskTarget, advance, deregister_instance, deregister_task, instance_is_healthy, is_healthy,
+    register_instance, register_task,
+};
 pub(crate) use usage::load_balancer_of;
 
 use crate::account::Account;

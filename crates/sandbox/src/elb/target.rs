@@ -1,7 +1,8 @@
 //! Targets of target groups, and their health over time: initial → healthy or unhealthy, draining on the way
 //! out; unused while no load balancer forwards to the group.
 //!
-//! A target that is an ECS task is healthy if the task is. Any other answers its checks.
+//! A target that is an ECS task is healthy if the task is, and one that is an instance if the instance is. Any other
+//! answers its checks.
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use crate::ecs::service::{self, Notice};
 use crate::ecs::task::{Status, Task};
 use crate::error::ApiError;
 use crate::fields::Fields;
+use crate::{autoscaling, ec2};
 
 /// Most targets of a target group (ELB quotas).
 const MOST: usize = 1_000;
@@ -139,6 +141,39 @@ pub(crate) fn is_healthy(account: &Account, task: &str, place: &TaskTarget) -> b
     })
 }
 
+/// Registers an instance of an Auto Scaling group, unless it is there; false when the target group is not there any more.
+pub(crate) fn register_instance(account: &mut Account, group: &str, id: &str) -> bool {
+    let Some(found) = account.elb.target_groups.get(group) else {
+        return false;
+    };
+    let target = Target::new(group, id, found.port.unwrap_or(0));
+    let known = account.elb.targets.get(&target.key());
+    if known.is_none_or(|known| known.state == State::Draining) {
+        add(account, target);
+    }
+    true
+}
+
+/// Lets go of an instance. Gives how long its target drains.
+pub(crate) fn deregister_instance(account: &mut Account, group: &str, id: &str) -> Duration {
+    let keys = keys_of(account, group, id);
+    let drains = keys.iter().map(|key| release(account, key));
+    drains.max().unwrap_or_default()
+}
+
+/// Whether the load balancer found an instance healthy, or has no use for it.
+pub(crate) fn instance_is_healthy(account: &Account, group: &str, id: &str) -> bool {
+    let keys = keys_of(account, group, id);
+    let states = keys.iter().filter_map(|key| account.elb.targets.get(key));
+    let mut states = states.map(|target| target.state).peekable();
+    states.peek().is_some() && states.all(|state| [State::Healthy, State::Unused].contains(&state))
+}
+
+fn keys_of(account: &Account, group: &str, id: &str) -> Vec<String> {
+    let own = account.elb.targets.under(&format!("{group}|{id}|"));
+    own.map(|(key, _)| key.to_owned()).collect()
+}
+
 /// Adds a target, or begins anew with one that is there.
 fn add(account: &mut Account, target: Target) {
     let used = usage::load_balancer_of(account, &target.group).is_some();
@@ -215,6 +250,7 @@ pub(crate) fn advance(account: &mut Account, key: &str, at: Timestamp) {
     turn(account, key, state);
     traffic::note_group(account, &target.group);
     let Some(task) = target.task else {
+        autoscaling::notice(account, &target.id);
         return;
     };
     let owner = account.tasks.get(&task.key);
@@ -226,7 +262,7 @@ pub(crate) fn advance(account: &mut Account, key: &str, at: Timestamp) {
 /// Whether a target answers its health checks.
 fn answers(account: &Account, target: &Target) -> bool {
     let Some(behind) = &target.task else {
-        return true;
+        return ec2::answers(account, &target.id);
     };
     let task = account.tasks.get(&behind.key);
     task.is_some_and(|task| task.status == Status::Running && task.fate != Fate::Unhealthy)

@@ -10,6 +10,7 @@ mod balanced;
 mod balancers;
 mod breaker;
 mod durable;
+mod groups;
 mod hostile;
 mod operations;
 mod rolling;
