@@ -19,6 +19,7 @@ use crate::ecs::task_definition::TaskDefinition;
 use crate::ecs::{cluster, scheduler, task};
 use crate::error::StoreError;
 use crate::image::ImageRule;
+use crate::lambda;
 use crate::pace::Pace;
 use crate::scaling::{Policy, ScalableTarget};
 use crate::sts::{Role, Session};
@@ -43,6 +44,9 @@ pub(crate) enum Wake {
     LoadBalancer(String),
     /// An Auto Scaling group.
     Group(String),
+    /// `$LATEST` of a function.
+    Function(String),
+    FunctionVersion(String),
 }
 
 /// Facts about the account as a whole.
@@ -70,6 +74,7 @@ pub(crate) struct Account {
     pub(crate) elb: elb::Tables,
     pub(crate) ec2: ec2::Tables,
     pub(crate) autoscaling: autoscaling::Tables,
+    pub(crate) lambda: lambda::Tables,
     ledger: Table<Ledger>,
     agenda: BTreeSet<(Timestamp, Wake)>,
     /// Stopped tasks by the time they stopped, to forget the oldest first.
@@ -96,6 +101,7 @@ impl Account {
             elb: elb::Tables::new(),
             ec2: ec2::Tables::new(),
             autoscaling: autoscaling::Tables::new(),
+            lambda: lambda::Tables::new(),
             ledger: Table::new("ledger"),
             agenda: BTreeSet::new(),
             stopped: BTreeSet::new(),
@@ -116,6 +122,7 @@ impl Account {
             || self.elb.load(key, value)?
             || self.ec2.load(key, value)?
             || self.autoscaling.load(key, value)?
+            || self.lambda.load(key, value)?
             || self.ledger.load(key, value)?;
         Ok(())
     }
@@ -124,6 +131,7 @@ impl Account {
     pub(crate) fn loaded(&mut self) {
         self.agenda.extend(self.elb.due());
         self.agenda.extend(self.autoscaling.due());
+        self.agenda.extend(self.lambda.due());
         for (key, row) in self.tasks.iter() {
             if let Some(due) = row.due {
                 self.agenda.insert((due, Wake::Task(key.clone())));
@@ -159,6 +167,7 @@ impl Account {
         self.elb.changes(&mut changes)?;
         self.ec2.changes(&mut changes)?;
         self.autoscaling.changes(&mut changes)?;
+        self.lambda.changes(&mut changes)?;
         self.ledger.changes(&mut changes)?;
         Ok(changes)
     }
@@ -177,6 +186,7 @@ impl Account {
         self.elb.forget_changes();
         self.ec2.forget_changes();
         self.autoscaling.forget_changes();
+        self.lambda.forget_changes();
         self.ledger.forget_changes();
     }
 
@@ -184,7 +194,8 @@ impl Account {
     pub(crate) fn pending(&self) -> usize {
         let of_ecs = self.tasks.pending() + self.services.pending();
         let of_groups = self.ec2.pending() + self.autoscaling.pending();
-        of_ecs + of_groups + self.sessions.pending() + self.elb.pending()
+        let of_functions = self.lambda.pending();
+        of_ecs + of_groups + of_functions + self.sessions.pending() + self.elb.pending()
     }
 
     /// When the next event is due.
@@ -221,6 +232,8 @@ impl Account {
                 Wake::Target(key) => elb::advance(self, &key, at),
                 Wake::LoadBalancer(arn) => elb::activate(self, &arn, at),
                 Wake::Group(key) => autoscaling::advance(self, &key, at),
+                Wake::Function(key) => lambda::settle(self, &key, at),
+                Wake::FunctionVersion(key) => lambda::settle_version(self, &key, at),
             }
         }
         self.now = self.now.max(to);

@@ -6,9 +6,10 @@
 //! | `/_sandbox/images` | rules | set an [`ImageRule`] | `?image=` one, or all |
 //! | `/_sandbox/roles` | roles with conditions | set a [`RoleRule`] | `?arn=` one, or all |
 //! | `/_sandbox/calls` | recent calls, `?service=&operation=` | | |
+//! | `/_sandbox/code/{digest}` | a package of a Lambda function | | |
 //! | `/_sandbox/traffic` | where requests went, `?listener=&since=&rate=` | | |
 
-use axum::extract::{Query, State};
+use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -20,7 +21,7 @@ use serde_json::json;
 use crate::error::StoreError;
 use crate::fault::Fault;
 use crate::image::ImageRule;
-use crate::{ActiveFault, Call, Requests, RuleTraffic, Sandbox};
+use crate::{ActiveFault, Call, Requests, RuleTraffic, Sandbox, lambda};
 
 /// A role with conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +52,7 @@ pub(crate) fn routes() -> Router<Sandbox> {
             get(roles).put(set_role).delete(remove_roles),
         )
         .route("/_sandbox/calls", get(calls))
+        .route("/_sandbox/code/{name}", get(code))
         .route("/_sandbox/traffic", get(traffic))
 }
 
@@ -164,6 +166,21 @@ async fn traffic(State(sandbox): State<Sandbox>, Query(watched): Query<Watched>)
                 traffic,
             });
             Json(rules.collect::<Vec<_>>()).into_response()
+        }
+    }
+}
+
+/// A package, where `GetFunction` says that it is.
+async fn code(State(sandbox): State<Sandbox>, Path(name): Path<String>) -> Response {
+    let key = lambda::code::package_key(&name);
+    let package =
+        sandbox.look(|account| account.lambda.packages.get(&key).map(|kept| kept.bytes()));
+    match package {
+        Err(error) => failed(&error),
+        Ok(Some(bytes)) => bytes.into_response(),
+        Ok(None) => {
+            let message = "There is no such package, or it is too large to be kept.";
+            (StatusCode::NOT_FOUND, message).into_response()
         }
     }
 }

@@ -1,5 +1,5 @@
 //! AWS's protocols on HTTP: JSON 1.1 for ECS and Application Auto Scaling, Query for EC2, its Auto Scaling, ELB
-//! and STS.
+//! and STS, REST-JSON for Lambda.
 //!
 //! The signature of a request says who calls and in which region; it is **not verified**, so the port
 //! belongs on a loopback address.
@@ -12,7 +12,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use serde_json::Value;
 
 use crate::Sandbox;
@@ -23,16 +23,20 @@ use crate::error::ApiError;
 use crate::fault::FaultEffect;
 use crate::fields::{Document, Fields};
 use crate::query::{Dialect, Form};
-use crate::{autoscaling, control, ec2, ecs, elb, scaling, sts};
+use crate::{autoscaling, control, ec2, ecs, elb, lambda, scaling, sts};
 
-/// Largest request, bytes. The largest that AWS takes here is a task definition of 64 KiB.
+/// Largest request, bytes. The largest that AWS takes here is a task definition of 64 KiB; Lambda takes more.
 const LARGEST: usize = 1 << 20;
 
 pub(crate) fn router(sandbox: Sandbox) -> Router {
+    let rest = Router::new()
+        .fallback(rest)
+        .layer(DefaultBodyLimit::max(lambda::LARGEST));
     Router::new()
         .route("/", post(aws))
         .merge(control::routes())
         .layer(DefaultBodyLimit::max(LARGEST))
+        .merge(rest)
         .with_state(sandbox)
 }
 
@@ -47,7 +51,11 @@ enum Request {
         service: &'static str,
         form: Form,
     },
+    Lambda(Box<lambda::Request>),
 }
+
+/// What a request is answered with: HTTP status, and the body if there is one.
+type Reply = (u16, String);
 
 impl Request {
     fn read(headers: &HeaderMap, body: Bytes) -> Result<Self, ApiError> {
@@ -88,13 +96,14 @@ impl Request {
     fn service(&self) -> &'static str {
         match self {
             Self::Json { service, .. } | Self::Query { service, .. } => service,
+            Self::Lambda(_) => lambda::SIGNING_NAME,
         }
     }
 
     /// How answers are written in the Query protocol, and their XML namespace.
     fn dialect(&self) -> Option<(Dialect, &'static str)> {
         match self {
-            Self::Json { .. } => None,
+            Self::Json { .. } | Self::Lambda(_) => None,
             Self::Query { service, .. } => Some(match *service {
                 elb::SIGNING_NAME => (Dialect::Query, elb::NAMESPACE),
                 autoscaling::SIGNING_NAME => (Dialect::Query, autoscaling::NAMESPACE),
@@ -108,6 +117,7 @@ impl Request {
         match self {
             Self::Json { operation, .. } => operation,
             Self::Query { form, .. } => form.get("Action").unwrap_or_default(),
+            Self::Lambda(request) => request.operation,
         }
     }
 
@@ -117,7 +127,18 @@ impl Request {
         !reads.iter().any(|verb| self.operation().starts_with(verb))
     }
 
-    fn carry_out(&self, account: &mut Account, caller: &Caller) -> Result<String, ApiError> {
+    /// Asks for what the account itself does not have.
+    async fn prepare(&mut self, sandbox: &Sandbox) {
+        if let Self::Lambda(request) = self
+            && let Some((bucket, key, version)) = request.wanted_object()
+            && let Some(objects) = sandbox.objects()
+        {
+            let object = objects.read(bucket, key, version).await;
+            request.give(object);
+        }
+    }
+
+    fn carry_out(&self, account: &mut Account, caller: &Caller) -> Result<Reply, ApiError> {
         match self {
             Self::Json {
                 service,
@@ -130,7 +151,7 @@ impl Request {
                     "ecs" => ecs::call(account, caller, operation, fields),
                     _ => scaling::call(account, caller, operation, fields),
                 };
-                answer.map(|answer| answer.to_string())
+                answer.map(|answer| (200, answer.to_string()))
             }
             Self::Query { service, form } => {
                 let result = match *service {
@@ -141,7 +162,16 @@ impl Request {
                 }?;
                 let dialect = self.dialect();
                 let (dialect, namespace) = dialect.unwrap_or((Dialect::Query, sts::NAMESPACE));
-                Ok(dialect.response(namespace, self.operation(), &result, &request_id()))
+                let body = dialect.response(namespace, self.operation(), &result, &request_id());
+                Ok((200, body))
+            }
+            Self::Lambda(request) => {
+                let (status, answer) = lambda::call(account, caller, request)?;
+                let body = match answer {
+                    Value::Null => String::new(),
+                    answer => answer.to_string(),
+                };
+                Ok((status, body))
             }
         }
     }
@@ -183,8 +213,10 @@ async fn aws(
     };
     let dialect = request.dialect();
     match (answer(&sandbox, &headers, request).await, dialect) {
-        (Answer::Body(body), Some(_)) => respond(200, "text/xml", body),
-        (Answer::Body(body), None) => respond(200, "application/x-amz-json-1.1", body),
+        (Answer::Reply((status, body)), Some(_)) => respond(status, "text/xml", body),
+        (Answer::Reply((status, body)), None) => {
+            respond(status, "application/x-amz-json-1.1", body)
+        }
         (Answer::Error(error), Some((dialect, namespace))) => {
             let (status, body) = dialect.error(namespace, &error, &request_id());
             respond(status, "text/xml", body)
@@ -194,8 +226,46 @@ async fn aws(
     }
 }
 
+/// REST-JSON: every path but those of the other protocols and of the controls.
+async fn rest(
+    State(sandbox): State<Sandbox>,
+    (method, uri): (Method, Uri),
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let service = credential(&headers).map(|credential| credential.service);
+    if service.is_some_and(|service| service != lambda::SIGNING_NAME) {
+        let message = format!(
+            "The sandbox account has no service {} on paths.",
+            service.unwrap_or_default()
+        );
+        return (StatusCode::NOT_FOUND, message).into_response();
+    }
+    let Ok(body) = body else {
+        return rest_error(ApiError {
+            code: "RequestTooLargeException",
+            status: 413,
+            message: format!("Request must be smaller than {} bytes", lambda::LARGEST),
+        });
+    };
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let host = host.or(uri.authority().map(|authority| authority.as_str()));
+    let place = (&method, uri.path(), uri.query().unwrap_or_default());
+    let request = match lambda::Request::read(place, host.unwrap_or("localhost"), &body) {
+        Ok(request) => Request::Lambda(Box::new(request)),
+        Err(error) => return rest_error(error),
+    };
+    match answer(&sandbox, &headers, request).await {
+        Answer::Reply((status, body)) => respond(status, "application/json", body),
+        Answer::Error(error) => rest_error(error),
+        Answer::Cut => cut(),
+    }
+}
+
 enum Answer {
-    Body(String),
+    Reply(Reply),
     Error(ApiError),
     Cut,
 }
@@ -214,6 +284,10 @@ async fn answer(sandbox: &Sandbox, headers: &HeaderMap, request: Request) -> Ans
         error: None,
     };
     let done = serve(sandbox, headers, request, fault.as_ref(), &mut call).await;
+    let done = match service {
+        lambda::SIGNING_NAME => done.map_err(lambda::as_lambda_says),
+        _ => done,
+    };
     call.error = done.as_ref().err().map(|error| error.code.to_owned());
     let cut = matches!(fault, Some(FaultEffect::Cut { .. }));
     if cut {
@@ -222,7 +296,7 @@ async fn answer(sandbox: &Sandbox, headers: &HeaderMap, request: Request) -> Ans
     sandbox.log_call(call);
     match done {
         _ if cut => Answer::Cut,
-        Ok(body) => Answer::Body(body),
+        Ok(reply) => Answer::Reply(reply),
         Err(error) => Answer::Error(error),
     }
 }
@@ -231,10 +305,10 @@ async fn answer(sandbox: &Sandbox, headers: &HeaderMap, request: Request) -> Ans
 async fn serve(
     sandbox: &Sandbox,
     headers: &HeaderMap,
-    request: Request,
+    mut request: Request,
     fault: Option<&FaultEffect>,
     call: &mut Call,
-) -> Result<String, ApiError> {
+) -> Result<Reply, ApiError> {
     let Some(mut credential) = credential(headers) else {
         return Err(ApiError::client(
             "MissingAuthenticationTokenException",
@@ -266,10 +340,11 @@ async fn serve(
             ));
         }
         Some(FaultEffect::ExpiredCredentials) => return Err(ApiError::expired()),
-        Some(FaultEffect::Cut { after: false }) => return Ok(String::new()),
+        Some(FaultEffect::Cut { after: false }) => return Ok((200, String::new())),
         Some(FaultEffect::Cut { after: true } | FaultEffect::Latency { .. }) | None => {}
     }
     let changes = request.changes();
+    request.prepare(sandbox).await;
     sandbox
         .serve(changes, move |account| request.carry_out(account, &caller))
         .await
@@ -278,6 +353,22 @@ async fn serve(
 fn json_error(error: &ApiError) -> Response {
     let body = serde_json::json!({"__type": error.code, "message": error.message});
     let mut response = respond(error.status, "application/x-amz-json-1.1", body.to_string());
+    response
+        .headers_mut()
+        .insert("x-amzn-errortype", HeaderValue::from_static(error.code));
+    response
+}
+
+/// An error as Lambda writes it.
+fn rest_error(error: ApiError) -> Response {
+    let error = lambda::as_lambda_says(error);
+    let blame = if error.status < 500 {
+        "User"
+    } else {
+        "Service"
+    };
+    let body = serde_json::json!({"Type": blame, "Message": error.message});
+    let mut response = respond(error.status, "application/json", body.to_string());
     response
         .headers_mut()
         .insert("x-amzn-errortype", HeaderValue::from_static(error.code));

@@ -1,7 +1,8 @@
-//! An AWS account in a process: ECS, Auto Scaling groups and their load balancers as they behave over time, on the wire.
+//! An AWS account in a process: ECS, Auto Scaling groups, their load balancers and Lambda as they behave over time,
+//! on the wire.
 //!
 //! A [`Sandbox`] answers Amazon ECS, EC2 and its Auto Scaling, Elastic Load Balancing v2, Application Auto
-//! Scaling and STS in their own protocols, so that `aws ecs … --endpoint-url`, `aws ecs wait services-stable` and every SDK work
+//! Scaling, AWS Lambda and STS in their own protocols, so that `aws ecs … --endpoint-url`, `aws ecs wait services-stable` and every SDK work
 //! against it. Behind the operations lives a service scheduler: deployments go from IN_PROGRESS to COMPLETED
 //! or FAILED task by task, under the healthy percentages, with events, a circuit breaker and its rollback.
 //! Tasks of services with target groups are their targets, initial, healthy and draining, and so are the
@@ -36,6 +37,8 @@ mod fields;
 mod http;
 mod image;
 mod journal;
+mod lambda;
+mod objects;
 mod pace;
 mod page;
 mod query;
@@ -45,7 +48,7 @@ mod sts;
 mod table;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::SignedDuration;
 use slipway_clock::Clock;
@@ -57,6 +60,8 @@ pub use crate::elb::{Requests, RuleTraffic, TrafficRoute, TrafficSpan};
 pub use crate::error::{OpenError, StoreError};
 pub use crate::fault::{ActiveFault, Fault, FaultEffect, Faults};
 pub use crate::image::{ImageBehaviour, ImageRule};
+pub use crate::lambda::AliasTraffic;
+pub use crate::objects::{Object, ObjectError, Objects};
 pub use crate::pace::Pace;
 
 use crate::account::Account;
@@ -90,6 +95,7 @@ struct Inner {
     state: Mutex<State>,
     faults: Faults,
     calls: CallLog,
+    objects: OnceLock<Arc<dyn Objects>>,
     /// Something may be due earlier than [`Sandbox::run`] thinks.
     changed: Notify,
 }
@@ -117,6 +123,7 @@ impl Sandbox {
             state: Mutex::new(state),
             faults: Faults::default(),
             calls: CallLog::default(),
+            objects: OnceLock::new(),
             changed: Notify::new(),
         })))
     }
@@ -125,6 +132,15 @@ impl Sandbox {
     /// not verified: serve it on loopback addresses only.
     pub fn router(&self) -> axum::Router {
         http::router(self.clone())
+    }
+
+    /// Says where the objects of S3 are that services of the account read; the first word counts.
+    pub fn read_objects_from(&self, objects: Arc<dyn Objects>) {
+        self.0.objects.get_or_init(|| objects);
+    }
+
+    pub(crate) fn objects(&self) -> Option<&dyn Objects> {
+        self.0.objects.get().map(|objects| &**objects)
     }
 
     /// Faults on request.

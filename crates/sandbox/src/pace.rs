@@ -34,6 +34,9 @@ pub struct Pace {
     pub throttle: Duration,
     /// Longest such delay. AWS: 27 minutes ("Amazon ECS service throttle logic", developer guide).
     pub throttle_max: Duration,
+    /// How long a Lambda function is Pending after its creation, InProgress after a change, and a version of it
+    /// Pending. A function of an image takes twice as long.
+    pub function: Duration,
     /// How long stopped tasks, inactive services and inactive clusters stay visible. AWS: about an hour.
     pub keep_stopped: Duration,
 }
@@ -55,6 +58,7 @@ impl Pace {
             scheduler: Duration::from_secs(5),
             throttle: Duration::from_secs(10),
             throttle_max: Duration::from_secs(27 * 60),
+            function: Duration::from_secs(4),
             keep_stopped: Duration::from_secs(3600),
         }
     }
@@ -75,6 +79,7 @@ impl Pace {
             scheduler: Duration::from_millis(100),
             throttle: Duration::from_millis(200),
             throttle_max: Duration::from_secs(20),
+            function: Duration::from_millis(200),
             keep_stopped: Duration::from_secs(3600),
         }
     }

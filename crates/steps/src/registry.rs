@@ -13,6 +13,8 @@ pub enum Swimlane {
     Common,
     /// `lane-ecs`: deployment type ECS.
     Ecs,
+    /// `lane-lambda`: deployment type AwsLambda.
+    Lambda,
 }
 
 /// Every step type that runs, in alphabetical order.
@@ -71,6 +73,8 @@ pub const STEP_TYPES: slipway_engine::start::StepTypes = slipway_engine::start::
 pub fn deployment_types(step_type: &str) -> &'static [&'static str] {
     if step_type.starts_with("Ecs") {
         &["ECS"]
+    } else if step_type.starts_with("AwsLambda") {
+        &["AwsLambda"]
     } else {
         &[]
     }
@@ -80,6 +84,7 @@ pub fn deployment_types(step_type: &str) -> &'static [&'static str] {
 pub fn swimlane(deployment_type: Option<&str>) -> Swimlane {
     match deployment_type {
         Some("ECS") => Swimlane::Ecs,
+        Some("AwsLambda") => Swimlane::Lambda,
         _ => Swimlane::Common,
     }
 }

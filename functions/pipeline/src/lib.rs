@@ -35,6 +35,8 @@ pub struct LaneFunctions {
     pub common: String,
     /// Of ECS lanes.
     pub ecs: String,
+    /// Of AWS Lambda lanes.
+    pub lambda: String,
 }
 
 impl LaneFunctions {
@@ -42,6 +44,7 @@ impl LaneFunctions {
     pub fn of(&self, stage: &StagePlan) -> String {
         match stage.deployment_type.as_deref() {
             Some("ECS") => self.ecs.clone(),
+            Some("AwsLambda") => self.lambda.clone(),
             _ => self.common.clone(),
         }
     }

@@ -172,7 +172,15 @@ fn no_function_outlives_the_state_that_invokes_it() {
                 None => continue,
                 Some("${PipelineFunctionArn}") => timeout("PipelineFunction"),
                 Some("${NotifyFunctionArn}") => timeout("NotifyFunction"),
-                Some(_) => timeout("LaneCommonFunction").max(timeout("LaneEcsFunction")),
+                Some(_) => [
+                    "LaneCommonFunction",
+                    "LaneEcsFunction",
+                    "LaneLambdaFunction",
+                ]
+                .map(&timeout)
+                .into_iter()
+                .max()
+                .expect("three"),
             };
             assert!(longest < patience, "{name}: {}", state["Comment"]);
         }

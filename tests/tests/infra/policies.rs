@@ -165,6 +165,7 @@ fn only_those_who_deploy_or_read_manifests_may_assume_roles() {
         // So are those of pipelines that a stage runs.
         ("LaneCommonFunction", "SourceRoles"),
         ("LaneEcsFunction", "DeployRoles"),
+        ("LaneLambdaFunction", "DeployRoles"),
     ];
     let expected = expected.map(|(id, roles)| (id.to_owned(), [roles.to_owned()].into()));
     assert_eq!(may, expected.into());
@@ -179,6 +180,7 @@ fn who_records_what_others_wait_for_may_wake_them() {
         "ApiFunction",
         "LaneCommonFunction",
         "LaneEcsFunction",
+        "LaneLambdaFunction",
         "PipelineFunction",
     ] {
         let wakes = allowed(&roles[id], "states:SendTaskSuccess");
@@ -190,6 +192,7 @@ fn who_records_what_others_wait_for_may_wake_them() {
         ("ApiFunction", &["notify", "pipeline"][..]),
         ("LaneCommonFunction", &["notify", "pipeline"]),
         ("LaneEcsFunction", &["notify"]),
+        ("LaneLambdaFunction", &["notify"]),
         ("PipelineFunction", &["notify", "pipeline"]),
     ] {
         let starts = allowed(&roles[id], "states:StartExecution");

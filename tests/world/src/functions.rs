@@ -26,6 +26,7 @@ struct Wired {
     pipeline: slipway_fn_pipeline::Deps,
     lane: slipway_fn_lane_common::Deps,
     ecs: slipway_fn_lane_common::Deps,
+    lambda: slipway_fn_lane_common::Deps,
     notify: slipway_fn_notify::Deps,
 }
 
@@ -56,6 +57,7 @@ impl Functions {
         let lanes = LaneFunctions {
             common: "lane".to_owned(),
             ecs: "lane-ecs".to_owned(),
+            lambda: "lane-lambda".to_owned(),
         };
         let wired = Wired {
             pipeline: slipway_fn_pipeline::Deps {
@@ -64,6 +66,7 @@ impl Functions {
             },
             lane: lane(slipway_fn_lane_common::find),
             ecs: lane(slipway_fn_lane_ecs::find),
+            lambda: lane(slipway_fn_lane_lambda::find),
             notify,
         };
         let before = self.swap(Some(Arc::new(wired)));
@@ -94,6 +97,7 @@ impl Functions {
             "pipeline" => slipway_fn_pipeline::answer(&wired.pipeline, payload).await,
             "lane" => slipway_fn_lane_common::answer(&wired.lane, payload).await,
             "lane-ecs" => slipway_fn_lane_ecs::answer(&wired.ecs, payload).await,
+            "lane-lambda" => slipway_fn_lane_lambda::answer(&wired.lambda, payload).await,
             "notify" => slipway_fn_notify::answer(&wired.notify, payload).await,
             other => panic!("no function {other}"),
         };

@@ -32,6 +32,7 @@ struct Wired {
     pipeline: slipway_fn_pipeline::Deps,
     lane_common: slipway_fn_lane_common::Deps,
     lane_ecs: slipway_fn_lane_common::Deps,
+    lane_lambda: slipway_fn_lane_common::Deps,
     instances: slipway_fn_instances::Deps,
     notify: slipway_fn_notify::Deps,
 }
@@ -55,6 +56,7 @@ impl Functions {
         let lanes = LaneFunctions {
             common: place::function("slipway-lane-common"),
             ecs: place::function("slipway-lane-ecs"),
+            lambda: place::function("slipway-lane-lambda"),
         };
         let wired = Wired {
             runs: runs.clone(),
@@ -64,6 +66,7 @@ impl Functions {
             },
             lane_common: lane(slipway_fn_lane_common::find),
             lane_ecs: lane(slipway_fn_lane_ecs::find),
+            lane_lambda: lane(slipway_fn_lane_lambda::find),
             instances: slipway_fn_instances::Deps {
                 services: services.clone(),
             },
@@ -178,6 +181,9 @@ impl Lambda for Functions {
                     slipway_fn_lane_common::answer(&wired.lane_common, payload).await
                 }
                 "slipway-lane-ecs" => slipway_fn_lane_ecs::answer(&wired.lane_ecs, payload).await,
+                "slipway-lane-lambda" => {
+                    slipway_fn_lane_lambda::answer(&wired.lane_lambda, payload).await
+                }
                 "slipway-instances" => {
                     slipway_fn_instances::answer(&wired.instances, payload).await
                 }

@@ -29,6 +29,7 @@ fn instant() -> Pace {
         scheduler: none,
         throttle: none,
         throttle_max: none,
+        function: none,
         keep_stopped: Duration::from_secs(3_600),
     }
 }
