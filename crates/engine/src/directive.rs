@@ -104,6 +104,9 @@ pub struct Next {
 /// *Step Functions service quotas*).
 pub const MOST_TURNS: u32 = 120;
 
+/// Kind of the wait of a lane that is paused ([`Directive::Pause`]).
+pub const PAUSE_WAIT: &str = "pause";
+
 /// A child lane of a fork.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -8,6 +8,7 @@ use slipway_store::record::{NodeRecord, RunRecord, SignalRecord, StageSummary};
 use slipway_store::{NodeEnd, StoreError};
 
 use crate::begin::release_infrastructure;
+use crate::directive::PAUSE_WAIT;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::name::Lane;
@@ -204,8 +205,25 @@ pub async fn finish_run(runs: &Runs, run: &RunId, finished: Finished) -> Result<
         release_run(runs, &plan.scope.account, run).await?;
     }
     let status = end_run(runs, &record, finished).await?;
+    forget_pauses(runs, run).await?;
     runs.tell(run, &plan, &notify::end_of_run(status)).await;
     told(run, status)
+}
+
+/// Forgets pauses that were noted after they were over, by a function that was slow or died. Nobody waits in them, and
+/// one that is noted from now on finds that the run has ended.
+async fn forget_pauses(runs: &Runs, run: &RunId) -> Result<(), RunError> {
+    let waits = runs.store.list_waits(run).await;
+    let waits = waits.doing(|| format!("read what run {run} waits for"))?;
+    for wait in waits.iter().filter(|wait| wait.kind == PAUSE_WAIT) {
+        let taken = runs
+            .store
+            .take_wait(run, &wait.node, wait.attempt, PAUSE_WAIT);
+        taken
+            .await
+            .doing(|| format!("forget a pause of run {run}"))?;
+    }
+    Ok(())
 }
 
 async fn end_run(runs: &Runs, record: &RunRecord, finished: Finished) -> Result<Status, RunError> {

@@ -2,16 +2,13 @@
 //! nothing runs meanwhile.
 
 use slipway_engine::begin::complete;
-use slipway_engine::directive::{Directive, Next};
+use slipway_engine::directive::{Directive, MOST_TURNS, Next, PAUSE_WAIT};
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
 use slipway_model::id::NodeId;
 use slipway_store::record::WaitRecord;
 
 use crate::{Deps, Event, HandlerError};
-
-/// Kind of the wait of a paused lane.
-const WAIT: &str = "pause";
 
 /// Notes the token that ends a pause. Where something was said meanwhile, it ends at once.
 pub(crate) async fn note(deps: &Deps, event: &Event, token: &str) -> Result<Next, HandlerError> {
@@ -22,8 +19,8 @@ pub(crate) async fn note(deps: &Deps, event: &Event, token: &str) -> Result<Next
     let wait = WaitRecord {
         run: event.run_id.clone(),
         node: node(event),
-        attempt: 0,
-        kind: WAIT.to_owned(),
+        attempt: number(next),
+        kind: PAUSE_WAIT.to_owned(),
         token: Some(token.to_owned()),
         task: None,
     };
@@ -34,28 +31,35 @@ pub(crate) async fn note(deps: &Deps, event: &Event, token: &str) -> Result<Next
     let run = run.doing(|| format!("read run {}", event.run_id))?;
     if run.status.is_final() {
         // This invocation was stopped for so long that the run has ended without it: nobody else takes the wait away.
-        let taken = deps
-            .runs
-            .store
-            .take_wait(&event.run_id, &wait.node, 0, WAIT);
-        taken
-            .await
-            .doing(|| format!("end the wait of lane {}", event.lane_id))?;
+        end(deps, event, next).await?;
     } else if run.abort.is_some() || run.signals.len() > next.heard {
         complete(&deps.runs, token).await?;
+        // Who was told before, while this invocation was slow, does not come again to take it away.
+        end(deps, event, next).await?;
     }
     Ok(next.clone())
 }
 
 /// Forgets the token of the pause that was just over.
 pub(crate) async fn forget(deps: &Deps, event: &Event) -> Result<(), HandlerError> {
-    if !event.done().is_some_and(is_pause) {
-        return Ok(());
+    match &event.next {
+        Some(next) if is_pause(&next.directive) => end(deps, event, next).await,
+        _ => Ok(()),
     }
-    let store = &deps.runs.store;
-    let taken = store.take_wait(&event.run_id, &node(event), 0, WAIT).await;
+}
+
+async fn end(deps: &Deps, event: &Event, pause: &Next) -> Result<(), HandlerError> {
+    let (run, store) = (&event.run_id, &deps.runs.store);
+    let taken = store
+        .take_wait(run, &node(event), number(pause), PAUSE_WAIT)
+        .await;
     taken.doing(|| format!("end the wait of lane {}", event.lane_id))?;
     Ok(())
+}
+
+/// Tells the pauses of a lane apart: a write that comes late must not replace the token of the next one.
+fn number(pause: &Next) -> u32 {
+    pause.part.wrapping_mul(MOST_TURNS).wrapping_add(pause.turn)
 }
 
 fn is_pause(directive: &Directive) -> bool {
