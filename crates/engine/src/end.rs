@@ -255,9 +255,20 @@ async fn end_run(runs: &Runs, record: &RunRecord, finished: Finished) -> Result<
         .store
         .set_run_status(run, &open, ending.status, why)
         .await;
-    set.doing(|| format!("record the end of run {run}"))?;
-    tell_parent(runs, record, ending.status).await?;
-    Ok(ending.status)
+    let status = match set {
+        Ok(()) => ending.status,
+        // Recorded already: by another invocation, or by this one, whose answer was lost on the way.
+        Err(error @ StoreError::Conflict { .. }) => {
+            let ended = runs.run(run).await?.status;
+            match ended.is_final() {
+                true => ended,
+                false => Err(error).doing(|| format!("record the end of run {run}"))?,
+            }
+        }
+        Err(error) => Err(error).doing(|| format!("record the end of run {run}"))?,
+    };
+    tell_parent(runs, record, status).await?;
+    Ok(status)
 }
 
 fn unplanned(message: &str) -> Ending {
