@@ -17,6 +17,10 @@ const RUNNABLE: &[&str] = &[
     "Barrier",
     "CustomApproval",
     "EcsBasicRollback",
+    "EcsBlueGreenCreateService",
+    "EcsBlueGreenRollback",
+    "EcsBlueGreenSwapTargetGroups",
+    "EcsBlueGreenTrafficShift",
     "EcsCanaryDelete",
     "EcsCanaryDeploy",
     "EcsRollingDeploy",
@@ -36,6 +40,7 @@ const RUNNABLE: &[&str] = &[
     "ServiceNowImportSet",
     "ServiceNowUpdate",
     "ShellScript",
+    "StandAloneTrafficShiftRollback",
     "Wait",
 ];
 
@@ -120,9 +125,11 @@ fn every_pipeline_is_planned() {
             "custom-stage/pipeline.yaml",
             "deployment/pipeline.yaml",
             "ecs-basic/pipeline.yaml",
+            "ecs-blue-green/pipeline.yaml",
             "ecs-canary/pipeline.yaml",
             "ecs-rolling/pipeline.yaml",
             "ecs-task/pipeline.yaml",
+            "ecs-traffic-shift/pipeline.yaml",
             "stage/pipeline.yaml",
             "ticket/pipeline.yaml"
         ]
@@ -191,6 +198,18 @@ fn ecs_basic() {
         rollback
           step rollback "tasks back to the version before": EcsBasicRollback (at most 10m)
     "#);
+}
+
+#[test]
+fn ecs_blue_green() {
+    let inputs = "pipeline: {variables: [{name: tag, value: v1}, {name: prodListener, value: L1}, {name: prodRule, value: R1}, {name: stageListener, value: L2}, {name: stageRule, value: R2}]}";
+    insta::assert_snapshot!(planned("ecs-blue-green/pipeline.yaml", inputs), @"");
+}
+
+#[test]
+fn ecs_traffic_shift() {
+    let inputs = "pipeline: {variables: [{name: tag, value: v1}, {name: listener, value: L1}, {name: rule, value: R1}, {name: testListener, value: L2}, {name: testRule, value: R2}]}";
+    insta::assert_snapshot!(planned("ecs-traffic-shift/pipeline.yaml", inputs), @"");
 }
 
 #[test]

@@ -299,6 +299,17 @@ impl<'a> StepContext<'a> {
         read_state(&node.progress["state"], node.id.as_str()).map(|state| Some((node, state)))
     }
 
+    /// What each step of type `step_type` in this stage saved, in each attempt and turn of loops, oldest first.
+    pub fn saved_by_all<T: DeserializeOwned>(&self, step_type: &str) -> Result<Vec<T>, Failure> {
+        let nodes = self.input.earlier.iter();
+        let saved = nodes.filter(|node| {
+            node.node_type == step_type && node.progress.get("state").is_some_and(|s| !s.is_null())
+        });
+        saved
+            .map(|node| read_state(&node.progress["state"], node.id.as_str()))
+            .collect()
+    }
+
     /// What the first earlier attempt of this step saved, if there was one.
     pub fn saved_by_first_attempt<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
         let earlier = self.input.earlier.iter().filter(|node| {

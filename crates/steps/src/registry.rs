@@ -22,6 +22,13 @@ pub static STEPS: &[(&str, &dyn Step)] = &[
     ("Barrier", &barrier::Barrier),
     ("CustomApproval", &custom_approval::CustomApproval),
     ("EcsBasicRollback", &ecs::BasicRollback),
+    ("EcsBlueGreenCreateService", &ecs::BlueGreenCreateService),
+    ("EcsBlueGreenRollback", &ecs::BlueGreenRollback),
+    (
+        "EcsBlueGreenSwapTargetGroups",
+        &ecs::BlueGreenSwapTargetGroups,
+    ),
+    ("EcsBlueGreenTrafficShift", &ecs::BlueGreenTrafficShift),
     ("EcsCanaryDelete", &ecs::CanaryDelete),
     ("EcsCanaryDeploy", &ecs::CanaryDeploy),
     ("EcsRollingDeploy", &ecs::RollingDeploy),
@@ -43,6 +50,10 @@ pub static STEPS: &[(&str, &dyn Step)] = &[
     ("ServiceNowUpdate", &service_now::ServiceNowUpdate),
     ("ShellScript", &shell::ShellScript),
     ("StageInputs", &stage_inputs::StageInputs),
+    (
+        "StandAloneTrafficShiftRollback",
+        &ecs::StandaloneTrafficShiftRollback,
+    ),
     ("Wait", &wait::Wait),
 ];
 

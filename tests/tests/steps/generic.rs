@@ -5,14 +5,33 @@ use serde_json::{Value, json};
 use slipway_sandbox::Pace;
 use slipway_steps::{STEPS, Undo};
 
+use crate::balancer::{Balancer, Kind, balanced_definition, inherit_spec};
 use crate::tap::Mode;
 use crate::world::{Ended, JOB, World, job, manifest, service_definition, task_definition};
 
 /// How a step type is tried.
 struct Trial {
-    spec: Value,
+    spec: Spec,
     /// Puts the account into the state that the step finds.
     first: bool,
+}
+
+/// `spec` of a step.
+#[derive(Clone)]
+enum Spec {
+    Plain(Value),
+    /// Of a step that needs a load balancer.
+    Balanced(Kind, fn(&Balancer) -> Value),
+}
+
+impl Spec {
+    fn of(&self, world: &World) -> Value {
+        match (self, &world.balancer) {
+            (Self::Plain(spec), _) => spec.clone(),
+            (Self::Balanced(_, spec), Some(balancer)) => spec(balancer),
+            (Self::Balanced(..), None) => panic!("a world without a load balancer"),
+        }
+    }
 }
 
 /// Every step type needs trials, so that a new step cannot come without them.
@@ -21,13 +40,29 @@ fn trials(step_type: &str) -> Vec<Trial> {
         "EcsBasicRollback" | "EcsServiceSetup" => both(&json!({})),
         "EcsUpgradeContainer" => both(&upgrade(100)),
         "EcsRunTask" => vec![Trial {
-            spec: json!({}),
+            spec: Spec::Plain(json!({})),
             first: true,
         }],
-        "EcsScale" => vec![Trial {
-            spec: json!({"service": "web", "instanceUnit": "Percentage", "instances": 200}),
-            first: false,
-        }],
+        "EcsScale" => {
+            let spec = json!({"service": "web", "instanceUnit": "Percentage", "instances": 200});
+            vec![Trial {
+                spec: Spec::Plain(spec),
+                first: false,
+            }]
+        }
+        "EcsBlueGreenCreateService" => {
+            let mut trials = balanced(Kind::Own, Balancer::swap_spec);
+            trials.extend(balanced(Kind::Weighted, shift).pop());
+            trials
+        }
+        "EcsBlueGreenSwapTargetGroups" | "EcsBlueGreenRollback" => {
+            balanced(Kind::Own, |_| json!({}))
+        }
+        "EcsBlueGreenTrafficShift" => balanced(Kind::Weighted, |_| inherit_spec(100)),
+        "StandAloneTrafficShiftRollback" => balanced(Kind::Weighted, |_| json!({}))
+            .pop()
+            .into_iter()
+            .collect(),
         "EcsCanaryDelete" | "EcsCanaryDeploy" | "EcsRollingDeploy" | "EcsRollingRollback" => {
             both(&json!({}))
         }
@@ -49,11 +84,25 @@ fn trials(step_type: &str) -> Vec<Trial> {
 
 /// As the first deployment, and after another one.
 fn both(spec: &Value) -> Vec<Trial> {
+    of_both(&Spec::Plain(spec.clone()))
+}
+
+fn of_both(spec: &Spec) -> Vec<Trial> {
     let trial = |first| Trial {
         spec: spec.clone(),
         first,
     };
     vec![trial(true), trial(false)]
+}
+
+/// The same behind a load balancer.
+fn balanced(kind: Kind, spec: fn(&Balancer) -> Value) -> Vec<Trial> {
+    of_both(&Spec::Balanced(kind, spec))
+}
+
+/// A creation for a traffic shift, to the target group that gets no requests.
+fn shift(balancer: &Balancer) -> Value {
+    balancer.shift_spec(1)
 }
 
 /// `spec` of an `EcsUpgradeContainer`.
@@ -62,15 +111,29 @@ fn upgrade(percent: u32) -> Value {
 }
 
 /// The steps of the same stage that come before a step.
-fn before(step_type: &str) -> Vec<(&'static str, Value)> {
+fn before(step_type: &str) -> Vec<(&'static str, Spec)> {
+    let plain = |step_type, spec| (step_type, Spec::Plain(spec));
+    let create = |spec: fn(&Balancer) -> Value| {
+        ("EcsBlueGreenCreateService", Spec::Balanced(Kind::Own, spec))
+    };
     match step_type {
-        "EcsUpgradeContainer" => vec![("EcsServiceSetup", json!({}))],
+        "EcsUpgradeContainer" => vec![plain("EcsServiceSetup", json!({}))],
         "EcsBasicRollback" => vec![
-            ("EcsServiceSetup", json!({})),
-            ("EcsUpgradeContainer", upgrade(50)),
+            plain("EcsServiceSetup", json!({})),
+            plain("EcsUpgradeContainer", upgrade(50)),
         ],
-        "EcsCanaryDelete" => vec![("EcsCanaryDeploy", json!({}))],
-        "EcsRollingRollback" => vec![("EcsRollingDeploy", json!({}))],
+        "EcsCanaryDelete" => vec![plain("EcsCanaryDeploy", json!({}))],
+        "EcsRollingRollback" => vec![plain("EcsRollingDeploy", json!({}))],
+        "EcsBlueGreenSwapTargetGroups" => vec![create(Balancer::swap_spec)],
+        "EcsBlueGreenRollback" => vec![
+            create(Balancer::swap_spec),
+            plain("EcsBlueGreenSwapTargetGroups", json!({})),
+        ],
+        "EcsBlueGreenTrafficShift" => vec![create(shift)],
+        "StandAloneTrafficShiftRollback" => vec![(
+            "EcsBlueGreenTrafficShift",
+            Spec::Balanced(Kind::Weighted, |balancer| balancer.standalone_spec(1, 2)),
+        )],
         _ => Vec::new(),
     }
 }
@@ -85,7 +148,7 @@ fn undoes(step_type: &str) -> bool {
 async fn ready(store: &World, step_type: &str, trial: &Trial) -> World {
     let world = world(store, trial).await;
     for (step_type, spec) in before(step_type) {
-        world.run(step_type, spec).await.done();
+        world.run(step_type, spec.of(&world)).await.done();
     }
     world
 }
@@ -93,6 +156,10 @@ async fn ready(store: &World, step_type: &str, trial: &Trial) -> World {
 /// A brisk world, so that most calls are changes and not looks, in which version 2 is about to be deployed: as the first deployment, or after version 1.
 async fn world(store: &World, trial: &Trial) -> World {
     let mut world = store.beside(Pace::brisk()).await;
+    if let Spec::Balanced(kind, _) = &trial.spec {
+        world.balance(*kind).await;
+    }
+    let balancer = world.balancer.clone();
     if !trial.first {
         world.manifests.push(manifest(
             "EcsScalableTargetDefinition",
@@ -104,14 +171,51 @@ async fn world(store: &World, trial: &Trial) -> World {
                 "targetTrackingScalingPolicyConfiguration": {"targetValue": 60,
                 "predefinedMetricSpecification": {"predefinedMetricType": "ECSServiceAverageCPUUtilization"}}}),
         ));
-        world.run("EcsRollingDeploy", json!({})).await.done();
+        for (step_type, spec) in first_steps(&trial.spec) {
+            world.run(step_type, spec.of(&world)).await.done();
+        }
         world.next_run();
     }
     let scaling: Vec<_> = world.manifests.drain(..).skip(2).collect();
-    world.deploys(&task_definition("nginx:2"), &service_definition(3));
+    let definition = match balancer {
+        Some(_) => balanced_definition(3),
+        None => service_definition(3),
+    };
+    world.deploys(&task_definition("nginx:2"), &definition);
     world.manifests.extend(scaling);
     world.step_manifests = job("nginx:exits-0", 2);
+    let now = world.clock.now();
+    if let Some(balancer) = &mut world.balancer {
+        balancer.since = now;
+    }
     world
+}
+
+/// The steps that deployed version 1.
+fn first_steps(spec: &Spec) -> Vec<(&'static str, Spec)> {
+    let create = |kind, spec: fn(&Balancer) -> Value| {
+        ("EcsBlueGreenCreateService", Spec::Balanced(kind, spec))
+    };
+    match spec {
+        Spec::Plain(_) => vec![("EcsRollingDeploy", Spec::Plain(json!({})))],
+        Spec::Balanced(Kind::Weighted, _) => vec![
+            create(Kind::Weighted, |balancer| balancer.shift_spec(0)),
+            ("EcsBlueGreenTrafficShift", Spec::Plain(inherit_spec(100))),
+        ],
+        Spec::Balanced(kind, _) => vec![
+            create(*kind, Balancer::swap_spec),
+            ("EcsBlueGreenSwapTargetGroups", Spec::Plain(json!({}))),
+        ],
+    }
+}
+
+/// Where something served before, each request since then was answered.
+fn check_requests(world: &World, trial: &Trial, what: &str) {
+    if let (Some(balancer), false) = (&world.balancer, trial.first) {
+        let requests = world.requests(balancer.since);
+        assert!(requests.sent > 0.0, "{what}: no time has passed");
+        assert!(requests.failed == 0.0, "{what}: {requests:?}");
+    }
 }
 
 /// What must come out however often the step was killed.
@@ -123,6 +227,8 @@ async fn outcome(world: &World) -> String {
         "CreateService",
         "UpdateService",
         "DeleteService",
+        "ModifyListener",
+        "ModifyRule",
     ] {
         let answered = world.sandbox.calls();
         let done = answered
@@ -144,16 +250,21 @@ async fn a_step_that_dies_after_any_call_does_its_work_once() {
             let expected = {
                 let world = ready(&store, step_type, &trial).await;
                 world.tap.set(Mode::Open);
-                world.run(step_type, trial.spec.clone()).await.done();
+                world.run(step_type, trial.spec.of(&world)).await.done();
                 let calls = world.tap.calls();
                 (outcome(&world).await, calls)
             };
-            assert!(expected.1 > 3, "{step_type} made {} calls", expected.1);
+            assert!(expected.1 > 1, "{step_type} made {} calls", expected.1);
             for call in 1..=expected.1 {
                 let world = ready(&store, step_type, &trial).await;
                 world.tap.set(Mode::DieAfter(call));
-                world.run(step_type, trial.spec.clone()).await.done();
+                world.run(step_type, trial.spec.of(&world)).await.done();
                 let outcome = outcome(&world).await;
+                check_requests(
+                    &world,
+                    &trial,
+                    &format!("{step_type}, died after call {call}"),
+                );
                 let same = match undone {
                     // A restored service may be told twice to be what it is already.
                     true => outcome.split(';').next() == expected.0.split(';').next(),
@@ -169,6 +280,19 @@ async fn a_step_that_dies_after_any_call_does_its_work_once() {
     }
 }
 
+/// The account without the service of a blue-green deployment that was rolled back: it stays, without tasks.
+fn without_stopped(account: &str) -> String {
+    let stopped = [
+        ", beside it web__2 web:2 0/0 GREEN",
+        ", beside it web__2 web:2 0/0",
+    ];
+    let mut account = account.to_owned();
+    for stopped in stopped {
+        account = account.replace(stopped, "");
+    }
+    account
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_step_that_is_refused_after_any_call_is_undone_cleanly() {
     let store = World::new().await;
@@ -177,15 +301,16 @@ async fn a_step_that_is_refused_after_any_call_is_undone_cleanly() {
             continue;
         };
         for trial in trials(step_type) {
-            let before = match trial.first {
-                true => ["absent", "INACTIVE"],
-                false => ["web:1 2/2 COMPLETED scaled by P1"; 2],
+            let before = match (&trial.spec, trial.first) {
+                (Spec::Balanced(..), _) => vec![world(&store, &trial).await.account().await],
+                (_, true) => vec!["absent".to_owned(), "INACTIVE".to_owned()],
+                (_, false) => vec!["web:1 2/2 COMPLETED scaled by P1".to_owned()],
             };
             let mut refused = 0;
             for call in 0.. {
                 let world = ready(&store, step_type, &trial).await;
                 world.tap.set(Mode::RefuseAfter(call));
-                let ended = world.run(step_type, trial.spec.clone()).await;
+                let ended = world.run(step_type, trial.spec.of(&world)).await;
                 world.tap.set(Mode::Open);
                 if let Ended::Done(_) = ended {
                     break;
@@ -193,10 +318,15 @@ async fn a_step_that_is_refused_after_any_call_is_undone_cleanly() {
                 refused += 1;
                 world.run(undo, json!({})).await.done();
                 world.clock.sleep(std::time::Duration::from_secs(300)).await;
-                let account = world.account().await;
+                let account = without_stopped(&world.account().await);
                 assert!(
-                    before.contains(&account.as_str()),
-                    "{step_type}, refused after call {call}: {account}"
+                    before.contains(&account),
+                    "{step_type}, refused after call {call}: {account} instead of {before:?}"
+                );
+                check_requests(
+                    &world,
+                    &trial,
+                    &format!("{step_type}, refused after call {call}"),
                 );
             }
             assert!(refused > 3, "{step_type} was refused {refused} times only");

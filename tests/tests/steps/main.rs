@@ -1,6 +1,8 @@
 //! Steps against the sandbox account, killed and refused at every call.
 
+mod balancer;
 mod basic;
+mod blue_green;
 mod canary;
 mod common;
 mod ecs;

@@ -87,13 +87,15 @@ struct Line {
 
 impl HttpConnector for Line {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        // The Query protocol has no such header, and answers in XML.
+        let json = request.headers().contains_key("x-amz-target");
         let mode = *self.tap.0.mode.lock().expect("no panic holds it");
         let call = self.tap.0.calls.fetch_add(1, Ordering::SeqCst) + 1;
         let through = self.connector.call(request);
         let tap = self.tap.clone();
         HttpConnectorFuture::new(async move {
             match mode {
-                Mode::RefuseAfter(last) if call > last => Ok(refusal()),
+                Mode::RefuseAfter(last) if call > last => Ok(refusal(json)),
                 Mode::DieAfter(last) if call >= last => {
                     if call == last {
                         through.await?;
@@ -107,8 +109,15 @@ impl HttpConnector for Line {
     }
 }
 
-fn refusal() -> aws_smithy_runtime_api::client::orchestrator::HttpResponse {
-    let body = r#"{"__type":"AccessDeniedException","message":"User is not authorized to perform this action with an explicit deny"}"#;
+fn refusal(json: bool) -> aws_smithy_runtime_api::client::orchestrator::HttpResponse {
+    let message = "User is not authorized to perform this action with an explicit deny in an identity-based policy";
+    let body = match json {
+        true => format!(r#"{{"__type":"AccessDeniedException","message":"{message}"}}"#),
+        false => format!(
+            "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>{message}</Message></Error>\
+             <RequestId>r</RequestId></ErrorResponse>"
+        ),
+    };
     let status = StatusCode::try_from(400).expect("a status");
     aws_smithy_runtime_api::client::orchestrator::HttpResponse::new(status, SdkBody::from(body))
 }

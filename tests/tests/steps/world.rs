@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use aws_sdk_ecs::types::ServiceField;
 use indexmap::IndexMap;
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -30,6 +31,7 @@ use slipway_store::record::NodeRecord;
 use slipway_store::{NodeEnd, Store};
 use slipway_world::NoFiles;
 
+use crate::balancer::Balancer;
 use crate::tap::{Mode, Tap};
 
 /// A value that must never be seen outside the account.
@@ -54,6 +56,10 @@ pub(crate) struct World {
     pub(crate) step_manifests: Vec<ManifestPlan>,
     pub(crate) infrastructure: Value,
     pub(crate) run: RunId,
+    /// Identifier of the stage's service.
+    pub(crate) service: String,
+    /// The load balancer of the account, where there is one.
+    pub(crate) balancer: Option<Balancer>,
     embedded: Embedded,
 }
 
@@ -257,6 +263,8 @@ impl World {
             step_manifests: Vec::new(),
             infrastructure: json!({"connectorRef": "account.aws", "region": "eu-west-1", "cluster": "prod"}),
             run: RunId::new("run-0"),
+            service: "web".to_owned(),
+            balancer: None,
             embedded,
         };
         world
@@ -311,6 +319,19 @@ impl World {
         aws_sdk_applicationautoscaling::Client::from_conf(config)
     }
 
+    /// Like [`World::ecs`].
+    pub(crate) fn elb(&self) -> aws_sdk_elasticloadbalancingv2::Client {
+        use aws_sdk_elasticloadbalancingv2::config::{BehaviorVersion, Region};
+        let config = aws_sdk_elasticloadbalancingv2::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("eu-west-1"))
+            .credentials_provider(credentials())
+            .endpoint_url("http://sandbox.localhost")
+            .http_client(in_process(self.sandbox.router()))
+            .build();
+        aws_sdk_elasticloadbalancingv2::Client::from_conf(config)
+    }
+
     /// How often an operation was called.
     pub(crate) fn count(&self, operation: &str) -> usize {
         self.sandbox
@@ -349,6 +370,7 @@ impl World {
             return Vec::new();
         }
         let described = ecs.describe_services().cluster("prod");
+        let described = described.include(ServiceField::Tags);
         let described = described.set_services(Some(arns)).send().await;
         let services = described.expect("an answer").services.unwrap_or_default();
         let there = services
@@ -357,8 +379,10 @@ impl World {
         there
             .map(|service| {
                 let definition = service.task_definition().unwrap_or_default();
+                let tags = service.tags().iter().filter_map(|tag| tag.value());
+                let tags: String = tags.map(|value| format!(" {value}")).collect();
                 format!(
-                    "{} {} {}/{}",
+                    "{} {} {}/{}{tags}",
                     service.service_name().unwrap_or_default(),
                     definition.rsplit('/').next().unwrap_or_default(),
                     service.running_count(),
@@ -415,6 +439,9 @@ impl World {
         };
         for other in self.others().await {
             seen.push_str(&format!(", beside it {other}"));
+        }
+        if let Some(balancer) = &self.balancer {
+            seen.push_str(&balancer.seen(self).await);
         }
         seen
     }
@@ -610,9 +637,9 @@ impl World {
 
     fn service(&self) -> ServicePlan {
         ServicePlan {
-            reference: "web".to_owned(),
-            identifier: EntityId::new("web"),
-            name: "web".to_owned(),
+            reference: self.service.clone(),
+            identifier: EntityId::new(&self.service),
+            name: self.service.clone(),
             deployment_type: "ECS".to_owned(),
             tags: IndexMap::new(),
             variables: Vec::new(),

@@ -35,6 +35,8 @@ pub(super) struct Beside {
 #[serde(rename_all = "camelCase")]
 pub(super) enum Role {
     Canary,
+    /// The next version, which does not serve yet (blue-green).
+    Green,
     /// The version that a new one replaces step by step.
     Before,
 }
@@ -143,14 +145,26 @@ pub(super) async fn remove(
     site: &Site,
     name: &str,
 ) -> Result<(), Failure> {
+    match forget(cx, site, name).await? {
+        true => recount(cx, site).await,
+        false => Ok(()),
+    }
+}
+
+/// Notes that the service `name` is gone; whether anything is noted there.
+pub(super) async fn forget(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    name: &str,
+) -> Result<bool, Failure> {
     let Some(mut deployed) = record(cx, site).await? else {
-        return Ok(());
+        return Ok(false);
     };
     let mut all = of(&deployed.target);
     all.retain(|known| known.service_name != name);
     deployed.target[FIELD] = json!(all);
     put(cx, &deployed).await?;
-    recount(cx, site).await
+    Ok(true)
 }
 
 /// Counts again what runs where the stage deploys to.

@@ -31,8 +31,11 @@ pub(super) enum TaskDefinition {
 }
 
 impl Documents {
-    /// Reads them all, logging each.
-    fn fetch(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
+    /// Reads them all, logging each. Expressions may use `names` besides those of the run.
+    fn fetch(
+        cx: &mut StepContext<'_>,
+        names: &[(&str, slipway_expr::Value)],
+    ) -> Result<Self, Failure> {
         let stage = cx.stage();
         let Some(service) = &stage.service else {
             return Err(invalid(format!(
@@ -56,6 +59,7 @@ impl Documents {
         let mut reader = Reader {
             cx,
             manifests: &service.manifests,
+            names,
         };
         let task_definition = match arn {
             Some(arn) => TaskDefinition::Arn(arn),
@@ -87,7 +91,16 @@ impl Documents {
         cx: &mut StepContext<'_>,
         key: &mut Option<String>,
     ) -> Result<Self, Failure> {
-        once(cx, key, Self::fetch).await
+        once(cx, key, |cx| Self::fetch(cx, &[])).await
+    }
+
+    /// The same, with names that only the step knows.
+    pub(super) async fn once_with(
+        cx: &mut StepContext<'_>,
+        key: &mut Option<String>,
+        names: &[(&str, slipway_expr::Value)],
+    ) -> Result<Self, Failure> {
+        once(cx, key, |cx| Self::fetch(cx, names)).await
     }
 
     /// Gets back what another step of the stage kept under `key`.
@@ -146,6 +159,8 @@ async fn kept<T: DeserializeOwned>(cx: &StepContext<'_>, key: &str) -> Result<T,
 pub(super) struct Reader<'c, 'a> {
     pub(super) cx: &'c mut StepContext<'a>,
     pub(super) manifests: &'a [ManifestPlan],
+    /// Names that only the step knows.
+    pub(super) names: &'c [(&'c str, slipway_expr::Value)],
 }
 
 impl Reader<'_, '_> {
@@ -198,7 +213,10 @@ impl Reader<'_, '_> {
         let written = read(path, text)
             .map_err(|why| invalid(format!("The {name} cannot be read: {why}.")))?;
         wrapped(&written).map_err(|why| invalid(format!("The {name} {why}.")))?;
-        let resolved = self.cx.evaluate(&written)?;
+        let resolved = match self.names.is_empty() {
+            true => self.cx.evaluate(&written)?,
+            false => self.cx.expressions_with(self.names).evaluate(&written)?,
+        };
         let Conformed { document, notes } = conform(shape, resolved).map_err(|faults| {
             invalid(format!(
                 "The {name} does not fit {shape}: {}.",

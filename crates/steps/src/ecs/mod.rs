@@ -6,12 +6,15 @@
 
 mod basic;
 mod beside;
+mod blue_green;
 mod canary_delete;
 mod canary_deploy;
 mod change;
+mod cluster;
 mod flags;
 pub mod instances;
 mod manifest;
+mod phases;
 mod removal;
 mod resize;
 mod rollback;
@@ -32,6 +35,11 @@ use slipway_model::status::Failure;
 use crate::context::StepContext;
 
 pub use basic::{BasicRollback, ServiceSetup, UpgradeContainer};
+pub use blue_green::{
+    CreateService as BlueGreenCreateService, Rollback as BlueGreenRollback,
+    StandaloneRollback as StandaloneTrafficShiftRollback,
+    SwapTargetGroups as BlueGreenSwapTargetGroups, TrafficShift as BlueGreenTrafficShift,
+};
 pub use canary_delete::CanaryDelete;
 pub use canary_deploy::CanaryDeploy;
 pub use rolling_deploy::RollingDeploy;

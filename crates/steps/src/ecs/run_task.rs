@@ -336,6 +336,7 @@ fn fetch(cx: &mut StepContext<'_>) -> Result<Documents, Failure> {
     let mut reader = Reader {
         cx,
         manifests: &step.manifests,
+        names: &[],
     };
     let task_definition = match arn {
         Some(arn) => TaskDefinition::Arn(arn),

@@ -30,6 +30,8 @@ pub(super) struct Watch {
     /// Running and desired tasks when they were told last.
     counted: Option<(i32, i32)>,
     waiting_told: bool,
+    #[serde(default)]
+    steady_told: bool,
     /// Failed tasks of the deployment when they were looked at last.
     failed: i32,
     /// Stopped tasks that were told.
@@ -97,10 +99,11 @@ impl Watch {
         }
         self.tell_progress(cx, &service, goal);
         if steady(&service) {
-            cx.info(
-                goal.unit,
-                format!("Service {} reached steady state", goal.service),
-            );
+            if !self.steady_told {
+                self.steady_told = true;
+                let steady = format!("Service {} reached steady state", goal.service);
+                cx.info(goal.unit, steady);
+            }
             return Ok(Seen::Steady);
         }
         match ours(&service, goal)

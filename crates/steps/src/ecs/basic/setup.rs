@@ -9,6 +9,7 @@ use slipway_model::status::Failure;
 
 use super::super::beside;
 use super::super::change::token;
+use super::super::cluster;
 use super::super::manifest::{Documents, invalid};
 use super::super::removal;
 use super::super::rollback::Replaced;
@@ -189,7 +190,7 @@ impl Setup {
         let old = self.old(cx, base, &versions).await?;
         let mut names = vec![base, new.as_str()];
         names.extend(old.iter().map(|old| old.name.as_str()));
-        versions::check_owner(cx, &self.site, &names).await?;
+        cluster::check_owner(cx, &self.site, &names).await?;
         let told = match &old {
             None => {
                 format!("There is no version of {base} before {new}: this is its first deployment")

@@ -1,0 +1,258 @@
+//! Elastic Load Balancing: load balancers, listeners, rules and the health of targets, looked at and changed.
+
+use aws_sdk_elasticloadbalancingv2::types::{Action, LoadBalancer, TargetHealthStateEnum};
+use serde::{Deserialize, Serialize};
+use slipway_model::status::Failure;
+
+use super::super::manifest::invalid;
+use super::super::site::Site;
+use super::forward::Forward;
+use crate::aws::error::{Doing, code, failure};
+
+/// A rule of a listener, as a spec names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    /// ARN of the listener.
+    pub(super) listener: String,
+    /// ARN of the rule.
+    pub(super) rule: String,
+}
+
+/// A rule as it is now.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    pub(super) place: Place,
+    is_default: bool,
+    actions: Vec<Action>,
+    pub(super) forward: Forward,
+}
+
+/// Looks at a load balancer, which is named or given by its ARN.
+async fn load_balancer(site: &Site, name: &str) -> Result<LoadBalancer, Failure> {
+    let doing = format!("look at load balancer `{name}` in {}", site.aws.region);
+    let call = site.aws.elb.describe_load_balancers();
+    let call = match name.starts_with("arn:") {
+        true => call.load_balancer_arns(name),
+        false => call.names(name),
+    };
+    let found = call
+        .send()
+        .await
+        .map_err(|error| failure(Doing::with(&doing), error))?;
+    let found = found.load_balancers.unwrap_or_default().into_iter().next();
+    found.ok_or_else(|| invalid(format!("there is no load balancer `{name}`.")))
+}
+
+/// Looks at rules of a load balancer, and checks that they and their listeners belong together.
+pub(super) async fn find(
+    site: &Site,
+    balancer: &str,
+    places: &[&Place],
+) -> Result<Vec<Rule>, Failure> {
+    let found = load_balancer(site, balancer).await?;
+    let arn = found.load_balancer_arn().unwrap_or_default();
+    let mut listeners: Vec<String> = places.iter().map(|one| one.listener.clone()).collect();
+    listeners.dedup();
+    let doing = format!(
+        "look at listeners {} of load balancer {balancer}",
+        listeners.join(" and ")
+    );
+    let described = site
+        .aws
+        .elb
+        .describe_listeners()
+        .set_listener_arns(Some(listeners))
+        .send()
+        .await
+        .map_err(|error| failure(Doing::with(&doing), error))?;
+    for listener in described.listeners() {
+        if listener.load_balancer_arn() != Some(arn) {
+            return Err(invalid(format!(
+                "listener {} is not of load balancer {balancer}, but of {}. Correct the one or the other.",
+                listener.listener_arn().unwrap_or_default(),
+                listener.load_balancer_arn().unwrap_or_default(),
+            )));
+        }
+    }
+    rules(site, places).await
+}
+
+/// Looks at rules.
+pub(super) async fn rules(site: &Site, places: &[&Place]) -> Result<Vec<Rule>, Failure> {
+    for place in places {
+        check_belongs(place)?;
+    }
+    let mut arns: Vec<String> = places.iter().map(|place| place.rule.clone()).collect();
+    arns.dedup();
+    let asked = ask(site, arns.clone()).await;
+    let described = match asked {
+        // AWS does not say which of them.
+        Err(_) if arns.len() > 1 => {
+            let mut all = Vec::new();
+            for arn in arns {
+                all.extend(ask(site, vec![arn]).await?);
+            }
+            all
+        }
+        asked => asked?,
+    };
+    let mut rules = Vec::new();
+    for place in places {
+        let rule = described
+            .iter()
+            .find(|rule| rule.rule_arn() == Some(&place.rule));
+        let rule = rule.ok_or_else(|| {
+            invalid(format!(
+                "AWS does not tell anything of listener rule {}.",
+                place.rule
+            ))
+        })?;
+        let forward = rule.actions().iter().rev().find_map(Forward::read);
+        let forward = forward.ok_or_else(|| no_groups(place, rule.actions()))?;
+        rules.push(Rule {
+            place: (*place).clone(),
+            is_default: rule.is_default() == Some(true),
+            actions: rule.actions().to_vec(),
+            forward,
+        });
+    }
+    Ok(rules)
+}
+
+async fn ask(
+    site: &Site,
+    arns: Vec<String>,
+) -> Result<Vec<aws_sdk_elasticloadbalancingv2::types::Rule>, Failure> {
+    let doing = format!("look at listener rules {}", arns.join(" and "));
+    let described = site
+        .aws
+        .elb
+        .describe_rules()
+        .set_rule_arns(Some(arns))
+        .send()
+        .await
+        .map_err(|error| failure(Doing::with(&doing), error))?;
+    Ok(described.rules.unwrap_or_default())
+}
+
+/// The ARN of a rule is that of its listener with an id behind it.
+fn check_belongs(place: &Place) -> Result<(), Failure> {
+    let own = place.listener.replacen(":listener/", ":listener-rule/", 1);
+    let belongs = place.rule.strip_prefix(&own);
+    match belongs.is_some_and(|id| id.starts_with('/')) {
+        true => Ok(()),
+        false => Err(invalid(format!(
+            "listener rule {} is not a rule of listener {}.",
+            place.rule, place.listener
+        ))),
+    }
+}
+
+fn no_groups(place: &Place, actions: &[Action]) -> Failure {
+    let does = actions.last().and_then(Action::r#type);
+    invalid(format!(
+        "listener rule {} forwards to no target group: its action is {}. Give a rule that forwards, or change \
+         this one.",
+        place.rule,
+        does.map_or("none", |does| does.as_str()),
+    ))
+}
+
+/// Lets a rule forward to something else; what it does before that stays.
+pub(super) async fn point(site: &Site, rule: &Rule, forward: &Forward) -> Result<(), Failure> {
+    let mut actions = rule.actions.clone();
+    for action in &mut actions {
+        if Forward::read(action).is_some() {
+            forward.write(action);
+        }
+        // AWS never tells the secret, and asks for this word instead.
+        if let Some(oidc) = &mut action.authenticate_oidc_config {
+            oidc.use_existing_client_secret = Some(true);
+        }
+    }
+    let Place {
+        listener,
+        rule: arn,
+    } = &rule.place;
+    if rule.is_default {
+        let doing = format!("let the default rule of listener {listener} forward to {forward}");
+        let call = site.aws.elb.modify_listener().listener_arn(listener);
+        let call = call.set_default_actions(Some(actions));
+        let done = call.send().await.map(|_| ());
+        return done.map_err(|error| failure(Doing::with(&doing), error));
+    }
+    let doing = format!("let listener rule {arn} forward to {forward}");
+    let call = site.aws.elb.modify_rule().rule_arn(arn);
+    let call = call.set_actions(Some(actions));
+    let done = call.send().await.map(|_| ());
+    done.map_err(|error| failure(Doing::with(&doing), error))
+}
+
+/// The port of a target group.
+pub(super) async fn port(site: &Site, group: &str) -> Result<Option<i32>, Failure> {
+    let doing = format!("look at target group {group}");
+    let described = site
+        .aws
+        .elb
+        .describe_target_groups()
+        .target_group_arns(group)
+        .send()
+        .await
+        .map_err(|error| failure(Doing::with(&doing), error))?;
+    Ok(described.target_groups().first().and_then(|one| one.port()))
+}
+
+/// How the targets of a group are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Health {
+    /// Targets that passed their checks.
+    pub(super) healthy: i64,
+    /// Why others did not, without repetition.
+    pub(super) others: Vec<String>,
+}
+
+impl Health {
+    /// What is not healthy, in words.
+    pub(super) fn told(&self) -> String {
+        match self.others.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", self.others.join("; ")),
+        }
+    }
+}
+
+/// Looks at the health of a group's targets; a group that is gone has none.
+pub(super) async fn health(site: &Site, group: &str) -> Result<Health, Failure> {
+    let doing = format!("look at the health of the targets of {group}");
+    let described = site
+        .aws
+        .elb
+        .describe_target_health()
+        .target_group_arn(group)
+        .send()
+        .await;
+    let described = match described {
+        Err(error) if code(&error) == Some("TargetGroupNotFound") => {
+            return Ok(Health::default());
+        }
+        described => described.map_err(|error| failure(Doing::with(&doing), error))?,
+    };
+    let mut health = Health::default();
+    for target in described.target_health_descriptions() {
+        let Some(state) = target.target_health() else {
+            continue;
+        };
+        match state.state() {
+            Some(TargetHealthStateEnum::Healthy) => health.healthy += 1,
+            Some(TargetHealthStateEnum::Draining) | None => {}
+            Some(other) => {
+                let why = state.description().unwrap_or(other.as_str());
+                let why = format!("{}: {why}", other.as_str());
+                if !health.others.contains(&why) {
+                    health.others.push(why);
+                }
+            }
+        }
+    }
+    Ok(health)
+}

@@ -1,0 +1,117 @@
+//! Blue-green: a new version beside the live one, behind a target group of its own, that takes the requests over
+//! at once (swap) or by and by (traffic shift).
+//!
+//! `EcsBlueGreenCreateService` writes down how services, rules and scaling were, and creates `<serviceName>__1` or
+//! `__2` in the stage target group. `EcsBlueGreenSwapTargetGroups` exchanges the target groups of two rules,
+//! `EcsBlueGreenTrafficShift` moves the weights of one. `EcsBlueGreenRollback` puts back what was written down.
+//!
+//! A version gets requests only while its targets are healthy, and the version before keeps its tasks until
+//! requests go elsewhere. What serves is never deleted: which service that is, is told by the rules.
+
+mod balancer;
+mod create;
+mod definition;
+mod forward;
+mod made;
+mod rollback;
+mod routes;
+mod shift;
+mod sides;
+mod spec;
+mod standalone_rollback;
+mod swap;
+mod tag;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use slipway_model::status::{ErrorType, Failure};
+
+use super::rollback::{Before, Replaced};
+use super::scaling::Scaling;
+use super::site::Site;
+use crate::context::StepContext;
+use routes::Routes;
+
+pub use create::CreateService;
+pub use rollback::Rollback;
+pub use shift::TrafficShift;
+pub use standalone_rollback::StandaloneRollback;
+pub use swap::SwapTargetGroups;
+
+/// Time between two looks at targets.
+const PAUSE: Duration = Duration::from_secs(3);
+
+/// How things were before this run changed anything. Written down before the first change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Handover {
+    routes: Routes,
+    /// The service that serves; `None` for the first deployment.
+    blue: Option<Blue>,
+    /// The service that was in the stage target group without serving.
+    green: Option<Green>,
+    /// Name of the service that is deployed.
+    new: String,
+    /// Who had deployed what serves, where that is known.
+    replaced: Option<Replaced>,
+}
+
+/// The service that serves, as it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Blue {
+    name: String,
+    arn: String,
+    task_definition: String,
+    desired: i64,
+    running: i64,
+    scaling: Scaling,
+}
+
+/// The service that had served before, as it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Green {
+    name: String,
+    before: Before,
+    /// Whether it is updated; otherwise it is deleted.
+    updated: bool,
+}
+
+/// Waits for healthy targets; what it told already is not told again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Patience {
+    told: String,
+}
+
+impl Patience {
+    /// Looks whether a target group has `wanted` healthy targets: how long to wait, or `None` when it has them.
+    async fn look(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        site: &Site,
+        (group, wanted): (&str, i64),
+        unit: &'static str,
+    ) -> Result<Option<Duration>, Failure> {
+        let health = balancer::health(site, group).await?;
+        if health.healthy >= wanted {
+            return Ok(None);
+        }
+        let (healthy, others) = (health.healthy, health.told());
+        let told = format!("Waiting for healthy targets in {group}: {healthy}/{wanted}{others}");
+        if self.told != told {
+            cx.info(unit, &told);
+            self.told = told;
+        }
+        Ok(Some(PAUSE))
+    }
+}
+
+fn wrong(message: String) -> Failure {
+    Failure {
+        error: ErrorType::Unknown,
+        message,
+        left_behind: None,
+    }
+}

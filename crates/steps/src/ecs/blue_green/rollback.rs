@@ -1,0 +1,434 @@
+//! `EcsBlueGreenRollback`: what served before serves again, with its tasks, rules, tags and scaling.
+//!
+//! The old service gets its tasks back first and the requests then, so that there is no moment in which nothing
+//! answers them. The new service is scaled down after that; when it is the first deployment, it goes.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_model::status::Failure;
+
+use super::super::beside;
+use super::super::flags::check_flags;
+use super::super::instances::{self, Change};
+use super::super::phases::{Phases, Turn, walk};
+use super::super::removal::{self, Removal};
+use super::super::resize::Resize;
+use super::super::scaling::{Scaling, detach};
+use super::super::service::{Described, Standing, describe, update};
+use super::super::site::Site;
+use super::super::task_definition::short;
+use super::super::{ROLLBACK, told};
+use super::balancer::{self, Place};
+use super::create::Phase as Creating;
+use super::made::{Made, Moved};
+use super::{Blue, Green, Patience, tag, wrong};
+use crate::context::StepContext;
+use crate::step::{Progress, Step, Undo};
+
+/// The step.
+pub struct Rollback;
+
+/// What the step does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Phase {
+    /// The old service gets its tasks back.
+    #[default]
+    Tasks,
+    /// Its targets are healthy.
+    Healthy,
+    /// It gets the requests.
+    Rules,
+    /// It is tagged as what serves.
+    Tags,
+    /// The new service goes, or goes back to how it was.
+    New,
+    /// The old service is scaled again.
+    Scale,
+    /// What is there is noted.
+    Note,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct State {
+    phase: Phase,
+    resize: Resize,
+    removal: Removal,
+    #[serde(default)]
+    patience: Patience,
+}
+
+#[async_trait]
+impl Step for Rollback {
+    fn step_type(&self) -> &'static str {
+        "EcsBlueGreenRollback"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[ROLLBACK]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        check_flags(spec, &[])
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Nothing("it is itself the undoing of the blue-green steps")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        cx.unit_started(ROLLBACK);
+        let made = Made::read(cx)?.filter(|made| made.phase > Creating::Prepare);
+        let Some(made) = made else {
+            cx.info(
+                ROLLBACK,
+                "Nothing to roll back: the deployment ended before its first change",
+            );
+            return Ok(Progress::Done(json!({})));
+        };
+        let left = left(&made);
+        let result = match Undoing::resume(cx, made).await {
+            Ok(undoing) => walk(undoing, cx).await,
+            Err(failure) => Err(failure),
+        };
+        let result = result.map_err(|failure| Failure {
+            left_behind: Some(left),
+            ..failure
+        });
+        told(cx, self.units(), result)
+    }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let state: State = cx.saved()?;
+        if let Some(reasons) = state.resize.evidence() {
+            cx.warn(ROLLBACK, format!("Tasks stopped because: {reasons}"));
+        }
+        let at = match state.phase {
+            Phase::Tasks | Phase::Healthy => {
+                "the old service did not get its healthy tasks back, and no rule was changed"
+            }
+            _ => "look at both services, their tasks and the listener rules",
+        };
+        cx.error(ROLLBACK, format!("The rollback did not end: {at}"));
+        Ok(())
+    }
+}
+
+/// What a person must look at when the rollback fails.
+fn left(made: &Made) -> String {
+    let handover = &made.handover;
+    let rule = &handover.routes.prod.place.rule;
+    let new = format!(
+        "service {}, deployed by this run, may still have tasks; listener rule {rule} may not forward to {}",
+        handover.new, handover.routes.prod.forward
+    );
+    match &handover.blue {
+        None => new,
+        Some(blue) => format!(
+            "{new}; service {} may not have its {} tasks of {} back",
+            blue.name,
+            blue.desired,
+            short(&blue.task_definition)
+        ),
+    }
+}
+
+struct Undoing {
+    site: Site,
+    made: Made,
+    moved: Moved,
+    state: State,
+}
+
+#[async_trait]
+impl Phases for Undoing {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        Ok(match self.state.phase {
+            Phase::Tasks => self.tasks(cx).await?.into(),
+            Phase::Healthy => self.healthy(cx).await?.into(),
+            Phase::Rules => self.rules(cx).await?.into(),
+            Phase::Tags => self.tags(cx).await?.into(),
+            Phase::New => self.new_service(cx).await?.into(),
+            Phase::Scale => self.scale(cx).await?.into(),
+            Phase::Note => Turn::Done(self.note(cx).await?),
+        })
+    }
+}
+
+impl Undoing {
+    async fn resume(cx: &mut StepContext<'_>, made: Made) -> Result<Self, Failure> {
+        Ok(Self {
+            site: Site::of_stage(cx).await?,
+            made,
+            moved: Moved::read(cx)?,
+            state: cx.saved()?,
+        })
+    }
+
+    /// What served: as it was when its requests were moved, or when the stage began.
+    fn blue(&self) -> Option<Blue> {
+        let now = self.moved.blue.as_ref();
+        now.or(self.made.handover.blue.as_ref()).cloned()
+    }
+
+    async fn tasks(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let blue = self.blue().filter(|_| self.moved.downsized);
+        let Some(blue) = blue else {
+            self.state.phase = Phase::Healthy;
+            return Ok(None);
+        };
+        let (site, name) = (&self.site, blue.name.as_str());
+        if !self.state.resize.told() {
+            let Standing::Active(found) = describe(site, name).await? else {
+                return Err(wrong(format!(
+                    "Service {name} in {site} cannot get its tasks back: it no longer exists, somebody or \
+                     something else deleted it. Service {} keeps the requests.",
+                    self.made.handover.new
+                )));
+            };
+            let resize = &mut self.state.resize;
+            resize
+                .tell(cx, site, (name, &*found), blue.desired, ROLLBACK)
+                .await?;
+            cx.save(&self.state).await?;
+        }
+        let pause = self
+            .state
+            .resize
+            .look(cx, &self.site, name, ROLLBACK)
+            .await?;
+        if pause.is_none() {
+            self.state.phase = Phase::Healthy;
+        }
+        Ok(pause)
+    }
+
+    /// Requests go back to targets that answer: to all of them after they were stopped, else to those that are
+    /// there.
+    async fn healthy(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let blue = self
+            .blue()
+            .filter(|blue| self.moved.rules && blue.desired > 0);
+        if let Some(blue) = blue {
+            let wanted = if self.moved.downsized {
+                blue.desired
+            } else {
+                1
+            };
+            let targets = (self.made.handover.routes.prod_group.as_str(), wanted);
+            let patience = &mut self.state.patience;
+            let pause = patience.look(cx, &self.site, targets, ROLLBACK).await?;
+            if pause.is_some() {
+                return Ok(pause);
+            }
+        }
+        self.state.phase = Phase::Rules;
+        Ok(None)
+    }
+
+    async fn rules(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        self.state.phase = Phase::Tags;
+        if !self.moved.rules {
+            return Ok(None);
+        }
+        let routes = &self.made.handover.routes;
+        let original = routes.original();
+        let places: Vec<&Place> = original.iter().map(|(route, _)| &route.place).collect();
+        let rules = balancer::rules(&self.site, &places).await?;
+        for (rule, (_, wanted)) in rules.iter().zip(&original) {
+            if !routes.knows(&rule.forward) {
+                return Err(wrong(format!(
+                    "Listener rule {} forwards to {}: somebody or something else changed it after this run. It is \
+                     not touched, and neither are the services.",
+                    rule.place.rule, rule.forward
+                )));
+            }
+            if rule.forward.same_shares(wanted) {
+                continue;
+            }
+            cx.info(
+                ROLLBACK,
+                format!(
+                    "Modifying listener rule {} to forward to {wanted} again",
+                    rule.place.rule
+                ),
+            );
+            balancer::point(&self.site, rule, wanted).await?;
+        }
+        Ok(None)
+    }
+
+    async fn tags(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        if self.moved.tags {
+            if let Some(blue) = self.blue() {
+                tag::set(cx, &self.site, (&blue.name, &blue.arn), tag::BLUE, ROLLBACK).await?;
+            }
+            if let (Some(arn), true) = (&self.made.arn, self.stays()) {
+                let new = (self.made.handover.new.as_str(), arn.as_str());
+                tag::set(cx, &self.site, new, tag::GREEN, ROLLBACK).await?;
+            }
+        }
+        self.state.phase = Phase::New;
+        Ok(None)
+    }
+
+    /// Whether the new service stays, without tasks or as it was. Where there was no service, none is left.
+    fn stays(&self) -> bool {
+        self.made.handover.blue.is_some() || self.made.handover.green.is_some()
+    }
+
+    async fn new_service(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        if self.made.phase < Creating::Change {
+            self.state.phase = Phase::Scale;
+            return Ok(None);
+        }
+        if !self.stays() {
+            return self.remove(cx).await;
+        }
+        let name = self.made.handover.new.clone();
+        let found = describe(&self.site, &name).await?;
+        if let Standing::Active(found) = found {
+            let updated = self.made.handover.green.clone();
+            match updated.filter(|green| green.updated && green.name == name) {
+                Some(green) => self.restore(cx, &found, &green).await?,
+                None => self.stop(cx, &found).await?,
+            }
+        }
+        self.state.phase = Phase::Scale;
+        Ok(None)
+    }
+
+    async fn remove(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let (site, made) = (&self.site, &self.made);
+        let name = made.handover.new.as_str();
+        let ours = |found: &Described| check_ours(site, made, found);
+        let removal = &mut self.state.removal;
+        if !removal.go_on(cx, (site, name), ROLLBACK, ours).await? {
+            return Ok(Some(removal::PAUSE));
+        }
+        self.state.phase = Phase::Scale;
+        Ok(None)
+    }
+
+    /// The new service keeps no task.
+    async fn stop(&self, cx: &mut StepContext<'_>, found: &Described) -> Result<(), Failure> {
+        check_ours(&self.site, &self.made, found)?;
+        let name = self.made.handover.new.as_str();
+        detach(cx, &self.site, name, ROLLBACK).await?;
+        let desired = found.service.desired_count();
+        if desired == 0 {
+            return Ok(());
+        }
+        cx.info(
+            ROLLBACK,
+            format!("Scaling Service {name} from {desired} to 0 tasks"),
+        );
+        let document = json!({
+            "cluster": self.site.cluster, "service": name, "desiredCount": 0,
+        });
+        update(&self.site, &document).await.map(|_| ())
+    }
+
+    /// The green service that was updated gets back what it ran.
+    async fn restore(
+        &self,
+        cx: &mut StepContext<'_>,
+        found: &Described,
+        green: &Green,
+    ) -> Result<(), Failure> {
+        let before = &green.before;
+        let runs = found.service.task_definition();
+        if !self.made.is_ours(runs) && runs != Some(before.task_definition()) {
+            check_ours(&self.site, &self.made, found)?;
+        }
+        detach(cx, &self.site, &green.name, ROLLBACK).await?;
+        cx.info(
+            ROLLBACK,
+            format!(
+                "Updating Service {} back to {} with {} tasks",
+                green.name,
+                short(before.task_definition()),
+                before.desired()
+            ),
+        );
+        let document = before.restore_document(&self.site, &green.name, &self.made.sent);
+        update(&self.site, &document).await?;
+        match &before.scaling {
+            Some(scaling) => scaling.attach(cx, &self.site, ROLLBACK).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Scaling comes back last, so that it does not work against the rollback.
+    async fn scale(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let shared = self.made.handover.routes.is_shared();
+        if let Some(blue) = self.blue().filter(|_| self.moved.scaling || shared) {
+            let scaling: &Scaling = match shared {
+                // The swap found it without scaling already.
+                true => self
+                    .made
+                    .handover
+                    .blue
+                    .as_ref()
+                    .map_or(&blue.scaling, |blue| &blue.scaling),
+                false => &blue.scaling,
+            };
+            scaling.attach(cx, &self.site, ROLLBACK).await?;
+        }
+        self.state.phase = Phase::Note;
+        Ok(None)
+    }
+
+    async fn note(&self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
+        let (site, handover) = (&self.site, &self.made.handover);
+        let (new, blue) = (handover.new.as_str(), self.blue());
+        beside::set_before(cx, (site, new), None).await?;
+        beside::forget(cx, site, new).await?;
+        let (name, arn, change) = match &blue {
+            None => (new, "", Change::Removed),
+            Some(blue) => (
+                blue.name.as_str(),
+                blue.task_definition.as_str(),
+                Change::Restored(handover.replaced.clone()),
+            ),
+        };
+        instances::note(cx, site, (name, arn), change).await?;
+        if let Some(green) = handover.green.as_ref().filter(|green| !green.updated) {
+            cx.warn(
+                ROLLBACK,
+                format!(
+                    "Service {} as it was before, without requests, was deleted by the deployment and does not come \
+                     back",
+                    green.name
+                ),
+            );
+        }
+        let done = match &blue {
+            None => format!("Service {new} deleted: rolled back cleanly"),
+            Some(blue) => format!("Service {} serves: rolled back cleanly", blue.name),
+        };
+        cx.info(ROLLBACK, done);
+        cx.unit_ended(ROLLBACK, true);
+        Ok(json!({"output": {"serviceName": name}}))
+    }
+}
+
+fn check_ours(site: &Site, made: &Made, found: &Described) -> Result<(), Failure> {
+    let runs = found.service.task_definition();
+    match made.is_ours(runs) {
+        true => Ok(()),
+        false => Err(wrong(format!(
+            "Service {} in {site} is not touched: it runs {}, which this run did not deploy.",
+            made.handover.new,
+            short(runs.unwrap_or("an unknown task definition"))
+        ))),
+    }
+}

@@ -1,0 +1,446 @@
+//! `EcsBlueGreenSwapTargetGroups`: the new version gets the requests of production, all at once.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_model::status::Failure;
+
+use super::super::beside::{self, Beside, Role};
+use super::super::instances::{self, Change};
+use super::super::manifest::{Documents, invalid};
+use super::super::phases::{Phases, Turn, walk};
+use super::super::rollback::Replaced;
+use super::super::scaling::{Scaling, detach};
+use super::super::service::{Standing, describe, update};
+use super::super::site::Site;
+use super::super::task_definition::short;
+use super::super::told;
+use super::balancer::{self, Place, Rule};
+use super::create::Phase as Creating;
+use super::made::Made;
+use super::spec::{Swap, check_swap};
+use super::{Blue, Patience, tag, wrong};
+use crate::context::StepContext;
+use crate::step::{Progress, Step, Undo};
+
+/// The command unit.
+const SWAP: &str = "Swap Target Groups";
+
+/// The step.
+pub struct SwapTargetGroups;
+
+/// What the step does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) enum Phase {
+    /// Look whether the new version may get requests.
+    #[default]
+    Look,
+    /// Exchange the target groups of the rules.
+    Rules,
+    /// Say which service serves.
+    Tags,
+    /// Move scaling.
+    Scale,
+    /// Wait as long as told.
+    Delay,
+    /// Scale the old service down.
+    Downsize,
+    /// Note what serves.
+    Note,
+}
+
+/// Progress of the step; the rollback step reads it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct State {
+    pub(super) phase: Phase,
+    /// What served, as it was just before.
+    pub(super) old: Option<Blue>,
+    /// When the old service is scaled down, epoch milliseconds.
+    due_ms: Option<i64>,
+    #[serde(default)]
+    patience: Patience,
+}
+
+#[async_trait]
+impl Step for SwapTargetGroups {
+    fn step_type(&self) -> &'static str {
+        "EcsBlueGreenSwapTargetGroups"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[SWAP]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        check_swap(spec)
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Step("EcsBlueGreenRollback")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        cx.unit_started(SWAP);
+        let result = match Swapping::resume(cx).await {
+            Ok(swapping) => walk(swapping, cx).await,
+            Err(failure) => Err(failure),
+        };
+        told(cx, self.units(), result)
+    }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let state: State = cx.saved()?;
+        let left = match state.phase {
+            Phase::Look => "No rule was changed: the old version still serves",
+            Phase::Rules => "The rules may be changed in part: look at them, or roll back",
+            _ => "The new version serves, and the old one may still have its tasks",
+        };
+        cx.warn(SWAP, left);
+        Ok(())
+    }
+}
+
+/// One call's worth of the step.
+struct Swapping {
+    site: Site,
+    spec: Swap,
+    made: Made,
+    state: State,
+    /// The rules, when this call has looked at them.
+    rules: Option<Vec<Rule>>,
+}
+
+#[async_trait]
+impl Phases for Swapping {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        Ok(match self.state.phase {
+            Phase::Look => self.look(cx).await?.into(),
+            Phase::Rules => self.exchange(cx).await?.into(),
+            Phase::Tags => self.tags(cx).await?.into(),
+            Phase::Scale => self.scale(cx).await?.into(),
+            Phase::Delay => self.delay(cx).into(),
+            Phase::Downsize => self.downsize(cx).await?.into(),
+            Phase::Note => Turn::Done(self.note(cx).await?),
+        })
+    }
+}
+
+impl Swapping {
+    async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
+        let spec = Swap::read(cx.spec())?;
+        let made = created(cx)?;
+        if made.handover.routes.is_shift() {
+            return Err(invalid(
+                "EcsBlueGreenCreateService was told `isTrafficShift: true`, and there is no stage listener rule to \
+                 swap with. Use EcsBlueGreenTrafficShift, or take out `isTrafficShift`."
+                    .to_owned(),
+            ));
+        }
+        Ok(Self {
+            site: Site::of_stage(cx).await?,
+            spec,
+            made,
+            state: cx.saved()?,
+            rules: None,
+        })
+    }
+
+    async fn look_at_rules(&self) -> Result<Vec<Rule>, Failure> {
+        let original = self.made.handover.routes.original();
+        let places: Vec<&Place> = original.iter().map(|(route, _)| &route.place).collect();
+        balancer::rules(&self.site, &places).await
+    }
+
+    /// Nothing is changed before the new version is seen to be healthy.
+    async fn look(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let delay = Duration::from_secs(self.spec.delay);
+        if delay >= cx.time_left() {
+            return Err(invalid(format!(
+                "`downsizeOldServiceDelayInSecs` is {}, and the step must end within {} s: give it a longer \
+                 `timeout`.",
+                self.spec.delay,
+                cx.step().timeout.as_secs()
+            )));
+        }
+        let rules = self.look_at_rules().await?;
+        let handover = &self.made.handover;
+        let swapped = handover.routes.swapped();
+        for (rule, (route, wanted)) in rules.iter().zip(&swapped) {
+            let as_before = rule.forward.same_shares(&route.forward);
+            if !as_before && !rule.forward.same_shares(wanted) {
+                return Err(wrong(format!(
+                    "Listener rule {} forwards to {}, and it forwarded to {} when EcsBlueGreenCreateService looked: \
+                     somebody or something else changed it. Nothing is swapped. Run the pipeline again.",
+                    rule.place.rule, rule.forward, route.forward
+                )));
+            }
+        }
+        let patience = (&mut self.state.patience, SWAP);
+        if let Some(pause) = check_new(cx, &self.site, &self.made, patience).await? {
+            return Ok(Some(pause));
+        }
+        let first: Option<State> = cx.saved_by_first_attempt()?;
+        self.state.old = match (first.and_then(|state| state.old), &handover.blue) {
+            (Some(old), _) => Some(old),
+            (None, Some(blue)) => Some(as_it_is(&self.site, blue).await?),
+            (None, None) => None,
+        };
+        self.rules = Some(rules);
+        self.state.phase = Phase::Rules;
+        Ok(None)
+    }
+
+    async fn exchange(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let rules = match self.rules.take() {
+            Some(rules) => rules,
+            None => self.look_at_rules().await?,
+        };
+        // Production first: the target group of a rule that moves away stays in use by the other one.
+        let swapped = self.made.handover.routes.swapped();
+        let whose = [("Prod", "new"), ("Stage", "old")];
+        for ((rule, (_, wanted)), (which, version)) in rules.iter().zip(&swapped).zip(whose) {
+            if rule.forward.same_shares(wanted) {
+                continue;
+            }
+            cx.info(
+                SWAP,
+                format!(
+                    "Modifying ELB {which} Listener {} with listener rule {} to Forward requests to Target group \
+                     associated with {version} Service, TargetGroup: {wanted}",
+                    rule.place.listener, rule.place.rule
+                ),
+            );
+            balancer::point(&self.site, rule, wanted).await?;
+            cx.info(SWAP, format!("Successfully updated {which} Listener"));
+        }
+        self.state.phase = Phase::Tags;
+        Ok(None)
+    }
+
+    async fn tags(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        serve(cx, &self.site, &self.made, SWAP).await?;
+        cx.info(SWAP, "Swapping Successful.");
+        self.state.phase = Phase::Scale;
+        Ok(None)
+    }
+
+    async fn scale(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        if let (true, Some(key)) = (self.made.scale_in_swap, &self.made.documents) {
+            let documents = Documents::again(cx, key).await?;
+            let new = &self.made.handover.new;
+            let scaling = Scaling::of_manifests(&self.site, new, &documents);
+            scaling.attach(cx, &self.site, SWAP).await?;
+        }
+        if let Some(old) = &self.state.old {
+            detach(cx, &self.site, &old.name, SWAP).await?;
+        }
+        self.state.phase = match (&self.state.old, self.spec.keep_old) {
+            (Some(old), false) => {
+                self.state.due_ms = self.due(cx);
+                if self.spec.delay > 0 {
+                    let delay = self.spec.delay;
+                    cx.info(
+                        SWAP,
+                        format!("Service {} is scaled down in {delay} seconds", old.name),
+                    );
+                }
+                Phase::Delay
+            }
+            (Some(old), true) => {
+                let kept = format!("Service {} keeps its tasks", old.name);
+                cx.info(SWAP, kept);
+                Phase::Note
+            }
+            (None, _) => Phase::Note,
+        };
+        Ok(None)
+    }
+
+    fn due(&self, cx: &StepContext<'_>) -> Option<i64> {
+        let delay = i64::try_from(self.spec.delay).ok()?.checked_mul(1000)?;
+        cx.clock().now_ms().checked_add(delay)
+    }
+
+    fn delay(&mut self, cx: &StepContext<'_>) -> Option<Duration> {
+        let left = self.state.due_ms.unwrap_or(0) - cx.clock().now_ms();
+        match u64::try_from(left) {
+            Ok(left) if left > 0 => Some(Duration::from_millis(left)),
+            _ => {
+                self.state.phase = Phase::Downsize;
+                None
+            }
+        }
+    }
+
+    async fn downsize(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let Some(old) = self.state.old.clone() else {
+            self.state.phase = Phase::Note;
+            return Ok(None);
+        };
+        let routes = &self.made.handover.routes;
+        let rules = self.look_at_rules().await?;
+        let serves = |rule: &Rule| rule.forward.reaches(&routes.prod_group);
+        if !routes.is_shared() && rules.first().is_some_and(serves) {
+            return Err(wrong(format!(
+                "Service {} is not scaled down: listener rule {} forwards to its target group {} again. Somebody or \
+                 something else has moved the requests back.",
+                old.name, routes.prod.place.rule, routes.prod_group
+            )));
+        }
+        match describe(&self.site, &old.name).await? {
+            Standing::Active(found) if found.service.desired_count() > 0 => {
+                let desired = found.service.desired_count();
+                cx.info(
+                    SWAP,
+                    format!("Scaling Service {} from {desired} to 0 tasks", old.name),
+                );
+                let document = json!({
+                    "cluster": self.site.cluster, "service": old.name, "desiredCount": 0,
+                });
+                update(&self.site, &document).await?;
+            }
+            Standing::Active(_) => {}
+            Standing::Absent | Standing::Draining => cx.warn(
+                SWAP,
+                format!(
+                    "Service {} is gone already: nothing to scale down",
+                    old.name
+                ),
+            ),
+        }
+        self.state.phase = Phase::Note;
+        Ok(None)
+    }
+
+    async fn note(&self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
+        let outputs = note(cx, &self.site, &self.made).await?;
+        cx.unit_ended(SWAP, true);
+        Ok(outputs)
+    }
+}
+
+/// What `EcsBlueGreenCreateService` of this stage made, when it ended well.
+pub(super) fn created(cx: &StepContext<'_>) -> Result<Made, Failure> {
+    let made = Made::read(cx)?;
+    made.filter(|made| made.phase == Creating::Done)
+        .ok_or_else(|| {
+            invalid(format!(
+                "{} needs a step of type EcsBlueGreenCreateService before it in stage {}, and none has ended well.",
+                cx.step().step_type,
+                cx.stage().identifier
+            ))
+        })
+}
+
+/// Refuses a new version that is not what was deployed; waits while not all of its targets are healthy.
+pub(super) async fn check_new(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    made: &Made,
+    (patience, unit): (&mut Patience, &'static str),
+) -> Result<Option<Duration>, Failure> {
+    let (name, routes) = (&made.handover.new, &made.handover.routes);
+    let found = match describe(site, name).await? {
+        Standing::Active(found) if made.is_ours(found.service.task_definition()) => found,
+        Standing::Active(found) => {
+            let runs = found.service.task_definition();
+            return Err(wrong(format!(
+                "Service {name} in {site} gets no requests: it runs {}, which this stage did not deploy.",
+                short(runs.unwrap_or("an unknown task definition"))
+            )));
+        }
+        Standing::Absent | Standing::Draining => {
+            return Err(wrong(format!(
+                "Service {name} in {site} gets no requests: somebody or something else deleted it after it was \
+                 deployed."
+            )));
+        }
+    };
+    let wanted = i64::from(found.service.desired_count());
+    if wanted == 0 {
+        return Err(wrong(format!(
+            "Service {name} in {site} gets no requests: somebody or something else scaled it to 0 tasks after it was \
+             deployed."
+        )));
+    }
+    let targets = (routes.stage_group.as_str(), wanted);
+    patience.look(cx, site, targets, unit).await
+}
+
+/// What serves, as it is now: scaling may have changed it since it was written down.
+async fn as_it_is(site: &Site, blue: &Blue) -> Result<Blue, Failure> {
+    let Standing::Active(found) = describe(site, &blue.name).await? else {
+        return Err(wrong(format!(
+            "Service {} in {site} served when this stage began, and somebody or something else has deleted it since. \
+             Nothing is swapped.",
+            blue.name
+        )));
+    };
+    Ok(Blue {
+        desired: i64::from(found.service.desired_count()),
+        running: i64::from(found.service.running_count()),
+        scaling: Scaling::describe(site, &blue.name).await?,
+        ..blue.clone()
+    })
+}
+
+/// Tags the new service as what serves and the old one as what does not.
+pub(super) async fn serve(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    made: &Made,
+    unit: &'static str,
+) -> Result<(), Failure> {
+    let arn = made.arn.as_deref().unwrap_or_default();
+    tag::set(cx, site, (&made.handover.new, arn), tag::BLUE, unit).await?;
+    match &made.handover.blue {
+        Some(old) => tag::set(cx, site, (&old.name, &old.arn), tag::GREEN, unit).await,
+        None => Ok(()),
+    }
+}
+
+/// Notes that the new service serves, and what stands beside it. Answers with the step's outputs.
+pub(super) async fn note(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    made: &Made,
+) -> Result<Value, Failure> {
+    let handover = &made.handover;
+    let name = handover.new.as_str();
+    let arn = made.task_definition.as_deref().unwrap_or_default();
+    let before = match &handover.blue {
+        Some(blue) => {
+            let record = beside::record(cx, site).await?;
+            let run = record.and_then(|record| beside::run_of(&record, &blue.name));
+            Some(Beside {
+                service_name: blue.name.clone(),
+                task_definition_arn: blue.task_definition.clone(),
+                run: run.unwrap_or_else(|| cx.run().clone()),
+                role: Role::Before,
+            })
+        }
+        None => None,
+    };
+    beside::set_before(cx, (site, name), before).await?;
+    let replaced = handover.blue.as_ref();
+    let replaced = replaced.map(|_| Replaced::record(handover.replaced.as_ref()));
+    let instances = instances::note(cx, site, (name, arn), Change::Deployed(replaced)).await?;
+    let outcome = json!({"serverInstanceInfoList": instances});
+    Ok(json!({
+        "output": {
+            "serviceName": name,
+            "oldServiceName": handover.blue.as_ref().map(|blue| &blue.name),
+            "taskDefinitionArn": arn,
+            "deploymentInfoOutcome": outcome,
+        },
+        "deploymentInfoOutcome": outcome,
+    }))
+}
