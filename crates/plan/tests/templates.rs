@@ -203,13 +203,104 @@ fn ecs_basic() {
 #[test]
 fn ecs_blue_green() {
     let inputs = "pipeline: {variables: [{name: tag, value: v1}, {name: prodListener, value: L1}, {name: prodRule, value: R1}, {name: stageListener, value: L2}, {name: stageRule, value: R2}]}";
-    insta::assert_snapshot!(planned("ecs-blue-green/pipeline.yaml", inputs), @"");
+    insta::assert_snapshot!(planned("ecs-blue-green/pipeline.yaml", inputs), @r#"
+    pipeline deploy_shop_blue_green "deploy shop blue green" (at most 30d)
+      variable tag = "v1"
+      variable prodListener = "L1"
+      variable prodRule = "R1"
+      variable stageListener = "L2"
+      variable stageRule = "R2"
+      stage deploy "deploy": Deployment of ECS (at most 30d)
+        service shop_balanced (ECS)
+          artifact image (DockerRegistry) index.docker.io/library/shop:v1
+          manifest task (EcsTaskDefinition) from Inline, 222 bytes
+          manifest service (EcsServiceDefinition) from Inline, 375 bytes
+        environment production (Production)
+        infrastructure shop_cluster (ECS) {"connectorRef":"aws","region":"us-east-1","cluster":"shop"}
+          connector aws (Aws)
+        on AllErrors: StageRollback
+        steps
+          step create "the new version without requests": EcsBlueGreenCreateService (at most 15m)
+            loadBalancer = "shop"
+            prodListener = "L1"
+            prodListenerRuleArn = "R1"
+            stageListener = "L2"
+            stageListenerRuleArn = "R2"
+            sameAsAlreadyRunningInstances = false
+            enableAutoScalingInSwapStep = false
+            updateGreenService = false
+          step check "check it": ShellScript (at most 5m)
+            shell = "Bash"
+            onDelegate = true
+            source = {"type":"Inline","spec":{"script":"echo \"checking $SERVICE through the stage listener\"\n"}}
+            environmentVariables
+              SERVICE = "<+execution.steps.create.output.serviceName>"
+          step swap "all requests to it": EcsBlueGreenSwapTargetGroups (at most 15m)
+            doNotDownsizeOldService = false
+            downsizeOldServiceDelayInSecs = 10
+        rollback
+          step rollback "requests back to the version before": EcsBlueGreenRollback (at most 15m)
+    "#);
 }
 
 #[test]
 fn ecs_traffic_shift() {
     let inputs = "pipeline: {variables: [{name: tag, value: v1}, {name: listener, value: L1}, {name: rule, value: R1}, {name: testListener, value: L2}, {name: testRule, value: R2}]}";
-    insta::assert_snapshot!(planned("ecs-traffic-shift/pipeline.yaml", inputs), @"");
+    insta::assert_snapshot!(planned("ecs-traffic-shift/pipeline.yaml", inputs), @r#"
+    pipeline shift_requests_to_shop "shift requests to shop" (at most 30d)
+      variable tag = "v1"
+      variable listener = "L1"
+      variable rule = "R1"
+      variable testListener = "L2"
+      variable testRule = "R2"
+      stage deploy "deploy": Deployment of ECS (at most 30d)
+        service shop_balanced (ECS)
+          artifact image (DockerRegistry) index.docker.io/library/shop:v1
+          manifest task (EcsTaskDefinition) from Inline, 222 bytes
+          manifest service (EcsServiceDefinition) from Inline, 375 bytes
+        environment production (Production)
+        infrastructure shop_cluster (ECS) {"connectorRef":"aws","region":"us-east-1","cluster":"shop"}
+          connector aws (Aws)
+        on AllErrors: StageRollback
+        steps
+          step create "the new version without requests": EcsBlueGreenCreateService (at most 15m)
+            loadBalancer = "shop"
+            prodListener = "L1"
+            prodListenerRuleArn = "R1"
+            isTrafficShift = true
+            sameAsAlreadyRunningInstances = false
+            updateGreenService = false
+          step testers "testers reach it": EcsBlueGreenTrafficShift (at most 10m)
+            ecsTrafficShiftWrapper = {"type":"Standalone","spec":{"loadBalancer":"shop","listener":"L2","listenerRuleArn":"R2","forwardCo…
+          one after the other
+            group users_0 "users reach it_0"
+              turn 1 of 3 of users, weight = "10"
+              step look "look at it": HarnessApproval (at most 1d)
+                approvalMessage = "Send <+matrix.weight> % of the requests to <+execution.steps.create.output.serviceName>?"
+                includePipelineExecutionHistory = true
+                approvers = {"userGroups":["account._account_all_users"],"minimumCount":1,"disallowPipelineExecutor":false}
+              step shift "shift": EcsBlueGreenTrafficShift (at most 10m)
+                ecsTrafficShiftWrapper = {"type":"Inherit","spec":{"weightPercentage":"10"}}
+            group users_1 "users reach it_1"
+              turn 2 of 3 of users, weight = "50"
+              step look "look at it": HarnessApproval (at most 1d)
+                approvalMessage = "Send <+matrix.weight> % of the requests to <+execution.steps.create.output.serviceName>?"
+                includePipelineExecutionHistory = true
+                approvers = {"userGroups":["account._account_all_users"],"minimumCount":1,"disallowPipelineExecutor":false}
+              step shift "shift": EcsBlueGreenTrafficShift (at most 10m)
+                ecsTrafficShiftWrapper = {"type":"Inherit","spec":{"weightPercentage":"50"}}
+            group users_2 "users reach it_2"
+              turn 3 of 3 of users, weight = "100"
+              step look "look at it": HarnessApproval (at most 1d)
+                approvalMessage = "Send <+matrix.weight> % of the requests to <+execution.steps.create.output.serviceName>?"
+                includePipelineExecutionHistory = true
+                approvers = {"userGroups":["account._account_all_users"],"minimumCount":1,"disallowPipelineExecutor":false}
+              step shift "shift": EcsBlueGreenTrafficShift (at most 10m)
+                ecsTrafficShiftWrapper = {"type":"Inherit","spec":{"weightPercentage":"100"}}
+        rollback
+          step rollback "requests back to the version before": EcsBlueGreenRollback (at most 15m)
+          step rollback_testers "testers back to the version before": StandAloneTrafficShiftRollback (at most 10m)
+    "#);
 }
 
 #[test]

@@ -15,7 +15,8 @@ async fn main() -> Result<(), lambda_runtime::Error> {
     let machine = variable("SLIPWAY_PIPELINE_MACHINE_ARN")?;
     let deps = wire(find, Some(machine)).await?;
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async {
-        answer(&deps, event.payload)
+        // Boxed: the futures of all steps one in the other are too deep for the compiler.
+        Box::pin(answer(&deps, event.payload))
             .await
             .map_err(|error| Diagnostic {
                 error_type: error.name.to_string(),

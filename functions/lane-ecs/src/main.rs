@@ -13,7 +13,8 @@ async fn main() -> Result<(), lambda_runtime::Error> {
         .init();
     let deps = wire(find, None).await?;
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async {
-        answer(&deps, event.payload)
+        // Boxed: the futures of all steps one in the other are too deep for the compiler.
+        Box::pin(answer(&deps, event.payload))
             .await
             .map_err(|error| Diagnostic {
                 error_type: error.name.to_string(),

@@ -16,6 +16,7 @@ use super::change::token;
 use super::flags::check_flags;
 use super::instances::{info, running};
 use super::manifest::Documents;
+use super::phases::{Phases, Turn, walk};
 use super::removal::{self, Removal};
 use super::service::{Standing, create, create_document, describe, primary};
 use super::site::Site;
@@ -84,7 +85,7 @@ impl Step for CanaryDeploy {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         let result = match Canary::resume(cx).await {
-            Ok(canary) => canary.go_on(cx).await,
+            Ok(canary) => walk(canary, cx).await,
             Err(failure) => Err(failure),
         };
         told(cx, self.units(), result)
@@ -119,6 +120,30 @@ struct Canary {
     resumed: bool,
 }
 
+#[async_trait]
+impl Phases for Canary {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn saved(&mut self) {
+        self.resumed = false;
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        Ok(match self.state.phase {
+            Phase::Prepare => self.prepare(cx).await?.into(),
+            Phase::Clear => self.clear(cx).await?.into(),
+            Phase::Register => self.register(cx).await?.into(),
+            Phase::Create => self.create(cx).await?.into(),
+            Phase::Wait => self.wait(cx).await?.into(),
+            Phase::Note => Turn::Done(self.note(cx).await?),
+        })
+    }
+}
+
 impl Canary {
     async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
         let mut state: State = cx.saved()?;
@@ -136,24 +161,6 @@ impl Canary {
             name,
             resumed,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        loop {
-            let pause = match self.state.phase {
-                Phase::Prepare => self.prepare(cx).await?,
-                Phase::Clear => self.clear(cx).await?,
-                Phase::Register => self.register(cx).await?,
-                Phase::Create => self.create(cx).await?,
-                Phase::Wait => self.wait(cx).await?,
-                Phase::Note => return self.note(cx).await.map(Progress::Done),
-            };
-            cx.save(&self.state).await?;
-            self.resumed = false;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     async fn prepare(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {

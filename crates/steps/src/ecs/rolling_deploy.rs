@@ -11,6 +11,7 @@ use slipway_model::status::Failure;
 use super::flags::{FLAGS, Spec, check_flags};
 use super::instances::Change;
 use super::manifest::Documents;
+use super::phases::{Phases, Turn, walk};
 use super::rollback::{Before, Replaced, RollbackData, keepable};
 use super::scaling::Scaling;
 use super::service::{Described, Standing, describe, primary};
@@ -79,7 +80,7 @@ impl Step for RollingDeploy {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         let result = match Deployment::resume(cx).await {
-            Ok(deployment) => deployment.go_on(cx).await,
+            Ok(deployment) => walk(deployment, cx).await,
             Err(failure) => Err(failure),
         };
         told(cx, self.units(), result)
@@ -111,6 +112,30 @@ pub(super) struct Deployment {
     pub(super) resumed: bool,
 }
 
+#[async_trait]
+impl Phases for Deployment {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn saved(&mut self) {
+        self.resumed = false;
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        Ok(match self.state.phase {
+            Phase::Prepare => self.prepare(cx).await?.into(),
+            Phase::Register => self.register(cx).await?.into(),
+            Phase::Change => self.change(cx).await?.into(),
+            Phase::Wait => self.wait(cx).await?.into(),
+            Phase::Scale => self.scale(cx).await?.into(),
+            Phase::Note => Turn::Done(self.note(cx).await?),
+        })
+    }
+}
+
 impl Deployment {
     async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
         let spec = Spec::read(cx.spec())?;
@@ -125,24 +150,6 @@ impl Deployment {
             documents,
             resumed,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        loop {
-            let pause = match self.state.phase {
-                Phase::Prepare => self.prepare(cx).await?,
-                Phase::Register => self.register(cx).await?,
-                Phase::Change => self.change(cx).await?,
-                Phase::Wait => self.wait(cx).await?,
-                Phase::Scale => self.scale(cx).await?,
-                Phase::Note => return self.note(cx).await.map(Progress::Done),
-            };
-            cx.save(&self.state).await?;
-            self.resumed = false;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     pub(super) fn name(&self) -> Result<String, Failure> {

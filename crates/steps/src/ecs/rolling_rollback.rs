@@ -61,8 +61,9 @@ impl Step for RollingRollback {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         cx.unit_started(ROLLBACK);
-        let deployed = cx.saved_by::<DeployState>("EcsRollingDeploy")?;
-        let Some((data, deployed)) = deployed.and_then(|(_, state)| changed(state)) else {
+        let attempts = cx.saved_by_all::<DeployState>("EcsRollingDeploy")?;
+        // An attempt that came again may have ended before it changed anything; one before it did not.
+        let Some((data, deployed)) = attempts.into_iter().rev().find_map(changed) else {
             cx.info(
                 ROLLBACK,
                 "Nothing to roll back: the deployment ended before its first change",

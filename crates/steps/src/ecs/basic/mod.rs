@@ -58,8 +58,9 @@ struct SetUp {
 
 /// What was set up in this stage; `None` when no service was created.
 fn set_up(cx: &StepContext<'_>) -> Result<Option<SetUp>, Failure> {
-    let saved = cx.saved_by::<setup::State>("EcsServiceSetup")?;
-    Ok(saved.and_then(|(_, state)| state.created()))
+    let attempts = cx.saved_by_all::<setup::State>("EcsServiceSetup")?;
+    // An attempt that came again may have ended before it changed anything; one before it did not.
+    Ok(attempts.into_iter().rev().find_map(setup::State::created))
 }
 
 fn wrong(message: String) -> Failure {

@@ -9,6 +9,7 @@ use slipway_model::status::Failure;
 
 use super::super::flags::check_flags;
 use super::super::instances::{self, Change};
+use super::super::phases::{Phases, Turn, walk};
 use super::super::removal::{self, Removal};
 use super::super::resize::Resize;
 use super::super::service::{Described, Standing, describe};
@@ -70,7 +71,7 @@ impl Step for BasicRollback {
         };
         let left = left(&set_up);
         let result = match Undoing::resume(cx, set_up).await {
-            Ok(undoing) => undoing.go_on(cx).await,
+            Ok(undoing) => walk(undoing, cx).await,
             Err(failure) => Err(failure),
         };
         let result = result.map_err(|failure| Failure {
@@ -117,6 +118,28 @@ struct Undoing {
     state: State,
 }
 
+#[async_trait]
+impl Phases for Undoing {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        let old = self.set_up.handover.old.clone();
+        Ok(match (self.state.phase, &old) {
+            (Phase::Old, Some(old)) => self.restore(cx, old).await?.into(),
+            (Phase::Old, None) => {
+                self.state.phase = Phase::New;
+                Turn::On
+            }
+            (Phase::New, _) => self.remove(cx).await?.into(),
+            (Phase::Scale, old) => Turn::Done(self.ended(cx, old.as_ref()).await?),
+        })
+    }
+}
+
 impl Undoing {
     async fn resume(cx: &mut StepContext<'_>, set_up: SetUp) -> Result<Self, Failure> {
         Ok(Self {
@@ -124,25 +147,6 @@ impl Undoing {
             set_up,
             state: cx.saved()?,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        let old = self.set_up.handover.old.clone();
-        loop {
-            let pause = match (self.state.phase, &old) {
-                (Phase::Old, Some(old)) => self.restore(cx, old).await?,
-                (Phase::Old, None) => {
-                    self.state.phase = Phase::New;
-                    None
-                }
-                (Phase::New, _) => self.remove(cx).await?,
-                (Phase::Scale, old) => return self.ended(cx, old.as_ref()).await,
-            };
-            cx.save(&self.state).await?;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     async fn restore(
@@ -199,7 +203,7 @@ impl Undoing {
         &mut self,
         cx: &mut StepContext<'_>,
         old: Option<&Old>,
-    ) -> Result<Progress, Failure> {
+    ) -> Result<Value, Failure> {
         let (site, new) = (&self.site, self.set_up.handover.new.as_str());
         let (name, arn) = match old {
             None => (new, ""),
@@ -220,6 +224,6 @@ impl Undoing {
         };
         cx.info(ROLLBACK, told);
         cx.unit_ended(ROLLBACK, true);
-        Ok(Progress::Done(json!({"output": {"serviceName": name}})))
+        Ok(json!({"output": {"serviceName": name}}))
     }
 }

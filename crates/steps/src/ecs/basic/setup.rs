@@ -11,6 +11,7 @@ use super::super::beside;
 use super::super::change::token;
 use super::super::cluster;
 use super::super::manifest::{Documents, invalid};
+use super::super::phases::{Phases, Turn, walk};
 use super::super::removal;
 use super::super::rollback::Replaced;
 use super::super::scaling::Scaling;
@@ -97,7 +98,7 @@ impl Step for ServiceSetup {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         let result = match Setup::resume(cx).await {
-            Ok(setup) => setup.go_on(cx).await,
+            Ok(setup) => walk(setup, cx).await,
             Err(failure) => Err(failure),
         };
         told(cx, self.units(), result)
@@ -111,6 +112,28 @@ struct Setup {
     documents: Documents,
     /// Whether the phase was begun by an earlier call, which may have been cut off after its effect.
     resumed: bool,
+}
+
+#[async_trait]
+impl Phases for Setup {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn saved(&mut self) {
+        self.resumed = false;
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        Ok(match self.state.phase {
+            Phase::Prepare => self.prepare(cx).await.map(|()| Turn::On)?,
+            Phase::Register => self.register(cx).await.map(|()| Turn::On)?,
+            Phase::Create => self.create(cx).await?.into(),
+            Phase::Done => Turn::Done(self.ended(cx)),
+        })
+    }
 }
 
 impl Setup {
@@ -132,28 +155,6 @@ impl Setup {
             documents,
             resumed,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        loop {
-            let pause = match self.state.phase {
-                Phase::Prepare => {
-                    self.prepare(cx).await?;
-                    None
-                }
-                Phase::Register => {
-                    self.register(cx).await?;
-                    None
-                }
-                Phase::Create => self.create(cx).await?,
-                Phase::Done => return Ok(self.ended(cx)),
-            };
-            cx.save(&self.state).await?;
-            self.resumed = false;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     async fn prepare(&mut self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
@@ -346,13 +347,13 @@ impl Setup {
         Ok(None)
     }
 
-    fn ended(&self, cx: &mut StepContext<'_>) -> Progress {
+    fn ended(&self, cx: &mut StepContext<'_>) -> Value {
         cx.unit_ended(DEPLOY, true);
         let old = self.state.handover.as_ref().and_then(|to| to.old.as_ref());
-        Progress::Done(json!({"output": {
+        json!({"output": {
             "serviceName": self.name(),
             "oldServiceName": old.map(|old| &old.name),
             "taskDefinitionArn": self.task_definition(),
-        }}))
+        }})
     }
 }

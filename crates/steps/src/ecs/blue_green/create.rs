@@ -7,27 +7,20 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
-use slipway_plan::Node;
 
-use super::super::beside::{self, Beside, Role};
-use super::super::change::token;
+use super::super::beside;
 use super::super::instances::{info, running};
-use super::super::manifest::{Documents, TaskDefinition, invalid};
+use super::super::manifest::Documents;
 use super::super::phases::{Phases, Turn, walk};
-use super::super::removal::{self, Removal};
-use super::super::rollback::{Before, Replaced, keepable};
-use super::super::scaling::{Scaling, detach};
-use super::super::service::{
-    Described, Standing, create, create_document, describe, primary, update, update_document,
-};
+use super::super::removal::Removal;
+use super::super::scaling::Scaling;
 use super::super::site::Site;
-use super::super::task_definition::{Intent, Registered, intended, registered, short};
+use super::super::task_definition::{Intent, Registered, registered, short};
 use super::super::watch::{Goal, Seen as Looked, Watch};
-use super::super::{DEPLOY, FETCH, PREPARE, cluster, open_unit, told};
+use super::super::{DEPLOY, FETCH, PREPARE, open_unit, told};
 use super::routes::Routes;
-use super::sides::{Seen, Sides};
 use super::spec::{Create, check_create};
-use super::{Blue, Green, Handover, Patience, definition, tag, wrong};
+use super::{Handover, Patience, tag, wrong};
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
 
@@ -62,30 +55,30 @@ pub(super) enum Phase {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
     pub(super) phase: Phase,
-    routes: Option<Routes>,
+    pub(super) routes: Option<Routes>,
     pub(super) documents: Option<String>,
     pub(super) handover: Option<Handover>,
     /// Services that this attempt deletes first.
-    clear: Vec<String>,
+    pub(super) clear: Vec<String>,
     /// Whether this attempt updates the service that has the name already.
-    update: bool,
+    pub(super) update: bool,
     /// Whether what serves is not tagged so.
-    mistagged: bool,
+    pub(super) mistagged: bool,
     /// Tasks of the new version.
-    desired: i64,
-    intent: Option<Intent>,
+    pub(super) desired: i64,
+    pub(super) intent: Option<Intent>,
     /// Id of the updated service's primary deployment when this attempt began.
-    primary_before: Option<String>,
+    pub(super) primary_before: Option<String>,
     pub(super) task_definition: Option<Registered>,
     pub(super) sent: Vec<String>,
-    removal: Removal,
-    deployment: Option<String>,
+    pub(super) removal: Removal,
+    pub(super) deployment: Option<String>,
     /// ARN of the new service.
     pub(super) arn: Option<String>,
     pub(super) scale_in_swap: bool,
-    watch: Watch,
+    pub(super) watch: Watch,
     #[serde(default)]
-    patience: Patience,
+    pub(super) patience: Patience,
 }
 
 #[async_trait]
@@ -131,14 +124,14 @@ impl Step for CreateService {
 }
 
 /// One call's worth of the step.
-struct Creation {
-    site: Site,
-    spec: Create,
-    state: State,
-    routes: Routes,
-    documents: Documents,
+pub(super) struct Creation {
+    pub(super) site: Site,
+    pub(super) spec: Create,
+    pub(super) state: State,
+    pub(super) routes: Routes,
+    pub(super) documents: Documents,
     /// Whether the phase was begun by an earlier call, which may have been cut off after its effect.
-    resumed: bool,
+    pub(super) resumed: bool,
 }
 
 #[async_trait]
@@ -196,142 +189,9 @@ impl Creation {
         })
     }
 
-    /// Writes down how rules and services are.
-    async fn prepare(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
-        cx.unit_started(PREPARE);
-        check_stage(cx, &self.routes)?;
-        definition::check(&self.site, &self.documents, &self.routes).await?;
-        let base = self.documents.service_name()?;
-        let sides = Sides::look(&self.site, &self.routes, base, self.spec.update_green).await?;
-        let mut names = vec![base, sides.new.as_str()];
-        let present = [&sides.blue, &sides.green].into_iter().flatten();
-        names.extend(present.map(|one| one.name.as_str()));
-        cluster::check_owner(cx, &self.site, &names).await?;
-        let running = sides.blue.as_ref().map(|blue| blue.running);
-        let running = running.filter(|_| self.spec.same_as_running);
-        self.state.desired = definition::desired(&self.documents.service, running)?;
-
-        let earlier: Option<State> = cx.saved_by_first_attempt()?;
-        // What an earlier attempt found is how things were before this run changed anything.
-        let handover = match earlier.and_then(|state| state.handover) {
-            Some(first) => {
-                check_again(&first, &sides)?;
-                first
-            }
-            None => self.handover(cx, &sides).await?,
-        };
-        self.state.update = self.spec.update_green && sides.green.is_some();
-        let serves = sides.blue.as_ref();
-        self.state.mistagged = serves.is_some_and(|blue| blue.tag.as_deref() != Some(tag::BLUE));
-        self.state.clear = sides.going.clone();
-        let deleted = sides.green.as_ref().filter(|_| !self.state.update);
-        self.state
-            .clear
-            .extend(deleted.map(|green| green.name.clone()));
-        self.state.intent = intended(cx, &self.site, &self.documents.task_definition).await?;
-        self.state.handover = Some(handover);
-        self.state.phase = Phase::Clear;
-        cx.info(PREPARE, "Prepared rollback data");
-        cx.unit_ended(PREPARE, true);
-        Ok(None)
-    }
-
-    async fn handover(&self, cx: &mut StepContext<'_>, sides: &Sides) -> Result<Handover, Failure> {
-        let blue = match &sides.blue {
-            Some(blue) => Some(self.blue(cx, blue).await?),
-            None => {
-                cx.info(
-                    PREPARE,
-                    "No service serves in the prod target group: this is the first deployment",
-                );
-                None
-            }
-        };
-        let green = match &sides.green {
-            Some(green) => self.green(green).await?,
-            None => None,
-        };
-        Ok(Handover {
-            routes: self.routes.clone(),
-            blue,
-            green,
-            new: sides.new.clone(),
-            replaced: Replaced::read(cx).await?,
-        })
-    }
-
-    async fn blue(&self, cx: &mut StepContext<'_>, blue: &Seen) -> Result<Blue, Failure> {
-        cx.info(
-            PREPARE,
-            format!(
-                "Service {} serves in {} with {}/{} tasks of {}",
-                blue.name,
-                self.routes.prod_group,
-                blue.running,
-                blue.desired,
-                short(&blue.task_definition)
-            ),
-        );
-        Ok(Blue {
-            name: blue.name.clone(),
-            arn: blue.arn.clone(),
-            task_definition: blue.task_definition.clone(),
-            desired: blue.desired,
-            running: blue.running,
-            scaling: Scaling::describe(&self.site, &blue.name).await?,
-        })
-    }
-
-    async fn green(&self, green: &Seen) -> Result<Option<Green>, Failure> {
-        let Standing::Active(found) = describe(&self.site, &green.name).await? else {
-            return Ok(None);
-        };
-        let Described { service, json } = *found;
-        Ok(Some(Green {
-            name: green.name.clone(),
-            before: Before {
-                running: service.running_count(),
-                service: keepable(json),
-                scaling: Some(Scaling::describe(&self.site, &green.name).await?),
-            },
-            updated: self.spec.update_green,
-        }))
-    }
-
-    fn made(&self) -> Result<&Handover, Failure> {
+    pub(super) fn made(&self) -> Result<&Handover, Failure> {
         let handover = self.state.handover.as_ref();
         handover.ok_or_else(|| wrong("The rollback data of this step were not written.".to_owned()))
-    }
-
-    /// Makes room in the stage target group.
-    async fn clear(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
-        cx.unit_started(DEPLOY);
-        while let Some(name) = self.state.clear.first().cloned() {
-            let (site, routes) = (&self.site, &self.routes);
-            let serves = self.made()?.blue.as_ref();
-            let serves = serves.is_some_and(|blue| blue.name == name);
-            let ours = |found: &Described| check_removable(found, routes, serves);
-            let removal = &mut self.state.removal;
-            if !removal.go_on(cx, (site, &name), DEPLOY, ours).await? {
-                return Ok(Some(removal::PAUSE));
-            }
-            beside::forget(cx, site, &name).await?;
-            cx.info(DEPLOY, format!("Deleted non-blue version Service: {name}"));
-            self.state.clear.remove(0);
-            self.state.removal = Removal::default();
-            cx.save(&self.state).await?;
-        }
-        if let Some(blue) = self.made()?.blue.clone() {
-            if self.state.mistagged {
-                tag::set(cx, &self.site, (&blue.name, &blue.arn), tag::BLUE, DEPLOY).await?;
-            }
-            // Both versions are behind one rule: what scales the old one would work against the new one.
-            if self.routes.is_shared() {
-                detach(cx, &self.site, &blue.name, DEPLOY).await?;
-            }
-        }
-        self.state.phase = Phase::Register;
-        Ok(None)
     }
 
     async fn register(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
@@ -343,126 +203,9 @@ impl Creation {
         Ok(None)
     }
 
-    fn task_definition(&self) -> &str {
+    pub(super) fn task_definition(&self) -> &str {
         let registered = self.state.task_definition.as_ref();
         registered.map_or("", |registered| &registered.arn)
-    }
-
-    async fn change(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
-        let name = self.made()?.new.clone();
-        let service = match describe(&self.site, &name).await? {
-            Standing::Draining => return Ok(Some(removal::PAUSE)),
-            Standing::Active(found) if self.made_by_us(&found) => found.service,
-            Standing::Active(found) if self.state.update => {
-                self.state.primary_before = primary(&found.service)
-                    .and_then(|d| d.id())
-                    .map(str::to_owned);
-                self.state.watch = Watch::after(&found.service);
-                self.update(cx, &name).await?
-            }
-            Standing::Active(found) => {
-                let runs = found.service.task_definition();
-                return Err(wrong(format!(
-                    "Service {name} in {} appeared while this step was about to create it; it runs {}. It is not \
-                     touched. Run the pipeline again.",
-                    self.site,
-                    short(runs.unwrap_or("an unknown task definition"))
-                )));
-            }
-            Standing::Absent => self.create(cx, &name).await?,
-        };
-        self.state.deployment = primary(&service).and_then(|d| d.id()).map(str::to_owned);
-        self.state.arn = service.service_arn().map(str::to_owned);
-        self.state.phase = Phase::Wait;
-        Ok(None)
-    }
-
-    /// Whether a call that was cut off created or updated the service already.
-    fn made_by_us(&self, found: &Described) -> bool {
-        let Some(primary) = primary(&found.service) else {
-            return false;
-        };
-        let changed = !self.state.update || primary.id() != self.state.primary_before.as_deref();
-        self.resumed
-            && (!self.state.update || self.state.primary_before.is_some())
-            && changed
-            && primary.task_definition() == Some(self.task_definition())
-    }
-
-    async fn create(
-        &mut self,
-        cx: &mut StepContext<'_>,
-        name: &str,
-    ) -> Result<aws_sdk_ecs::types::Service, Failure> {
-        self.note_green(cx, name).await?;
-        let definition = cx.secrets().reveal(self.documents.service.clone()).await?;
-        let arn = self.task_definition().to_owned();
-        let mut document = create_document(&self.site, &definition, &arn, &token(cx));
-        document["serviceName"] = json!(name);
-        document["desiredCount"] = json!(self.state.desired);
-        cx.info(
-            DEPLOY,
-            format!(
-                "Creating Stage Service {name} with task definition {arn} and desired count {}",
-                self.state.desired
-            ),
-        );
-        let service = create(&self.site, &document).await?;
-        let made = service.service_arn().unwrap_or_default();
-        cx.info(
-            DEPLOY,
-            format!("Created Stage Service {name} with Arn {made}"),
-        );
-        Ok(service)
-    }
-
-    async fn update(
-        &mut self,
-        cx: &mut StepContext<'_>,
-        name: &str,
-    ) -> Result<aws_sdk_ecs::types::Service, Failure> {
-        self.note_green(cx, name).await?;
-        detach(cx, &self.site, name, DEPLOY).await?;
-        let definition = cx.secrets().reveal(self.documents.service.clone()).await?;
-        let arn = self.task_definition().to_owned();
-        let (mut document, kept) = update_document(&self.site, &definition, &arn);
-        if !kept.is_empty() {
-            let kept = kept.join("`, `");
-            cx.info(
-                DEPLOY,
-                format!("`{kept}` stay as the service was created: ECS cannot update them"),
-            );
-        }
-        document["service"] = json!(name);
-        document["desiredCount"] = json!(self.state.desired);
-        let by_arn = matches!(self.documents.task_definition, TaskDefinition::Arn(_));
-        if self.spec.force || by_arn {
-            document["forceNewDeployment"] = json!(true);
-        }
-        let fields = document.as_object().into_iter().flatten();
-        self.state.sent = fields.map(|(name, _)| name.clone()).collect();
-        // The rollback must know what was set even when this call is cut off.
-        cx.save(&self.state).await?;
-        cx.info(
-            DEPLOY,
-            format!(
-                "Updating Stage Service {name} with task definition {arn} and desired count {}",
-                self.state.desired
-            ),
-        );
-        update(&self.site, &document).await
-    }
-
-    /// Its tasks count from now on, also when this call is cut off.
-    async fn note_green(&self, cx: &mut StepContext<'_>, name: &str) -> Result<(), Failure> {
-        let green = Beside {
-            service_name: name.to_owned(),
-            task_definition_arn: self.task_definition().to_owned(),
-            run: cx.run().clone(),
-            role: Role::Green,
-        };
-        let base = self.documents.service_name()?;
-        beside::add(cx, &self.site, base, green).await
     }
 
     async fn wait(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
@@ -551,59 +294,4 @@ impl Creation {
             "deploymentInfoOutcome": outcome,
         }))
     }
-}
-
-/// A later look, just before the deletion: a service that serves by now stays.
-fn check_removable(found: &Described, routes: &Routes, serves: bool) -> Result<(), Failure> {
-    let groups = found.service.load_balancers().iter();
-    let mut groups = groups.filter_map(|one| one.target_group_arn());
-    let on_prod = !routes.is_shared() && groups.any(|group| group == routes.prod_group);
-    if !serves && !on_prod {
-        return Ok(());
-    }
-    Err(wrong(format!(
-        "Service {} is not deleted: it is in the prod target group {}.",
-        found.service.service_name().unwrap_or_default(),
-        routes.prod_group
-    )))
-}
-
-/// A later attempt must not take what served before the first one for what may be replaced.
-fn check_again(first: &Handover, sides: &Sides) -> Result<(), Failure> {
-    let before = first.blue.as_ref().map(|blue| blue.name.as_str());
-    let now = sides.blue.as_ref().map(|blue| blue.name.as_str());
-    if before == now && first.new == sides.new {
-        return Ok(());
-    }
-    Err(wrong(format!(
-        "Service {} served when this stage began, and {} serves now: an earlier attempt has moved the requests. \
-         Roll the stage back before it is deployed again.",
-        before.unwrap_or("none"),
-        now.unwrap_or("none")
-    )))
-}
-
-/// A stage is deployed with a swap or with a traffic shift.
-fn check_stage(cx: &StepContext<'_>, routes: &Routes) -> Result<(), Failure> {
-    if !routes.is_shift() {
-        return Ok(());
-    }
-    match find_swap(&cx.stage().steps) {
-        None => Ok(()),
-        Some(swap) => Err(invalid(format!(
-            "`isTrafficShift` is true and stage {} has step {swap} of type EcsBlueGreenSwapTargetGroups: a stage \
-             moves its requests with one of the two. Take out that step, or `isTrafficShift`.",
-            cx.stage().identifier
-        ))),
-    }
-}
-
-fn find_swap(nodes: &[Node]) -> Option<&str> {
-    nodes.iter().find_map(|node| match node {
-        Node::Step(step) => {
-            (step.step_type == "EcsBlueGreenSwapTargetGroups").then(|| step.identifier.as_str())
-        }
-        Node::Group(group) => find_swap(&group.nodes),
-        Node::Parallel(parallel) => find_swap(&parallel.branches),
-    })
 }

@@ -9,18 +9,22 @@
 //! requests go elsewhere. What serves is never deleted: which service that is, is told by the rules.
 
 mod balancer;
+mod change;
 mod create;
 mod definition;
 mod forward;
 mod made;
+mod prepare;
 mod rollback;
 mod routes;
+mod serving;
 mod shift;
 mod sides;
 mod spec;
 mod standalone_rollback;
 mod swap;
 mod tag;
+mod undo_new;
 
 use std::time::Duration;
 

@@ -14,17 +14,17 @@ use super::super::beside;
 use super::super::flags::check_flags;
 use super::super::instances::{self, Change};
 use super::super::phases::{Phases, Turn, walk};
-use super::super::removal::{self, Removal};
+use super::super::removal::Removal;
 use super::super::resize::Resize;
-use super::super::scaling::{Scaling, detach};
-use super::super::service::{Described, Standing, describe, update};
+use super::super::scaling::Scaling;
+use super::super::service::{Standing, describe};
 use super::super::site::Site;
 use super::super::task_definition::short;
 use super::super::{ROLLBACK, told};
 use super::balancer::{self, Place};
 use super::create::Phase as Creating;
 use super::made::{Made, Moved};
-use super::{Blue, Green, Patience, tag, wrong};
+use super::{Blue, Patience, tag, wrong};
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
 
@@ -33,7 +33,7 @@ pub struct Rollback;
 
 /// What the step does next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum Phase {
+pub(super) enum Phase {
     /// The old service gets its tasks back.
     #[default]
     Tasks,
@@ -52,10 +52,10 @@ enum Phase {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct State {
-    phase: Phase,
+pub(super) struct State {
+    pub(super) phase: Phase,
     resize: Resize,
-    removal: Removal,
+    pub(super) removal: Removal,
     #[serde(default)]
     patience: Patience,
 }
@@ -135,11 +135,11 @@ fn left(made: &Made) -> String {
     }
 }
 
-struct Undoing {
-    site: Site,
-    made: Made,
+pub(super) struct Undoing {
+    pub(super) site: Site,
+    pub(super) made: Made,
     moved: Moved,
-    state: State,
+    pub(super) state: State,
 }
 
 #[async_trait]
@@ -280,93 +280,6 @@ impl Undoing {
         Ok(None)
     }
 
-    /// Whether the new service stays, without tasks or as it was. Where there was no service, none is left.
-    fn stays(&self) -> bool {
-        self.made.handover.blue.is_some() || self.made.handover.green.is_some()
-    }
-
-    async fn new_service(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
-        if self.made.phase < Creating::Change {
-            self.state.phase = Phase::Scale;
-            return Ok(None);
-        }
-        if !self.stays() {
-            return self.remove(cx).await;
-        }
-        let name = self.made.handover.new.clone();
-        let found = describe(&self.site, &name).await?;
-        if let Standing::Active(found) = found {
-            let updated = self.made.handover.green.clone();
-            match updated.filter(|green| green.updated && green.name == name) {
-                Some(green) => self.restore(cx, &found, &green).await?,
-                None => self.stop(cx, &found).await?,
-            }
-        }
-        self.state.phase = Phase::Scale;
-        Ok(None)
-    }
-
-    async fn remove(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
-        let (site, made) = (&self.site, &self.made);
-        let name = made.handover.new.as_str();
-        let ours = |found: &Described| check_ours(site, made, found);
-        let removal = &mut self.state.removal;
-        if !removal.go_on(cx, (site, name), ROLLBACK, ours).await? {
-            return Ok(Some(removal::PAUSE));
-        }
-        self.state.phase = Phase::Scale;
-        Ok(None)
-    }
-
-    /// The new service keeps no task.
-    async fn stop(&self, cx: &mut StepContext<'_>, found: &Described) -> Result<(), Failure> {
-        check_ours(&self.site, &self.made, found)?;
-        let name = self.made.handover.new.as_str();
-        detach(cx, &self.site, name, ROLLBACK).await?;
-        let desired = found.service.desired_count();
-        if desired == 0 {
-            return Ok(());
-        }
-        cx.info(
-            ROLLBACK,
-            format!("Scaling Service {name} from {desired} to 0 tasks"),
-        );
-        let document = json!({
-            "cluster": self.site.cluster, "service": name, "desiredCount": 0,
-        });
-        update(&self.site, &document).await.map(|_| ())
-    }
-
-    /// The green service that was updated gets back what it ran.
-    async fn restore(
-        &self,
-        cx: &mut StepContext<'_>,
-        found: &Described,
-        green: &Green,
-    ) -> Result<(), Failure> {
-        let before = &green.before;
-        let runs = found.service.task_definition();
-        if !self.made.is_ours(runs) && runs != Some(before.task_definition()) {
-            check_ours(&self.site, &self.made, found)?;
-        }
-        detach(cx, &self.site, &green.name, ROLLBACK).await?;
-        cx.info(
-            ROLLBACK,
-            format!(
-                "Updating Service {} back to {} with {} tasks",
-                green.name,
-                short(before.task_definition()),
-                before.desired()
-            ),
-        );
-        let document = before.restore_document(&self.site, &green.name, &self.made.sent);
-        update(&self.site, &document).await?;
-        match &before.scaling {
-            Some(scaling) => scaling.attach(cx, &self.site, ROLLBACK).await,
-            None => Ok(()),
-        }
-    }
-
     /// Scaling comes back last, so that it does not work against the rollback.
     async fn scale(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         let shared = self.made.handover.routes.is_shared();
@@ -418,17 +331,5 @@ impl Undoing {
         cx.info(ROLLBACK, done);
         cx.unit_ended(ROLLBACK, true);
         Ok(json!({"output": {"serviceName": name}}))
-    }
-}
-
-fn check_ours(site: &Site, made: &Made, found: &Described) -> Result<(), Failure> {
-    let runs = found.service.task_definition();
-    match made.is_ours(runs) {
-        true => Ok(()),
-        false => Err(wrong(format!(
-            "Service {} in {site} is not touched: it runs {}, which this run did not deploy.",
-            made.handover.new,
-            short(runs.unwrap_or("an unknown task definition"))
-        ))),
     }
 }

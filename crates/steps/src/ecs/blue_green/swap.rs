@@ -7,21 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
-use super::super::beside::{self, Beside, Role};
-use super::super::instances::{self, Change};
 use super::super::manifest::{Documents, invalid};
 use super::super::phases::{Phases, Turn, walk};
-use super::super::rollback::Replaced;
 use super::super::scaling::{Scaling, detach};
 use super::super::service::{Standing, describe, update};
 use super::super::site::Site;
-use super::super::task_definition::short;
 use super::super::told;
 use super::balancer::{self, Place, Rule};
-use super::create::Phase as Creating;
 use super::made::Made;
+use super::serving::{as_it_is, check_new, created, note, serve};
 use super::spec::{Swap, check_swap};
-use super::{Blue, Patience, tag, wrong};
+use super::{Blue, Patience, wrong};
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
 
@@ -325,122 +321,4 @@ impl Swapping {
         cx.unit_ended(SWAP, true);
         Ok(outputs)
     }
-}
-
-/// What `EcsBlueGreenCreateService` of this stage made, when it ended well.
-pub(super) fn created(cx: &StepContext<'_>) -> Result<Made, Failure> {
-    let made = Made::read(cx)?;
-    made.filter(|made| made.phase == Creating::Done)
-        .ok_or_else(|| {
-            invalid(format!(
-                "{} needs a step of type EcsBlueGreenCreateService before it in stage {}, and none has ended well.",
-                cx.step().step_type,
-                cx.stage().identifier
-            ))
-        })
-}
-
-/// Refuses a new version that is not what was deployed; waits while not all of its targets are healthy.
-pub(super) async fn check_new(
-    cx: &mut StepContext<'_>,
-    site: &Site,
-    made: &Made,
-    (patience, unit): (&mut Patience, &'static str),
-) -> Result<Option<Duration>, Failure> {
-    let (name, routes) = (&made.handover.new, &made.handover.routes);
-    let found = match describe(site, name).await? {
-        Standing::Active(found) if made.is_ours(found.service.task_definition()) => found,
-        Standing::Active(found) => {
-            let runs = found.service.task_definition();
-            return Err(wrong(format!(
-                "Service {name} in {site} gets no requests: it runs {}, which this stage did not deploy.",
-                short(runs.unwrap_or("an unknown task definition"))
-            )));
-        }
-        Standing::Absent | Standing::Draining => {
-            return Err(wrong(format!(
-                "Service {name} in {site} gets no requests: somebody or something else deleted it after it was \
-                 deployed."
-            )));
-        }
-    };
-    let wanted = i64::from(found.service.desired_count());
-    if wanted == 0 {
-        return Err(wrong(format!(
-            "Service {name} in {site} gets no requests: somebody or something else scaled it to 0 tasks after it was \
-             deployed."
-        )));
-    }
-    let targets = (routes.stage_group.as_str(), wanted);
-    patience.look(cx, site, targets, unit).await
-}
-
-/// What serves, as it is now: scaling may have changed it since it was written down.
-async fn as_it_is(site: &Site, blue: &Blue) -> Result<Blue, Failure> {
-    let Standing::Active(found) = describe(site, &blue.name).await? else {
-        return Err(wrong(format!(
-            "Service {} in {site} served when this stage began, and somebody or something else has deleted it since. \
-             Nothing is swapped.",
-            blue.name
-        )));
-    };
-    Ok(Blue {
-        desired: i64::from(found.service.desired_count()),
-        running: i64::from(found.service.running_count()),
-        scaling: Scaling::describe(site, &blue.name).await?,
-        ..blue.clone()
-    })
-}
-
-/// Tags the new service as what serves and the old one as what does not.
-pub(super) async fn serve(
-    cx: &mut StepContext<'_>,
-    site: &Site,
-    made: &Made,
-    unit: &'static str,
-) -> Result<(), Failure> {
-    let arn = made.arn.as_deref().unwrap_or_default();
-    tag::set(cx, site, (&made.handover.new, arn), tag::BLUE, unit).await?;
-    match &made.handover.blue {
-        Some(old) => tag::set(cx, site, (&old.name, &old.arn), tag::GREEN, unit).await,
-        None => Ok(()),
-    }
-}
-
-/// Notes that the new service serves, and what stands beside it. Answers with the step's outputs.
-pub(super) async fn note(
-    cx: &mut StepContext<'_>,
-    site: &Site,
-    made: &Made,
-) -> Result<Value, Failure> {
-    let handover = &made.handover;
-    let name = handover.new.as_str();
-    let arn = made.task_definition.as_deref().unwrap_or_default();
-    let before = match &handover.blue {
-        Some(blue) => {
-            let record = beside::record(cx, site).await?;
-            let run = record.and_then(|record| beside::run_of(&record, &blue.name));
-            Some(Beside {
-                service_name: blue.name.clone(),
-                task_definition_arn: blue.task_definition.clone(),
-                run: run.unwrap_or_else(|| cx.run().clone()),
-                role: Role::Before,
-            })
-        }
-        None => None,
-    };
-    beside::set_before(cx, (site, name), before).await?;
-    let replaced = handover.blue.as_ref();
-    let replaced = replaced.map(|_| Replaced::record(handover.replaced.as_ref()));
-    let instances = instances::note(cx, site, (name, arn), Change::Deployed(replaced)).await?;
-    let outcome = json!({"serverInstanceInfoList": instances});
-    Ok(json!({
-        "output": {
-            "serviceName": name,
-            "oldServiceName": handover.blue.as_ref().map(|blue| &blue.name),
-            "taskDefinitionArn": arn,
-            "deploymentInfoOutcome": outcome,
-        },
-        "deploymentInfoOutcome": outcome,
-    }))
 }

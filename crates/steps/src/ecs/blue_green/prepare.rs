@@ -1,0 +1,165 @@
+//! What `EcsBlueGreenCreateService` looks at and writes down before its first change.
+
+use std::time::Duration;
+
+use slipway_model::status::Failure;
+use slipway_plan::Node;
+
+use super::super::manifest::invalid;
+use super::super::rollback::{Before, Replaced, keepable};
+use super::super::scaling::Scaling;
+use super::super::service::{Described, Standing, describe};
+use super::super::task_definition::{intended, short};
+use super::super::{PREPARE, cluster};
+use super::create::{Creation, Phase, State};
+use super::routes::Routes;
+use super::sides::{Seen, Sides};
+use super::{Blue, Green, Handover, definition, tag, wrong};
+use crate::context::StepContext;
+
+impl Creation {
+    /// Writes down how rules and services are.
+    pub(super) async fn prepare(
+        &mut self,
+        cx: &mut StepContext<'_>,
+    ) -> Result<Option<Duration>, Failure> {
+        cx.unit_started(PREPARE);
+        check_stage(cx, &self.routes)?;
+        definition::check(&self.site, &self.documents, &self.routes).await?;
+        let base = self.documents.service_name()?;
+        let sides = Sides::look(&self.site, &self.routes, base, self.spec.update_green).await?;
+        let mut names = vec![base, sides.new.as_str()];
+        let present = [&sides.blue, &sides.green].into_iter().flatten();
+        names.extend(present.map(|one| one.name.as_str()));
+        cluster::check_owner(cx, &self.site, &names).await?;
+        let running = sides.blue.as_ref().map(|blue| blue.running);
+        let running = running.filter(|_| self.spec.same_as_running);
+        self.state.desired = definition::desired(&self.documents.service, running)?;
+
+        let earlier: Option<State> = cx.saved_by_first_attempt()?;
+        // What an earlier attempt found is how things were before this run changed anything.
+        let handover = match earlier.and_then(|state| state.handover) {
+            Some(first) => {
+                check_again(&first, &sides)?;
+                first
+            }
+            None => self.handover(cx, &sides).await?,
+        };
+        self.state.update = self.spec.update_green && sides.green.is_some();
+        let serves = sides.blue.as_ref();
+        self.state.mistagged = serves.is_some_and(|blue| blue.tag.as_deref() != Some(tag::BLUE));
+        self.state.clear = sides.going.clone();
+        let deleted = sides.green.as_ref().filter(|_| !self.state.update);
+        self.state
+            .clear
+            .extend(deleted.map(|green| green.name.clone()));
+        self.state.intent = intended(cx, &self.site, &self.documents.task_definition).await?;
+        self.state.handover = Some(handover);
+        self.state.phase = Phase::Clear;
+        cx.info(PREPARE, "Prepared rollback data");
+        cx.unit_ended(PREPARE, true);
+        Ok(None)
+    }
+
+    async fn handover(&self, cx: &mut StepContext<'_>, sides: &Sides) -> Result<Handover, Failure> {
+        let blue = match &sides.blue {
+            Some(blue) => Some(self.blue(cx, blue).await?),
+            None => {
+                cx.info(
+                    PREPARE,
+                    "No service serves in the prod target group: this is the first deployment",
+                );
+                None
+            }
+        };
+        let green = match &sides.green {
+            Some(green) => self.green(green).await?,
+            None => None,
+        };
+        Ok(Handover {
+            routes: self.routes.clone(),
+            blue,
+            green,
+            new: sides.new.clone(),
+            replaced: Replaced::read(cx).await?,
+        })
+    }
+
+    async fn blue(&self, cx: &mut StepContext<'_>, blue: &Seen) -> Result<Blue, Failure> {
+        cx.info(
+            PREPARE,
+            format!(
+                "Service {} serves in {} with {}/{} tasks of {}",
+                blue.name,
+                self.routes.prod_group,
+                blue.running,
+                blue.desired,
+                short(&blue.task_definition)
+            ),
+        );
+        Ok(Blue {
+            name: blue.name.clone(),
+            arn: blue.arn.clone(),
+            task_definition: blue.task_definition.clone(),
+            desired: blue.desired,
+            running: blue.running,
+            scaling: Scaling::describe(&self.site, &blue.name).await?,
+        })
+    }
+
+    async fn green(&self, green: &Seen) -> Result<Option<Green>, Failure> {
+        let Standing::Active(found) = describe(&self.site, &green.name).await? else {
+            return Ok(None);
+        };
+        let Described { service, json } = *found;
+        Ok(Some(Green {
+            name: green.name.clone(),
+            before: Before {
+                running: service.running_count(),
+                service: keepable(json),
+                scaling: Some(Scaling::describe(&self.site, &green.name).await?),
+            },
+            updated: self.spec.update_green,
+        }))
+    }
+}
+
+/// A later attempt must not take what served before the first one for what may be replaced.
+fn check_again(first: &Handover, sides: &Sides) -> Result<(), Failure> {
+    let before = first.blue.as_ref().map(|blue| blue.name.as_str());
+    let now = sides.blue.as_ref().map(|blue| blue.name.as_str());
+    if before == now && first.new == sides.new {
+        return Ok(());
+    }
+    Err(wrong(format!(
+        "Service {} served when this stage began, and {} serves now: an earlier attempt has moved the requests. \
+         Roll the stage back before it is deployed again.",
+        before.unwrap_or("none"),
+        now.unwrap_or("none")
+    )))
+}
+
+/// A stage is deployed with a swap or with a traffic shift.
+fn check_stage(cx: &StepContext<'_>, routes: &Routes) -> Result<(), Failure> {
+    if !routes.is_shift() {
+        return Ok(());
+    }
+    match find_swap(&cx.stage().steps) {
+        None => Ok(()),
+        Some(swap) => Err(invalid(format!(
+            "`isTrafficShift` is true and stage {} has step {swap} of type EcsBlueGreenSwapTargetGroups: a stage \
+             moves its requests with one of the two. Take out that step, or `isTrafficShift`.",
+            cx.stage().identifier
+        ))),
+    }
+}
+
+fn find_swap(nodes: &[Node]) -> Option<&str> {
+    nodes.iter().find_map(|node| match node {
+        Node::Step(step) => {
+            (step.step_type == "EcsBlueGreenSwapTargetGroups").then(|| step.identifier.as_str())
+        }
+        Node::Group(group) => find_swap(&group.nodes),
+        Node::Parallel(parallel) => find_swap(&parallel.branches),
+    })
+}
