@@ -2,7 +2,7 @@
 
 use crate::step::Step;
 use crate::{
-    approval, barrier, chained, custom_approval, ecs, http, jira, queue, service_now, shell,
+    approval, asg, barrier, chained, custom_approval, ecs, http, jira, queue, service_now, shell,
     stage_inputs, wait,
 };
 
@@ -11,6 +11,8 @@ use crate::{
 pub enum Swimlane {
     /// `lane-common`: steps that need no swimlane of their own.
     Common,
+    /// `lane-asg`: deployment type Asg.
+    Asg,
     /// `lane-ecs`: deployment type ECS.
     Ecs,
     /// `lane-lambda`: deployment type AwsLambda.
@@ -19,6 +21,10 @@ pub enum Swimlane {
 
 /// Every step type that runs, in alphabetical order.
 pub static STEPS: &[(&str, &dyn Step)] = &[
+    ("AsgCanaryDelete", &asg::CanaryDelete),
+    ("AsgCanaryDeploy", &asg::CanaryDeploy),
+    ("AsgRollingDeploy", &asg::RollingDeploy),
+    ("AsgRollingRollback", &asg::RollingRollback),
     ("Barrier", &barrier::Barrier),
     ("CustomApproval", &custom_approval::CustomApproval),
     ("EcsBasicRollback", &ecs::BasicRollback),
@@ -82,7 +88,9 @@ pub const STEP_TYPES: slipway_engine::start::StepTypes = slipway_engine::start::
 
 /// The deployment types whose stages may hold this step; empty when every stage may.
 pub fn deployment_types(step_type: &str) -> &'static [&'static str] {
-    if step_type.starts_with("Ecs") {
+    if step_type.starts_with("Asg") {
+        &["Asg"]
+    } else if step_type.starts_with("Ecs") {
         &["ECS"]
     } else if step_type.starts_with("AwsLambda") {
         &["AwsLambda"]
@@ -94,6 +102,7 @@ pub fn deployment_types(step_type: &str) -> &'static [&'static str] {
 /// The swimlane of a stage with this `deploymentType` (`None` for stages that deploy nothing).
 pub fn swimlane(deployment_type: Option<&str>) -> Swimlane {
     match deployment_type {
+        Some("Asg") => Swimlane::Asg,
         Some("ECS") => Swimlane::Ecs,
         Some("AwsLambda") => Swimlane::Lambda,
         _ => Swimlane::Common,

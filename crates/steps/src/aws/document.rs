@@ -37,8 +37,11 @@ type Shapes = HashMap<&'static str, BTreeMap<&'static str, Kind>>;
 fn shapes() -> &'static Shapes {
     static SHAPES: OnceLock<Shapes> = OnceLock::new();
     SHAPES.get_or_init(|| {
-        include_str!("shapes.txt")
-            .lines()
+        // One file per family of services: no shape stands in two.
+        let files = [include_str!("shapes.txt"), include_str!("shapes_asg.txt")];
+        files
+            .into_iter()
+            .flat_map(str::lines)
             .filter(|line| !line.starts_with('#'))
             .filter_map(|line| line.split_once(": "))
             .map(|(name, fields)| {
@@ -76,6 +79,55 @@ pub fn fields(shape: &str) -> impl Iterator<Item = &'static str> {
         .get(shape)
         .into_iter()
         .flat_map(|fields| fields.keys().copied())
+}
+
+/// Where in a request a value stands, as far as the shapes know it.
+#[derive(Clone, Debug)]
+pub(super) struct Below(Option<Kind>);
+
+impl Below {
+    /// The request itself.
+    pub(super) fn request(shape: &str) -> Self {
+        let known = shapes().get_key_value(shape);
+        Self(known.map(|(name, _)| Kind::Shape(name)))
+    }
+
+    /// An item of the list here.
+    pub(super) fn item(&self) -> Self {
+        Self(match &self.0 {
+            Some(Kind::List(item)) => Some((**item).clone()),
+            _ => None,
+        })
+    }
+
+    /// A field of the mapping here.
+    pub(super) fn field(&self, name: &str) -> Self {
+        Self(match &self.0 {
+            Some(Kind::Shape(shape)) => shapes()
+                .get(shape)
+                .and_then(|fields| fields.get(name))
+                .cloned(),
+            Some(Kind::Map(item)) => Some((**item).clone()),
+            _ => None,
+        })
+    }
+
+    /// The shape here and its field of this name.
+    pub(super) fn known(&self, name: &str) -> Option<(&'static str, &'static str)> {
+        let Some(Kind::Shape(shape)) = &self.0 else {
+            return None;
+        };
+        let (field, _) = shapes().get(shape)?.get_key_value(name)?;
+        Some((shape, field))
+    }
+}
+
+/// `ImageId` for `imageId`.
+pub(super) fn capitalised(name: &str) -> String {
+    match name.starts_with(char::is_lowercase) {
+        true => other_case(name),
+        false => name.to_owned(),
+    }
 }
 
 /// A document that fits its shape.

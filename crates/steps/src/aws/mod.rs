@@ -4,6 +4,7 @@
 mod credentials;
 pub mod document;
 pub mod error;
+pub mod query;
 mod reading;
 mod runtime;
 pub mod wire;
@@ -27,6 +28,8 @@ use slipway_plan::ConnectorPlan;
 use tokio::sync::Mutex;
 
 use crate::secrets::Secrets;
+use query::{Parts, QueryClient, Service};
+
 use credentials::{Base, ConnectorCredentials, refused};
 pub use runtime::Backoff;
 use runtime::{ClockSleep, ClockTime, timeouts};
@@ -105,6 +108,10 @@ pub struct AwsTarget {
     pub elb: aws_sdk_elasticloadbalancingv2::Client,
     /// Amazon S3.
     pub s3: aws_sdk_s3::Client,
+    /// Amazon EC2.
+    pub ec2: QueryClient,
+    /// Amazon EC2 Auto Scaling.
+    pub auto_scaling: QueryClient,
     /// The region.
     pub region: String,
 }
@@ -326,8 +333,18 @@ impl AwsTargets {
                 backoff
             )),
         };
+        let parts = Parts {
+            endpoint: self.0.config.endpoint_url.as_deref(),
+            http: self.0.config.http_client.as_ref(),
+            credentials: provider,
+            region,
+            backoff,
+            clock: &self.0.clock,
+        };
         AwsTarget {
             s3,
+            ec2: QueryClient::new(Service::Ec2, &parts),
+            auto_scaling: QueryClient::new(Service::AutoScaling, &parts),
             ecs: aws_sdk_ecs::Client::from_conf(ecs),
             scaling: aws_sdk_applicationautoscaling::Client::from_conf(scaling),
             elb: aws_sdk_elasticloadbalancingv2::Client::from_conf(elb),

@@ -157,7 +157,7 @@ impl Deployment {
 }
 
 /// The same for every repetition of one attempt: at most 36 characters (`CreateService`, `clientToken`).
-pub(super) fn token(cx: &StepContext<'_>) -> String {
+pub(crate) fn token(cx: &StepContext<'_>) -> String {
     let mut hash = Sha256::new();
     for part in [
         cx.run().as_str(),

@@ -120,7 +120,7 @@ impl Documents {
 }
 
 /// Documents are read once in a step's life: `key` is where they are kept from then on.
-pub(super) async fn once<T: Serialize + DeserializeOwned>(
+pub(crate) async fn once<T: Serialize + DeserializeOwned>(
     cx: &mut StepContext<'_>,
     key: &mut Option<String>,
     fetch: impl FnOnce(&mut StepContext<'_>) -> Result<T, Failure>,
@@ -156,11 +156,11 @@ async fn kept<T: DeserializeOwned>(cx: &StepContext<'_>, key: &str) -> Result<T,
 }
 
 /// Reads manifests into documents that fit requests of AWS.
-pub(super) struct Reader<'c, 'a> {
-    pub(super) cx: &'c mut StepContext<'a>,
-    pub(super) manifests: &'a [ManifestPlan],
+pub(crate) struct Reader<'c, 'a> {
+    pub(crate) cx: &'c mut StepContext<'a>,
+    pub(crate) manifests: &'a [ManifestPlan],
     /// Names that only the step knows.
-    pub(super) names: &'c [(&'c str, slipway_expr::Value)],
+    pub(crate) names: &'c [(&'c str, slipway_expr::Value)],
 }
 
 impl Reader<'_, '_> {
@@ -177,8 +177,22 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// The only manifest of a kind, or this where there is none.
+    pub(crate) fn one_or(
+        &mut self,
+        kind: &str,
+        shape: &str,
+        default: Option<Value>,
+    ) -> Result<Value, Failure> {
+        let none = !self.manifests.iter().any(|manifest| manifest.kind == kind);
+        match default.filter(|_| none) {
+            Some(default) => Ok(default),
+            None => self.one(kind, shape),
+        }
+    }
+
     /// Every manifest of a kind, in order.
-    pub(super) fn all(&mut self, kind: &str, shape: &str) -> Result<Vec<Value>, Failure> {
+    pub(crate) fn all(&mut self, kind: &str, shape: &str) -> Result<Vec<Value>, Failure> {
         let mut documents = Vec::new();
         for manifest in self
             .manifests
@@ -230,7 +244,7 @@ impl Reader<'_, '_> {
     }
 
     /// Takes out fields that the deployment decides, and says so.
-    pub(super) fn take_out(&mut self, document: &mut Value, names: &[&str]) {
+    pub(crate) fn take_out(&mut self, document: &mut Value, names: &[&str]) {
         let Some(fields) = document.as_object_mut() else {
             return;
         };

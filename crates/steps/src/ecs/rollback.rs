@@ -25,18 +25,18 @@ pub(super) struct RollbackData {
 
 /// The deployment that another one replaces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Replaced {
+pub(crate) struct Replaced {
     /// The run that had deployed it.
-    pub(super) run: RunId,
+    pub(crate) run: RunId,
     /// Its artifact.
-    pub(super) artifact: Option<String>,
+    pub(crate) artifact: Option<String>,
     /// What that one had replaced.
-    pub(super) before: Option<ReplacedRecord>,
+    pub(crate) before: Option<ReplacedRecord>,
 }
 
 impl Replaced {
     /// What is noted as deployed where the stage deploys to.
-    pub(super) async fn read(cx: &StepContext<'_>) -> Result<Option<Self>, Failure> {
+    pub(crate) async fn read(cx: &StepContext<'_>) -> Result<Option<Self>, Failure> {
         let stage = cx.stage();
         let (Some(service), Some(environment), Some(infrastructure)) =
             (&stage.service, &stage.environment, &stage.infrastructure)
@@ -60,7 +60,7 @@ impl Replaced {
 
 impl Replaced {
     /// What stands in the record of the deployment that replaces it, as far as it is known.
-    pub(super) fn record(known: Option<&Self>) -> ReplacedRecord {
+    pub(crate) fn record(known: Option<&Self>) -> ReplacedRecord {
         let known = known.map(|replaced| ReplacedRecord {
             run: Some(replaced.run.clone()),
             artifact: replaced.artifact.clone(),

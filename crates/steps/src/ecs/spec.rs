@@ -8,7 +8,7 @@ use crate::variable::is_expression;
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// True or false.
     Flag,
     /// A whole number that is not negative.
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 }
 
 /// Faults of a spec before a run: fields that are not among `known`, and values that cannot become right.
-pub(super) fn check(spec: &Value, known: &[(&str, Kind)]) -> Vec<String> {
+pub(crate) fn check(spec: &Value, known: &[(&str, Kind)]) -> Vec<String> {
     let fields = spec.as_object().into_iter().flatten();
     fields
         // The lane loop reads `delegateSelectors`, of every step.
@@ -97,7 +97,7 @@ fn as_count(value: &Value) -> Option<i64> {
 }
 
 /// Whether a field says something.
-pub(super) fn given(spec: &Value, name: &str) -> bool {
+pub(crate) fn given(spec: &Value, name: &str) -> bool {
     match &spec[name] {
         Value::Null => false,
         Value::String(text) => !text.trim().is_empty(),
@@ -107,7 +107,7 @@ pub(super) fn given(spec: &Value, name: &str) -> bool {
 }
 
 /// A flag with its expressions resolved; false when it is not given.
-pub(super) fn flag(spec: &Value, name: &str) -> Result<bool, Failure> {
+pub(crate) fn flag(spec: &Value, name: &str) -> Result<bool, Failure> {
     if !given(spec, name) {
         return Ok(false);
     }
@@ -115,7 +115,7 @@ pub(super) fn flag(spec: &Value, name: &str) -> Result<bool, Failure> {
 }
 
 /// A number with its expressions resolved.
-pub(super) fn count(spec: &Value, name: &str) -> Result<Option<i64>, Failure> {
+pub(crate) fn count(spec: &Value, name: &str) -> Result<Option<i64>, Failure> {
     if !given(spec, name) {
         return Ok(None);
     }
@@ -124,7 +124,7 @@ pub(super) fn count(spec: &Value, name: &str) -> Result<Option<i64>, Failure> {
 }
 
 /// One of some words with its expressions resolved.
-pub(super) fn choice(
+pub(crate) fn choice(
     spec: &Value,
     name: &str,
     words: &'static [&'static str],
@@ -139,7 +139,7 @@ pub(super) fn choice(
 }
 
 /// A text with its expressions resolved; empty ones are none.
-pub(super) fn text(spec: &Value, name: &str) -> Option<String> {
+pub(crate) fn text(spec: &Value, name: &str) -> Option<String> {
     let text = spec[name].as_str().map(str::trim);
     text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
@@ -150,7 +150,7 @@ fn wrong(name: &str, kind: Kind) -> Failure {
 
 /// How many tasks `count` of a unit are: a count itself, or a percentage of `whole`, rounded up so that a part
 /// of something is never nothing.
-pub(super) fn tasks(count: i64, unit: &str, whole: i64) -> i64 {
+pub(crate) fn tasks(count: i64, unit: &str, whole: i64) -> i64 {
     match unit {
         "Percentage" => {
             let hundredth = whole.saturating_mul(count);
@@ -161,7 +161,7 @@ pub(super) fn tasks(count: i64, unit: &str, whole: i64) -> i64 {
 }
 
 /// The units of [`tasks`].
-pub(super) const UNITS: &[&str] = &["Count", "Percentage"];
+pub(crate) const UNITS: &[&str] = &["Count", "Percentage"];
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,339 @@
+//! `AsgCanaryDeploy`: a few instances of the new version, in a group of their own beside the one that is deployed:
+//! `<asgName>__Canary`.
+//!
+//! The group is tagged, so that whoever deletes it knows that it is a canary.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_model::status::Failure;
+
+use super::group::{self, Group, Standing};
+use super::instances::{self, Change, Counted};
+use super::manifest::Documents;
+use super::removal::Removal;
+use super::site::Site;
+use super::spec::{Sizes, check_selection, selected};
+use super::steady::{Goal, Steady};
+use super::template::{self, Look, Version};
+use super::{DEPLOY, FETCH, PREPARE, base, name, told, wrong};
+use crate::context::StepContext;
+use crate::ecs::spec::{self, Kind, count};
+use crate::step::{Progress, Step, Undo};
+
+/// What follows the group's name.
+const SUFFIX: &str = "__Canary";
+/// Tag of a canary; its value is the name of the group that it is a canary of.
+pub(super) const MARK: &str = "slipway-canary-of";
+
+/// Fields of the spec.
+const FIELDS: &[(&str, Kind)] = &[("asgName", Kind::Text), ("instanceSelection", Kind::Other)];
+
+/// The step.
+pub struct CanaryDeploy;
+
+/// What the step does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Phase {
+    /// Read manifests and look what is there.
+    #[default]
+    Prepare,
+    /// Take away what an earlier run left.
+    Clear,
+    /// Look at the launch template.
+    Look,
+    /// Make a version of it.
+    Template,
+    /// Create the group.
+    Create,
+    /// Wait until its instances are healthy.
+    Settle,
+    /// Note what runs.
+    Note,
+}
+
+/// Progress of the step; `AsgCanaryDelete` reads it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct State {
+    phase: Phase,
+    documents: Option<String>,
+    count: i64,
+    image: Option<String>,
+    template: Option<Look>,
+    version: Option<Version>,
+    removal: Removal,
+    steady: Steady,
+    /// Name of the canary's group.
+    canary: Option<String>,
+}
+
+impl State {
+    /// Name of the group, and the version that it uses, if they may have been made.
+    pub(super) fn made(self) -> Option<(String, Option<Version>)> {
+        (self.phase >= Phase::Template).then_some((self.canary?, self.version))
+    }
+}
+
+#[async_trait]
+impl Step for CanaryDeploy {
+    fn step_type(&self) -> &'static str {
+        "AsgCanaryDeploy"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[FETCH, PREPARE, DEPLOY]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        let mut faults = spec::check(spec, FIELDS);
+        faults.extend(check_selection(spec));
+        faults
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Step("AsgCanaryDelete")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let result = match Canary::resume(cx).await {
+            Ok(canary) => canary.go_on(cx).await,
+            Err(failure) => Err(failure),
+        };
+        told(cx, self.units(), result)
+    }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let state: State = cx.saved()?;
+        if let Some(reasons) = state.steady.evidence() {
+            cx.warn(DEPLOY, reasons);
+        }
+        if state.phase >= Phase::Create {
+            cx.warn(
+                DEPLOY,
+                "The canary stays until AsgCanaryDelete or the next canary deletes it",
+            );
+        }
+        Ok(())
+    }
+}
+
+struct Canary {
+    site: Site,
+    state: State,
+    documents: Documents,
+    name: String,
+    resumed: bool,
+}
+
+impl Canary {
+    async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
+        let mut state: State = cx.saved()?;
+        cx.unit_started(FETCH);
+        let documents = Documents::once(cx, &mut state.documents).await?;
+        let name = format!("{}{SUFFIX}", documents.group);
+        name::check(&name)?;
+        cx.unit_ended(FETCH, true);
+        let site = Site::of_stage(cx).await?;
+        let resumed = state.phase != Phase::Prepare;
+        state.canary = Some(name.clone());
+        Ok(Self {
+            site,
+            state,
+            documents,
+            name,
+            resumed,
+        })
+    }
+
+    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        loop {
+            let pause = match self.state.phase {
+                Phase::Prepare => self.prepare(cx).await?,
+                Phase::Clear => self.clear(cx).await?,
+                Phase::Look => self.look(cx).await?,
+                Phase::Template => self.template(cx).await?,
+                Phase::Create => self.create(cx).await?,
+                Phase::Settle => self.settle(cx).await?,
+                Phase::Note => return self.note(cx).await.map(Progress::Done),
+            };
+            cx.save(&self.state).await?;
+            self.resumed = false;
+            if let Some(pause) = pause {
+                return Ok(Progress::Again(pause));
+            }
+        }
+    }
+
+    async fn prepare(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        cx.unit_started(PREPARE);
+        let (main, canary) = (self.documents.group.clone(), self.name.clone());
+        let found = group::described(&self.site, &[&main, &canary]).await?;
+        let of = |name: &str| found.iter().find(|group| group.name() == name);
+        let whole = match of(&main) {
+            Some(group) => group.sizes().desired,
+            None => {
+                let configuration = &self.documents.configuration;
+                let desired = count(configuration, "DesiredCapacity")?;
+                desired.or(count(configuration, "MinSize")?).unwrap_or(1)
+            }
+        };
+        self.state.count = selected(cx.spec(), whole)?;
+        self.state.image = match &self.documents.image {
+            Some(wanted) => Some(wanted.find(cx, &self.site).await?),
+            None => None,
+        };
+        self.state.phase = match of(&canary) {
+            None => Phase::Look,
+            Some(found) => {
+                self.ours(found)?;
+                let told =
+                    format!("Canary Asg {canary} was left by an earlier run: it is deleted first");
+                cx.info(PREPARE, told);
+                Phase::Clear
+            }
+        };
+        cx.info(
+            PREPARE,
+            format!("To roll back, canary Asg {canary} is deleted"),
+        );
+        Ok(None)
+    }
+
+    fn ours(&self, found: &Group) -> Result<(), Failure> {
+        ours(&self.site, found, Some(&self.documents.group))
+    }
+
+    async fn clear(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let place = (&self.site, self.name.as_str());
+        let (site, main) = (&self.site, self.documents.group.as_str());
+        let check = |found: &Group| ours(site, found, Some(main));
+        let pause = self.state.removal.go_on(cx, place, PREPARE, check).await?;
+        if pause.is_none() {
+            self.state.phase = Phase::Look;
+        }
+        Ok(pause)
+    }
+
+    async fn look(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        self.state.template = Some(template::look(&self.site, &self.name).await?);
+        self.state.phase = Phase::Template;
+        cx.unit_ended(PREPARE, true);
+        Ok(None)
+    }
+
+    async fn template(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        cx.unit_started(DEPLOY);
+        let Some(look) = self.state.template.clone() else {
+            return Err(wrong(
+                "The step has not looked at its launch template.".to_owned(),
+            ));
+        };
+        base::adopt(cx, &self.site, &mut self.documents).await?;
+        let from = (&self.documents, self.state.image.as_deref());
+        let made = template::make(cx, &self.site, &look, from, DEPLOY).await?;
+        self.state.version = Some(made);
+        self.state.phase = Phase::Create;
+        Ok(None)
+    }
+
+    async fn create(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let name = self.name.as_str();
+        let Some(version) = self.state.version.clone() else {
+            return Err(wrong(
+                "The step has no launch template version to go on with.".to_owned(),
+            ));
+        };
+        match group::describe(&self.site, name).await? {
+            Standing::There(found) if self.resumed && found.uses(&version) => {}
+            Standing::There(found) => return Err(foreign(&self.site, &found)),
+            Standing::Leaving => return Ok(Some(Duration::from_secs(5))),
+            Standing::Absent => {
+                base::adopt(cx, &self.site, &mut self.documents).await?;
+                let configuration = &self.documents.configuration;
+                let number = |field: &str| count(configuration, field).ok().flatten();
+                let desired = self.state.count;
+                let sizes = Sizes {
+                    min: number("MinSize").unwrap_or(0).min(desired),
+                    max: number("MaxSize").unwrap_or(desired).max(desired),
+                    desired,
+                };
+                let mut document = group::create_document(configuration, name, sizes, &version);
+                mark(&mut document, &self.documents.group);
+                let document = cx.secrets().reveal(document).await?;
+                cx.info(DEPLOY, format!("Creating Asg {name}"));
+                let doing = format!("create canary Auto Scaling group {name}");
+                self.site
+                    .scaling("CreateAutoScalingGroup", &document, &doing)
+                    .await?;
+                cx.info(DEPLOY, format!("Created Asg {name}"));
+            }
+        }
+        self.state.phase = Phase::Settle;
+        Ok(None)
+    }
+
+    async fn settle(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let goal = Goal {
+            group: &self.name,
+            desired: self.state.count,
+            version: self.state.version.as_ref(),
+            only: false,
+            unit: DEPLOY,
+        };
+        let pause = self.state.steady.look(cx, &self.site, goal).await?;
+        if pause.is_none() {
+            self.state.phase = Phase::Note;
+        }
+        Ok(pause)
+    }
+
+    async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
+        let name = self.name.clone();
+        let counted = Counted {
+            name: name.clone(),
+            version: self.state.version.clone(),
+            strategy: "Canary".to_owned(),
+            production: false,
+        };
+        let instances = instances::note(cx, &self.site, (&[counted], &[]), Change::Beside).await?;
+        cx.info(DEPLOY, "Deployment Finished Successfully");
+        cx.unit_ended(DEPLOY, true);
+        let outcome = json!({"serverInstanceInfoList": instances});
+        Ok(json!({
+            "output": {
+                "asg": {"autoScalingGroupName": name},
+                "canaryAsg": {"autoScalingGroupName": name},
+                "deploymentInfoOutcome": outcome,
+            },
+            "deploymentInfoOutcome": outcome,
+        }))
+    }
+}
+
+/// Adds the tag of a canary.
+fn mark(document: &mut Value, main: &str) {
+    let tag = json!({"Key": MARK, "Value": main, "PropagateAtLaunch": false});
+    match document["Tags"].as_array_mut() {
+        Some(tags) => tags.push(tag),
+        None => document["Tags"] = json!([tag]),
+    }
+}
+
+/// Whether a group is a canary, of this group where one is named.
+pub(super) fn ours(site: &Site, found: &Group, main: Option<&str>) -> Result<(), Failure> {
+    match found.tag(MARK) {
+        Some(of) if main.is_none_or(|main| main == of) => Ok(()),
+        _ => Err(foreign(site, found)),
+    }
+}
+
+fn foreign(site: &Site, found: &Group) -> Failure {
+    wrong(format!(
+        "Auto Scaling group {} in {site} has the name of a canary, but no canary step created it: it does not have the \
+         tag `{MARK}`. It is not touched. If it is a forgotten canary, delete it by hand; if it is a group of its own, \
+         rename one of the two.",
+        found.name()
+    ))
+}

@@ -1,0 +1,256 @@
+//! Service instances of Auto Scaling groups: one per instance that a group has, those included that scaling or people
+//! started.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_model::status::{ErrorType, Failure};
+use slipway_plan::ConnectorPlan;
+use slipway_store::record::{DeployedRecord, InstanceRecord, ReplacedRecord};
+
+use super::group::{Group, Member, described};
+use super::site::Site;
+use super::template::Version;
+use crate::context::{StepContext, StepServices, store_failure};
+use crate::ecs::rollback::Replaced;
+use crate::secrets::Secrets;
+
+/// Field of the target of a [`DeployedRecord`] that holds its groups.
+const GROUPS: &str = "groups";
+
+/// A group that Slipway answers for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Counted {
+    /// Its name.
+    pub(super) name: String,
+    /// What the newest deployment lets it start instances from.
+    pub(super) version: Option<Version>,
+    /// `Rolling`, `Canary`, `BlueGreen` or `Phased`.
+    pub(super) strategy: String,
+    /// Whether it serves production.
+    pub(super) production: bool,
+}
+
+/// What a run did to a place.
+pub(super) enum Change {
+    /// It deployed there, in the place of this; `None` for the first deployment.
+    Deployed(Option<ReplacedRecord>),
+    /// It brought this deployment back, where it is known.
+    Restored(Option<Replaced>),
+    /// It changed nothing of what was deployed: only groups are counted anew.
+    Beside,
+}
+
+/// What expressions see of an instance (`deploymentInfoOutcome.serverInstanceInfoList[i]`).
+fn info(region: &str, group: &Counted, member: Member<'_>) -> Value {
+    json!({
+        "type": "AsgServerInstanceInfo",
+        "region": region,
+        "asgName": group.name,
+        "instanceId": member.id(),
+        "executionStrategy": group.strategy,
+        "production": group.production,
+        "launchTemplateVersion": member.0["LaunchTemplate"]["Version"],
+        "availabilityZone": member.0["AvailabilityZone"],
+        "lifecycleState": member.0["LifecycleState"],
+        "healthStatus": member.0["HealthStatus"],
+    })
+}
+
+/// Instances of groups, and what is to be stored of them.
+fn seen(
+    region: &str,
+    groups: &[Counted],
+    found: &[Group],
+    (deployed, now_ms): (&DeployedRecord, i64),
+) -> Vec<InstanceRecord> {
+    let mut records = Vec::new();
+    for counted in groups {
+        let group = found.iter().find(|group| group.name() == counted.name);
+        let members = group.map(Group::members).unwrap_or_default();
+        for member in members.into_iter().filter(Member::counts) {
+            let version = counted.version.as_ref();
+            let ours = version.is_some_and(|version| member.runs(version));
+            records.push(InstanceRecord {
+                scope: deployed.scope.clone(),
+                service: deployed.service.clone(),
+                environment: deployed.environment.clone(),
+                infrastructure: deployed.infrastructure.clone(),
+                key: member.id().to_owned(),
+                info: info(region, counted, member),
+                artifact: deployed.artifact.clone().filter(|_| ours),
+                run: ours.then(|| deployed.deployer().clone()),
+                seen_ms: now_ms,
+            });
+        }
+    }
+    records
+}
+
+/// What is noted as deployed where the stage deploys to.
+pub(super) async fn noted(cx: &StepContext<'_>) -> Result<Option<DeployedRecord>, Failure> {
+    let stage = cx.stage();
+    let (Some(service), Some(environment), Some(infrastructure)) =
+        (&stage.service, &stage.environment, &stage.infrastructure)
+    else {
+        return Ok(None);
+    };
+    let place = (
+        &service.identifier,
+        &environment.identifier,
+        &infrastructure.identifier,
+    );
+    let found = cx.store().find_deployed(&cx.plan().scope, place).await;
+    found.map_err(|error| store_failure("read what was deployed", &error))
+}
+
+/// The groups that a record counts.
+pub(super) fn groups(deployed: &DeployedRecord) -> Vec<Counted> {
+    serde_json::from_value(deployed.target[GROUPS].clone()).unwrap_or_default()
+}
+
+/// Notes what this run did, and what runs of these groups and of the others that were noted before and are not named in
+/// `gone`. Answers with what expressions see of the instances of `mine`.
+pub(super) async fn note(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    (mine, gone): (&[Counted], &[&str]),
+    change: Change,
+) -> Result<Vec<Value>, Failure> {
+    let before = noted(cx).await?;
+    let mut all = mine.to_vec();
+    let others = before.as_ref().map(groups).unwrap_or_default();
+    for other in others {
+        let named = gone.contains(&other.name.as_str());
+        if !named && !all.iter().any(|one| one.name == other.name) {
+            all.push(other);
+        }
+    }
+    let names: Vec<&str> = all.iter().map(|group| group.name.as_str()).collect();
+    let found = match names.is_empty() {
+        true => Vec::new(),
+        false => described(site, &names).await?,
+    };
+    let told = |deployed: &DeployedRecord, now| {
+        let records = seen(&site.aws.region, mine, &found, (deployed, now));
+        records.into_iter().map(|record| record.info).collect()
+    };
+    let now = cx.clock().now_ms();
+    let Some(mut deployed) = record(cx, before.as_ref(), change)? else {
+        return Ok(Vec::new());
+    };
+    deployed.target = json!({
+        "region": site.aws.region,
+        GROUPS: all,
+        "connector": connector(cx)?,
+    });
+    let records = seen(&site.aws.region, &all, &found, (&deployed, now));
+    deployed.counted = u32::try_from(records.len()).ok().map(|count| (count, now));
+    cx.deployed(&deployed, &records).await?;
+    Ok(told(&deployed, now))
+}
+
+/// The record of what is deployed now; `None` for stages that have no place to note it at.
+fn record(
+    cx: &StepContext<'_>,
+    noted: Option<&DeployedRecord>,
+    change: Change,
+) -> Result<Option<DeployedRecord>, Failure> {
+    let stage = cx.stage();
+    let (Some(service), Some(environment), Some(infrastructure)) =
+        (&stage.service, &stage.environment, &stage.infrastructure)
+    else {
+        return Ok(None);
+    };
+    let new = DeployedRecord {
+        scope: cx.plan().scope.clone(),
+        service: service.identifier.clone(),
+        environment: environment.identifier.clone(),
+        infrastructure: infrastructure.identifier.clone(),
+        deployment_type: "Asg".to_owned(),
+        target: Value::Null,
+        run: cx.run().clone(),
+        restores: None,
+        artifact: None,
+        before: None,
+        counted: None,
+        uncounted: None,
+    };
+    Ok(Some(match change {
+        Change::Deployed(before) => DeployedRecord {
+            artifact: artifact(cx)?,
+            before,
+            ..new
+        },
+        Change::Restored(Some(back)) => DeployedRecord {
+            restores: Some(back.run),
+            artifact: back.artifact,
+            before: back.before,
+            ..new
+        },
+        Change::Restored(None) => new,
+        Change::Beside => noted.cloned().unwrap_or(new),
+    }))
+}
+
+/// The version of the artifact that the stage deploys.
+fn artifact(cx: &StepContext<'_>) -> Result<Option<String>, Failure> {
+    let service = cx.stage().service.as_ref();
+    let artifact = service.and_then(|service| service.artifact.as_ref());
+    let Some(tag) = artifact.and_then(|artifact| artifact.tag.as_ref()) else {
+        return Ok(None);
+    };
+    Ok(cx.evaluate(&json!(tag))?.as_str().map(str::to_owned))
+}
+
+/// The infrastructure's connector with its expressions resolved, to count with later.
+fn connector(cx: &StepContext<'_>) -> Result<Option<ConnectorPlan>, Failure> {
+    let infrastructure = cx.stage().infrastructure.as_ref();
+    let Some(connector) = infrastructure.and_then(|one| one.connector.as_ref()) else {
+        return Ok(None);
+    };
+    Ok(Some(ConnectorPlan {
+        spec: cx.evaluate(&connector.spec)?,
+        ..connector.clone()
+    }))
+}
+
+/// Counts what runs of `deployed` now, with the credentials of its connector.
+pub(crate) async fn count(
+    services: &StepServices,
+    deployed: &DeployedRecord,
+) -> Result<Vec<InstanceRecord>, Failure> {
+    let target = &deployed.target;
+    let connector: ConnectorPlan =
+        serde_json::from_value(target["connector"].clone()).map_err(|_| Failure {
+            error: ErrorType::Unknown,
+            message: format!(
+                "Infrastructure {} has no AWS connector to count instances with.",
+                deployed.infrastructure
+            ),
+            left_behind: None,
+        })?;
+    let region = target["region"].as_str().unwrap_or_default();
+    let mut secrets = Secrets::new(&*services.secrets, &deployed.scope);
+    let scope = &deployed.scope;
+    let aws = services
+        .aws
+        .target(&connector, &connector.spec, scope, region, &mut secrets);
+    let site = Site {
+        aws: aws.await?,
+        infrastructure: deployed.infrastructure.to_string(),
+        base: None,
+    };
+    let groups = groups(deployed);
+    let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let found = described(&site, &names).await?;
+    Ok(seen(
+        region,
+        &groups,
+        &found,
+        (deployed, services.clock.now_ms()),
+    ))
+}

@@ -1,0 +1,70 @@
+//! Amazon EC2 Auto Scaling groups: the steps of deployment type `Asg`.
+//!
+//! A deployment makes a version of the group's launch template, which is named like the group, and brings instances of
+//! that version into service: by an instance refresh (rolling), in a group beside it (canary, blue-green), or by
+//! moving capacity from group to group (phased). It writes down how to undo itself before its first change, and looks
+//! before it changes. What the user wrote reaches AWS whole (see [`crate::aws::document`] and [`crate::aws::query`]).
+
+mod base;
+mod before;
+mod canary_delete;
+mod canary_deploy;
+mod group;
+mod image;
+pub mod instances;
+mod manifest;
+mod name;
+mod refresh;
+mod removal;
+mod rolling_deploy;
+mod rolling_rollback;
+mod scaling;
+mod site;
+mod spec;
+mod steady;
+mod template;
+
+use slipway_model::status::Failure;
+
+use crate::context::StepContext;
+
+pub use canary_delete::CanaryDelete;
+pub use canary_deploy::CanaryDeploy;
+pub use rolling_deploy::RollingDeploy;
+pub use rolling_rollback::RollingRollback;
+
+/// Command unit that reads the manifests.
+const FETCH: &str = "Fetch manifests";
+/// Command unit that writes down how to undo.
+const PREPARE: &str = "Prepare rollback data";
+/// Command unit that changes the account.
+const DEPLOY: &str = "Deploy";
+/// Command unit of rollback steps.
+const ROLLBACK: &str = "Rollback";
+
+/// Writes into a step's log why it failed, if it did.
+fn told<T>(
+    cx: &mut StepContext<'_>,
+    units: &[&'static str],
+    result: Result<T, Failure>,
+) -> Result<T, Failure> {
+    if let Err(failure) = &result {
+        let open = units.iter().find(|name| cx.unit_is_open(name));
+        let unit = open.or(units.last()).copied().unwrap_or(DEPLOY);
+        cx.error(unit, &failure.message);
+    }
+    result
+}
+
+/// A request that cannot be carried out as it is written.
+fn invalid(message: impl std::fmt::Display) -> Failure {
+    wrong(format!("Invalid request: {message}"))
+}
+
+fn wrong(message: String) -> Failure {
+    Failure {
+        error: slipway_model::status::ErrorType::Unknown,
+        message,
+        left_behind: None,
+    }
+}

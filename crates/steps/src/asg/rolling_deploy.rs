@@ -1,0 +1,543 @@
+//! `AsgRollingDeploy`: a new version of a group's launch template, its old instances replaced by an instance refresh.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_model::status::Failure;
+
+use super::before::Before;
+use super::group::{self, Group, Standing};
+use super::instances::{self, Change, Counted};
+use super::manifest::Documents;
+use super::refresh::{self, Preferences, Refresh, Shown};
+use super::scaling::{Scaling, set_metrics};
+use super::site::Site;
+use super::spec::{Sizes, check_instances, sizes};
+use super::steady::{Goal, Steady};
+use super::template::{self, Look, Version};
+use super::{DEPLOY, FETCH, PREPARE, base, invalid, told, wrong};
+use crate::context::StepContext;
+use crate::ecs::rollback::Replaced;
+use crate::ecs::spec::{self, Kind, text};
+use crate::step::{Progress, Step, Undo};
+
+/// Words of `handleInProgressInstanceRefresh`. Harness's schema takes any text and its documentation none.
+const IN_PROGRESS: &[&str] = &["Fail", "Cancel", "Wait"];
+
+/// Fields of the spec.
+const FIELDS: &[(&str, Kind)] = &[
+    ("asgName", Kind::Text),
+    ("instances", Kind::Other),
+    ("instanceWarmup", Kind::Count),
+    ("minimumHealthyPercentage", Kind::Count),
+    ("maximumHealthyPercentage", Kind::Count),
+    ("skipMatching", Kind::Flag),
+    ("skipInstanceTermination", Kind::Flag),
+    ("useAlreadyRunningInstances", Kind::Flag),
+    ("handleInProgressInstanceRefresh", Kind::Choice(IN_PROGRESS)),
+];
+
+/// Healthy percentages where the step says nothing (Harness's ASG tutorial).
+const HEALTHY: (i64, i64) = (90, 110);
+
+/// The step.
+pub struct RollingDeploy;
+
+/// What the step does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) enum Phase {
+    /// Read manifests and write down how to undo.
+    #[default]
+    Prepare,
+    /// End or wait for a refresh that is in progress.
+    Clear,
+    /// Make a version of the launch template.
+    Template,
+    /// Create or update the group.
+    Change,
+    /// Wait until its instances are healthy.
+    Settle,
+    /// Set what scales it.
+    Scale,
+    /// Start the refresh.
+    Refresh,
+    /// Wait until it has succeeded.
+    Follow,
+    /// Note what runs.
+    Note,
+}
+
+/// Rollback data of a rolling deployment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct RollbackData {
+    pub(super) group: String,
+    /// The group as it was; `None` when this is the first deployment.
+    pub(super) before: Option<Before>,
+    /// The launch template as it was.
+    pub(super) template: Look,
+    /// Who had deployed what was there, where that is known.
+    pub(super) replaced: Option<Replaced>,
+}
+
+/// Progress of the step; the rollback step reads it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct State {
+    pub(super) phase: Phase,
+    /// Key of the stored [`Documents`].
+    documents: Option<String>,
+    pub(super) rollback: Option<RollbackData>,
+    sizes: Option<Sizes>,
+    image: Option<String>,
+    pub(super) version: Option<Version>,
+    /// Fields that the update set.
+    pub(super) sent: Vec<String>,
+    steady: Steady,
+    pub(super) refresh: Refresh,
+}
+
+#[async_trait]
+impl Step for RollingDeploy {
+    fn step_type(&self) -> &'static str {
+        "AsgRollingDeploy"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[FETCH, PREPARE, DEPLOY]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        let mut faults = spec::check(spec, FIELDS);
+        faults.extend(check_instances(spec));
+        if faults.is_empty()
+            && let Err(failure) = healthy(spec)
+        {
+            faults.extend(
+                failure
+                    .message
+                    .strip_prefix("Invalid request: ")
+                    .map(str::to_owned),
+            );
+        }
+        faults
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Step("AsgRollingRollback")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let result = match Deployment::resume(cx).await {
+            Ok(deployment) => deployment.go_on(cx).await,
+            Err(failure) => Err(failure),
+        };
+        told(cx, self.units(), result)
+    }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let state: State = cx.saved()?;
+        let reasons = state.refresh.evidence().or_else(|| state.steady.evidence());
+        if let Some(reasons) = reasons {
+            cx.warn(DEPLOY, reasons);
+        }
+        if state.phase >= Phase::Change {
+            cx.warn(
+                DEPLOY,
+                "AWS goes on with what it was told until a rollback step or another deployment ends it",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The healthy percentages of a refresh, where they are known: AWS allows no more than 100 between them.
+fn healthy(spec: &Value) -> Result<(i64, i64), Failure> {
+    let min = spec::count(spec, "minimumHealthyPercentage").ok().flatten();
+    let max = spec::count(spec, "maximumHealthyPercentage").ok().flatten();
+    let least = min.unwrap_or_else(|| max.map_or(HEALTHY.0, |max| HEALTHY.0.max(max - 100)));
+    let most = max.unwrap_or_else(|| HEALTHY.1.min(least + 100));
+    if !(0..=100).contains(&least) || !(100..=200).contains(&most) {
+        return Err(invalid(
+            "`minimumHealthyPercentage` must be from 0 to 100 and `maximumHealthyPercentage` from 100 to 200",
+        ));
+    }
+    if most - least > 100 {
+        return Err(invalid(format!(
+            "between `minimumHealthyPercentage` ({least}) and `maximumHealthyPercentage` ({most}) there must be 100 \
+             at most"
+        )));
+    }
+    Ok((least, most))
+}
+
+/// One call's worth of the deployment.
+struct Deployment {
+    site: Site,
+    state: State,
+    documents: Documents,
+    /// Whether the phase was begun by an earlier call, which may have been cut off after its effect.
+    resumed: bool,
+}
+
+impl Deployment {
+    async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
+        let mut state: State = cx.saved()?;
+        cx.unit_started(FETCH);
+        let documents = Documents::once(cx, &mut state.documents).await?;
+        cx.unit_ended(FETCH, true);
+        let site = Site::of_stage(cx).await?;
+        let resumed = state.phase != Phase::Prepare;
+        Ok(Self {
+            site,
+            state,
+            documents,
+            resumed,
+        })
+    }
+
+    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        loop {
+            let pause = match self.state.phase {
+                Phase::Prepare => self.prepare(cx).await?,
+                Phase::Clear => self.clear(cx).await?,
+                Phase::Template => self.template(cx).await?,
+                Phase::Change => self.change(cx).await?,
+                Phase::Settle => self.settle(cx).await?,
+                Phase::Scale => self.scale(cx).await?,
+                Phase::Refresh => self.refresh(cx).await?,
+                Phase::Follow => self.follow(cx).await?,
+                Phase::Note => return self.note(cx).await.map(Progress::Done),
+            };
+            cx.save(&self.state).await?;
+            self.resumed = false;
+            if let Some(pause) = pause {
+                return Ok(Progress::Again(pause));
+            }
+        }
+    }
+
+    fn rollback(&self) -> Result<&RollbackData, Failure> {
+        let data = self.state.rollback.as_ref();
+        data.ok_or_else(|| wrong("The step has no rollback data to go on with.".to_owned()))
+    }
+
+    fn version(&self) -> Result<&Version, Failure> {
+        let version = self.state.version.as_ref();
+        version.ok_or_else(|| {
+            wrong("The step has no launch template version to go on with.".to_owned())
+        })
+    }
+
+    fn desired(&self) -> i64 {
+        self.state.sizes.map_or(0, |sizes| sizes.desired)
+    }
+
+    fn first(&self) -> bool {
+        let data = self.state.rollback.as_ref();
+        data.is_none_or(|data| data.before.is_none())
+    }
+
+    /// Writes down how the group is now, and looks whether everything is there that is needed.
+    async fn prepare(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        cx.unit_started(PREPARE);
+        let (site, name) = (&self.site, self.documents.group.clone());
+        healthy(cx.spec())?;
+        let found = match group::describe(site, &name).await? {
+            Standing::There(group) => Some(group),
+            Standing::Leaving => return Ok(Some(Duration::from_secs(5))),
+            Standing::Absent => None,
+        };
+        let sizes = sizes(cx.spec(), &self.documents.configuration, found.as_deref())?;
+        self.state.sizes = Some(sizes);
+        self.state.image = match &self.documents.image {
+            Some(wanted) => Some(wanted.find(cx, site).await?),
+            None => None,
+        };
+        let earlier: Option<State> = cx.saved_by_first_attempt()?;
+        // What an earlier attempt of this step found is what was there before this run changed anything.
+        let rollback = match earlier.and_then(|state| state.rollback) {
+            Some(rollback) => RollbackData {
+                template: template::look(site, &name).await?,
+                ..rollback
+            },
+            None => self.look(cx, &name, found.as_deref()).await?,
+        };
+        self.state.phase = match &found {
+            Some(_) => Phase::Clear,
+            None => Phase::Template,
+        };
+        if found.is_some() {
+            self.check_progress(cx, &name).await?;
+        }
+        self.state.rollback = Some(rollback);
+        cx.info(PREPARE, "Prepared rollback data");
+        cx.unit_ended(PREPARE, true);
+        Ok(None)
+    }
+
+    async fn look(
+        &self,
+        cx: &mut StepContext<'_>,
+        name: &str,
+        found: Option<&Group>,
+    ) -> Result<RollbackData, Failure> {
+        let template = template::look(&self.site, name).await?;
+        let before = match found {
+            Some(group) => Some(Before::look(&self.site, group, &template).await?),
+            None => None,
+        };
+        let told = match &before {
+            Some(before) => before.told(),
+            None => {
+                format!("Auto Scaling group {name} does not exist: this is its first deployment")
+            }
+        };
+        cx.info(PREPARE, told);
+        Ok(RollbackData {
+            group: name.to_owned(),
+            before,
+            template,
+            replaced: Replaced::read(cx).await?,
+        })
+    }
+
+    /// A refresh in progress blocks the one of this deployment: better to say so before anything is changed.
+    async fn check_progress(&self, cx: &StepContext<'_>, name: &str) -> Result<(), Failure> {
+        let handle = spec::choice(cx.spec(), "handleInProgressInstanceRefresh", IN_PROGRESS)?;
+        // One of an earlier attempt is this step's own.
+        if !matches!(handle, None | Some("Fail")) || cx.attempt() > 0 {
+            return Ok(());
+        }
+        let active = refresh::newest(&self.site, name).await?;
+        let Some(active) = active.filter(Shown::is_active) else {
+            return Ok(());
+        };
+        Err(wrong(format!(
+            "Instance refresh {} of Auto Scaling group {name} in {} is in progress, and blocks another one. Wait until \
+             it has ended, or let `handleInProgressInstanceRefresh` be Cancel or Wait.",
+            active.id(),
+            self.site
+        )))
+    }
+
+    async fn clear(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let handle = spec::choice(cx.spec(), "handleInProgressInstanceRefresh", IN_PROGRESS)?;
+        let own = cx.attempt() > 0;
+        if own || matches!(handle, Some("Cancel" | "Wait")) {
+            let place = (&self.site, self.documents.group.as_str());
+            let cancels = own || handle == Some("Cancel");
+            if let Some(pause) = refresh::clear(cx, place, cancels, PREPARE).await? {
+                return Ok(Some(pause));
+            }
+        }
+        self.state.phase = Phase::Template;
+        Ok(None)
+    }
+
+    async fn template(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        cx.unit_started(DEPLOY);
+        if self.first() {
+            base::adopt(cx, &self.site, &mut self.documents).await?;
+        }
+        let look = &self.rollback()?.template;
+        let from = (&self.documents, self.state.image.as_deref());
+        let made = template::make(cx, &self.site, look, from, DEPLOY).await?;
+        self.state.version = Some(made);
+        self.state.phase = Phase::Change;
+        Ok(None)
+    }
+
+    async fn change(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let name = self.documents.group.clone();
+        let version = self.version()?.clone();
+        let sizes = self
+            .state
+            .sizes
+            .ok_or_else(|| wrong("The step has no sizes.".to_owned()))?;
+        match group::describe(&self.site, &name).await? {
+            Standing::Absent if self.first() => self.create(cx, &name, (sizes, &version)).await?,
+            Standing::There(found) if self.resumed && found.uses(&version) => {
+                self.after_update(cx, &found).await?;
+            }
+            Standing::There(found) => {
+                if self.first() && cx.attempt() == 0 {
+                    return Err(self.drifted(&name, "was created"));
+                }
+                let document = self.documents.configuration.clone();
+                let document = group::update_document(&document, &name, sizes, &version);
+                let fields = document.as_object().into_iter().flatten();
+                self.state.sent = fields.map(|(field, _)| field.clone()).collect();
+                // The rollback must know what was set even when this call is cut off.
+                cx.save(&self.state).await?;
+                let document = cx.secrets().reveal(document).await?;
+                cx.info(DEPLOY, format!("Updating Asg {name}"));
+                let doing = format!("update Auto Scaling group {name}");
+                self.site
+                    .scaling("UpdateAutoScalingGroup", &document, &doing)
+                    .await?;
+                self.after_update(cx, &found).await?;
+                cx.info(DEPLOY, format!("Updated Asg {name} successfully"));
+            }
+            Standing::Absent | Standing::Leaving => return Err(self.drifted(&name, "was deleted")),
+        }
+        self.state.phase = Phase::Settle;
+        Ok(None)
+    }
+
+    async fn create(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        name: &str,
+        (sizes, version): (Sizes, &Version),
+    ) -> Result<(), Failure> {
+        base::adopt(cx, &self.site, &mut self.documents).await?;
+        let configuration = self.documents.configuration.clone();
+        let document = group::create_document(&configuration, name, sizes, version);
+        let document = cx.secrets().reveal(document).await?;
+        cx.info(DEPLOY, format!("Creating Asg {name}"));
+        let doing = format!("create Auto Scaling group {name}");
+        self.site
+            .scaling("CreateAutoScalingGroup", &document, &doing)
+            .await?;
+        cx.info(DEPLOY, format!("Created Asg {name}"));
+        Ok(())
+    }
+
+    /// Tags and target groups, which no update takes.
+    async fn after_update(&self, cx: &mut StepContext<'_>, found: &Group) -> Result<(), Failure> {
+        let configuration = cx
+            .secrets()
+            .reveal(self.documents.configuration.clone())
+            .await?;
+        let has = group::tags_of(&found.0, found.name());
+        let mut tags = group::tags_of(&configuration, found.name());
+        tags.retain(|tag| !has.iter().any(|has| same_tag(has, tag)));
+        group::put_tags(&self.site, found.name(), &tags).await?;
+        let wanted = group::texts(&configuration["TargetGroupARNs"]);
+        group::set_target_groups(&self.site, found, &wanted, false).await
+    }
+
+    fn drifted(&self, name: &str, what: &str) -> Failure {
+        wrong(format!(
+            "Auto Scaling group {name} in {} {what} by somebody or something else while this step was deploying it. \
+             Run the pipeline again.",
+            self.site
+        ))
+    }
+
+    async fn settle(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let desired = self.desired();
+        let goal = Goal {
+            group: &self.documents.group,
+            desired,
+            version: None,
+            only: false,
+            unit: DEPLOY,
+        };
+        let pause = self.state.steady.look(cx, &self.site, goal).await?;
+        if pause.is_none() {
+            self.state.phase = Phase::Scale;
+        }
+        Ok(pause)
+    }
+
+    async fn scale(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let place = (&self.site, self.documents.group.as_str());
+        let has = Scaling::describe(place.0, place.1).await?;
+        let wanted = Scaling::of_manifests(&self.documents);
+        wanted.replace(cx, place, &has, DEPLOY).await?;
+        set_metrics(cx, place, &self.documents, DEPLOY).await?;
+        self.state.refresh.about_to(place.0, place.1).await?;
+        self.state.phase = Phase::Refresh;
+        Ok(None)
+    }
+
+    async fn refresh(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let (min, max) = healthy(cx.spec())?;
+        let preferences = Preferences {
+            min,
+            max,
+            warmup: spec::count(cx.spec(), "instanceWarmup")?,
+            // What was created just now is what it is to be.
+            skip_matching: self.first() || spec::flag(cx.spec(), "skipMatching")?,
+        };
+        let place = (&self.site, self.documents.group.as_str());
+        let how = (self.resumed && self.state.refresh.is_about_to(), DEPLOY);
+        self.state
+            .refresh
+            .start(cx, place, preferences, how)
+            .await?;
+        self.state.phase = Phase::Follow;
+        Ok(None)
+    }
+
+    async fn follow(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let hasty = spec::flag(cx.spec(), "skipInstanceTermination")?;
+        let version = self.version()?.clone();
+        let goal = (self.desired(), Some(&version).filter(|_| hasty));
+        let place = (&self.site, self.documents.group.as_str());
+        let pause = self.state.refresh.look(cx, place, goal, DEPLOY).await?;
+        if pause.is_none() {
+            self.state.phase = Phase::Note;
+        }
+        Ok(pause)
+    }
+
+    async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
+        let name = self.documents.group.clone();
+        let data = self.rollback()?;
+        let before = data.before.as_ref();
+        let change = Change::Deployed(before.map(|_| Replaced::record(data.replaced.as_ref())));
+        let version = self.version()?.clone();
+        let counted = Counted {
+            name: name.clone(),
+            version: Some(version.clone()),
+            strategy: "Rolling".to_owned(),
+            production: true,
+        };
+        let instances = instances::note(cx, &self.site, (&[counted], &[]), change).await?;
+        cx.info(DEPLOY, "Rolling Deployment Finished Successfully");
+        cx.unit_ended(DEPLOY, true);
+        let outcome = json!({"serverInstanceInfoList": instances});
+        Ok(json!({
+            "output": {
+                "asg": {
+                    "autoScalingGroupName": name,
+                    "launchTemplateVersion": version.number,
+                    "instanceRefreshId": self.state.refresh.id,
+                },
+                "deploymentInfoOutcome": outcome,
+            },
+            "deploymentInfoOutcome": outcome,
+        }))
+    }
+}
+
+fn same_tag(one: &Value, other: &Value) -> bool {
+    let flag = |tag: &Value| {
+        text(tag, "PropagateAtLaunch").as_deref() == Some("true")
+            || tag["PropagateAtLaunch"] == json!(true)
+    };
+    one["Key"] == other["Key"] && one["Value"] == other["Value"] && flag(one) == flag(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_keep_the_distance_that_aws_allows() {
+        let of = |min: Value, max: Value| {
+            let spec = json!({"minimumHealthyPercentage": min, "maximumHealthyPercentage": max});
+            healthy(&spec).map_err(|failure| failure.message)
+        };
+        let none = Value::Null;
+        assert_eq!(of(none.clone(), none.clone()), Ok((90, 110)));
+        assert_eq!(of(json!(0), none.clone()), Ok((0, 100)));
+        assert_eq!(of(none.clone(), json!(200)), Ok((100, 200)));
+        assert_eq!(of(json!(100), none), Ok((100, 110)));
+        assert!(of(json!(0), json!(150)).is_err());
+        assert!(of(json!(101), json!(150)).is_err());
+    }
+}

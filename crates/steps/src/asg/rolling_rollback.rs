@@ -1,0 +1,290 @@
+//! `AsgRollingRollback`: brings a group back to how `AsgRollingDeploy` found it.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_model::status::Failure;
+
+use super::before::Before;
+use super::group::Group;
+use super::instances::{self, Change, Counted};
+use super::refresh::{self, Preferences, Refresh};
+use super::removal::Removal;
+use super::rolling_deploy::{Phase as Deployed, RollbackData, State as DeployState};
+use super::site::Site;
+use super::template::{self, Version};
+use super::{ROLLBACK, wrong};
+use crate::context::StepContext;
+use crate::ecs::spec;
+use crate::step::{Progress, Step, Undo};
+
+/// How instances are replaced on the way back (Harness's ASG tutorial).
+const BACK: Preferences = Preferences {
+    min: 100,
+    max: 200,
+    warmup: None,
+    skip_matching: true,
+};
+
+/// The step.
+pub struct RollingRollback;
+
+/// What the step does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Phase {
+    /// End the refresh of the deployment.
+    #[default]
+    Clear,
+    /// Put the group back, or take it away.
+    Restore,
+    /// Start a refresh that brings the old instances back.
+    Refresh,
+    /// Wait until it has succeeded.
+    Follow,
+    /// Note what runs.
+    Note,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct State {
+    phase: Phase,
+    refresh: Refresh,
+    removal: Removal,
+}
+
+#[async_trait]
+impl Step for RollingRollback {
+    fn step_type(&self) -> &'static str {
+        "AsgRollingRollback"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[ROLLBACK]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        spec::check(spec, &[])
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Nothing("it is itself the undoing of AsgRollingDeploy")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        cx.unit_started(ROLLBACK);
+        let deployed = cx.saved_by::<DeployState>("AsgRollingDeploy")?;
+        let Some((data, deployed)) = deployed.and_then(|(_, state)| changed(state)) else {
+            cx.info(
+                ROLLBACK,
+                "Nothing to roll back: the deployment ended before its first change",
+            );
+            return Ok(Progress::Done(json!({})));
+        };
+        let left = left(&data);
+        let result = match Undoing::resume(cx, (data, deployed)).await {
+            Ok(undoing) => undoing.go_on(cx).await,
+            Err(failure) => Err(failure),
+        };
+        result.map_err(|failure| {
+            cx.error(ROLLBACK, &failure.message);
+            Failure {
+                left_behind: Some(left),
+                ..failure
+            }
+        })
+    }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let state: State = cx.saved()?;
+        if let Some(reasons) = state.refresh.evidence() {
+            cx.warn(ROLLBACK, reasons);
+        }
+        cx.error(
+            ROLLBACK,
+            "The rollback did not end: look at the group and its instances",
+        );
+        Ok(())
+    }
+}
+
+/// The rollback data of a deployment that may have changed something.
+fn changed(state: DeployState) -> Option<(RollbackData, DeployState)> {
+    if state.phase < Deployed::Template {
+        return None;
+    }
+    Some((state.rollback.clone()?, state))
+}
+
+/// What a person must look at when the rollback fails.
+fn left(data: &RollbackData) -> String {
+    match &data.before {
+        None => format!(
+            "Auto Scaling group {}, created by this run, may still exist",
+            data.group
+        ),
+        Some(before) => format!("there may not be again {}", before.told()),
+    }
+}
+
+struct Undoing {
+    site: Site,
+    data: RollbackData,
+    deployed: DeployState,
+    state: State,
+    resumed: bool,
+}
+
+impl Undoing {
+    async fn resume(
+        cx: &mut StepContext<'_>,
+        (data, deployed): (RollbackData, DeployState),
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            site: Site::of_stage(cx).await?,
+            data,
+            deployed,
+            state: cx.saved()?,
+            resumed: true,
+        })
+    }
+
+    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        loop {
+            let pause = match (self.state.phase, self.data.before.clone()) {
+                (Phase::Note, before) => return self.note(cx, before.as_ref()).await,
+                (_, None) => self.remove(cx).await?,
+                (Phase::Clear, Some(_)) => self.clear(cx).await?,
+                (Phase::Restore, Some(before)) => self.restore(cx, &before).await?,
+                (Phase::Refresh, Some(_)) => self.refresh(cx).await?,
+                (Phase::Follow, Some(before)) => self.follow(cx, &before).await?,
+            };
+            cx.save(&self.state).await?;
+            self.resumed = false;
+            if let Some(pause) = pause {
+                return Ok(Progress::Again(pause));
+            }
+        }
+    }
+
+    /// First deployment: what was created goes.
+    async fn remove(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let (site, name) = (&self.site, self.data.group.as_str());
+        let version = self.deployed.version.as_ref();
+        let ours = |found: &Group| ours(site, found, version);
+        let pause = self
+            .state
+            .removal
+            .go_on(cx, (site, name), ROLLBACK, ours)
+            .await?;
+        if pause.is_some() {
+            return Ok(pause);
+        }
+        if self.data.template.id.is_none()
+            && let Some(version) = version
+        {
+            template::delete(site, version).await?;
+            cx.info(ROLLBACK, format!("Deleted launchTemplate {}", version.name));
+        }
+        self.state.phase = Phase::Note;
+        Ok(None)
+    }
+
+    async fn clear(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let place = (&self.site, self.data.group.as_str());
+        let pause = refresh::clear(cx, place, true, ROLLBACK).await?;
+        if pause.is_none() {
+            self.state.phase = Phase::Restore;
+        }
+        Ok(pause)
+    }
+
+    async fn restore(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        before: &Before,
+    ) -> Result<Option<Duration>, Failure> {
+        before
+            .restore(cx, &self.site, &self.deployed.sent, ROLLBACK)
+            .await?;
+        self.state.refresh.patient = true;
+        self.state
+            .refresh
+            .about_to(&self.site, &self.data.group)
+            .await?;
+        self.state.phase = match before.version {
+            Some(_) => Phase::Refresh,
+            // Instances of a launch configuration are replaced by nobody.
+            None => Phase::Note,
+        };
+        Ok(None)
+    }
+
+    async fn refresh(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let place = (&self.site, self.data.group.as_str());
+        let how = (self.resumed && self.state.refresh.is_about_to(), ROLLBACK);
+        self.state.refresh.start(cx, place, BACK, how).await?;
+        self.state.phase = Phase::Follow;
+        Ok(None)
+    }
+
+    async fn follow(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        before: &Before,
+    ) -> Result<Option<Duration>, Failure> {
+        let place = (&self.site, self.data.group.as_str());
+        let goal = (before.group.sizes().desired, None);
+        let pause = self.state.refresh.look(cx, place, goal, ROLLBACK).await?;
+        if pause.is_none() {
+            self.state.phase = Phase::Note;
+        }
+        Ok(pause)
+    }
+
+    async fn note(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        before: Option<&Before>,
+    ) -> Result<Progress, Failure> {
+        let (site, name) = (&self.site, self.data.group.as_str());
+        let change = Change::Restored(self.data.replaced.clone());
+        let told = match before {
+            None => {
+                instances::note(cx, site, (&[], &[name]), change).await?;
+                format!("Auto Scaling group {name} deleted: rolled back cleanly")
+            }
+            Some(before) => {
+                let counted = Counted {
+                    name: name.to_owned(),
+                    version: before.version.clone(),
+                    strategy: "Rolling".to_owned(),
+                    production: true,
+                };
+                instances::note(cx, site, (&[counted], &[]), change).await?;
+                format!("There is again {}: rolled back cleanly", before.told())
+            }
+        };
+        cx.info(ROLLBACK, told);
+        cx.unit_ended(ROLLBACK, true);
+        Ok(Progress::Done(json!({
+            "output": {"asg": {"autoScalingGroupName": name}},
+        })))
+    }
+}
+
+/// Whether a group is the one that this run created.
+pub(super) fn ours(site: &Site, found: &Group, version: Option<&Version>) -> Result<(), Failure> {
+    if version.is_some_and(|version| found.uses(version)) {
+        return Ok(());
+    }
+    let used = found.template().map_or_else(
+        || "another template".to_owned(),
+        |(_, name, number)| format!("version {number} of {name}"),
+    );
+    Err(wrong(format!(
+        "Auto Scaling group {} in {site} is not deleted: it uses {used}, which this run did not deploy.",
+        found.name()
+    )))
+}
