@@ -13,7 +13,7 @@ pub fn step_connector(step_type: &str) -> Option<&'static str> {
         "ServiceNowApproval" | "ServiceNowCreate" | "ServiceNowImportSet" | "ServiceNowUpdate" => {
             Some("ServiceNow")
         }
-        "EcsScale" => Some("Aws"),
+        "AsgScale" | "EcsScale" => Some("Aws"),
         _ => None,
     }
 }
@@ -28,6 +28,9 @@ pub fn step_stores(step_type: &str) -> &'static [(&'static str, &'static str)] {
         _ => &[],
     }
 }
+
+/// The kind of manifest under which a plan keeps the `userData` of an Auto Scaling service.
+pub const USER_DATA: &str = "AsgUserData";
 
 /// The infrastructure types that a deployment type runs on; `None` where this version does not know them.
 pub(crate) fn infrastructure_types(deployment_type: &str) -> Option<&'static [&'static str]> {

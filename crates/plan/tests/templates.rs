@@ -14,6 +14,19 @@ use slipway_plan::{Found, Reference, Request, Snapshot, resolve, text};
 
 /// Steps that run by now.
 const RUNNABLE: &[&str] = &[
+    "AsgBlueGreenDeploy",
+    "AsgBlueGreenRollback",
+    "AsgBlueGreenSwapService",
+    "AsgCanaryDelete",
+    "AsgCanaryDeploy",
+    "AsgPhasedDeploy",
+    "AsgRollback",
+    "AsgRollingDeploy",
+    "AsgRollingRollback",
+    "AsgScale",
+    "AsgSetup",
+    "AsgShiftTraffic",
+    "AsgSteadyState",
     "Barrier",
     "CustomApproval",
     "EcsBasicRollback",
@@ -122,6 +135,10 @@ fn every_pipeline_is_planned() {
         pipelines,
         [
             "approval/pipeline.yaml",
+            "asg-blue-green/pipeline.yaml",
+            "asg-canary/pipeline.yaml",
+            "asg-phased/pipeline.yaml",
+            "asg-rolling/pipeline.yaml",
             "custom-stage/pipeline.yaml",
             "deployment/pipeline.yaml",
             "ecs-basic/pipeline.yaml",
@@ -167,6 +184,35 @@ fn ecs_rolling() {
         rollback
           step rollback "roll back": EcsRollingRollback (at most 10m)
     "#);
+}
+
+#[test]
+fn asg_strategies() {
+    for (strategy, more) in [
+        ("rolling", ""),
+        ("canary", ""),
+        ("phased", ""),
+        (
+            "blue-green",
+            ", {name: listener, value: l}, {name: rule, value: r}",
+        ),
+    ] {
+        let inputs = format!("pipeline: {{variables: [{{name: image, value: ami-1}}{more}]}}");
+        let planned = planned(&format!("asg-{strategy}/pipeline.yaml"), &inputs);
+        assert!(
+            planned.contains("manifest userData (AsgUserData) from Inline"),
+            "{planned}"
+        );
+        assert!(
+            planned.contains("artifact image (AmazonMachineImage)"),
+            "{planned}"
+        );
+        assert!(
+            planned.contains("infrastructure shop_machines (Asg)"),
+            "{planned}"
+        );
+        assert!(planned.contains("rollback"), "{planned}");
+    }
 }
 
 #[test]

@@ -21,10 +21,19 @@ pub enum Swimlane {
 
 /// Every step type that runs, in alphabetical order.
 pub static STEPS: &[(&str, &dyn Step)] = &[
+    ("AsgBlueGreenDeploy", &asg::BlueGreenDeploy),
+    ("AsgBlueGreenRollback", &asg::BlueGreenRollback),
+    ("AsgBlueGreenSwapService", &asg::BlueGreenSwapService),
     ("AsgCanaryDelete", &asg::CanaryDelete),
     ("AsgCanaryDeploy", &asg::CanaryDeploy),
+    ("AsgPhasedDeploy", &asg::PhasedDeploy),
+    ("AsgRollback", &asg::Rollback),
     ("AsgRollingDeploy", &asg::RollingDeploy),
     ("AsgRollingRollback", &asg::RollingRollback),
+    ("AsgScale", &asg::Scale),
+    ("AsgSetup", &asg::Setup),
+    ("AsgShiftTraffic", &asg::ShiftTraffic),
+    ("AsgSteadyState", &asg::SteadyState),
     ("Barrier", &barrier::Barrier),
     ("CustomApproval", &custom_approval::CustomApproval),
     ("EcsBasicRollback", &ecs::BasicRollback),

@@ -1,4 +1,5 @@
 //! Wires the function to Lambda.
+#![recursion_limit = "256"]
 
 use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde_json::Value;

@@ -33,6 +33,8 @@ pub struct Deps {
 pub struct LaneFunctions {
     /// Of lanes that need no swimlane of their own.
     pub common: String,
+    /// Of Auto Scaling lanes.
+    pub asg: String,
     /// Of ECS lanes.
     pub ecs: String,
     /// Of AWS Lambda lanes.
@@ -43,6 +45,7 @@ impl LaneFunctions {
     /// The function of a stage's lanes.
     pub fn of(&self, stage: &StagePlan) -> String {
         match stage.deployment_type.as_deref() {
+            Some("Asg") => self.asg.clone(),
             Some("ECS") => self.ecs.clone(),
             Some("AwsLambda") => self.lambda.clone(),
             _ => self.common.clone(),

@@ -46,6 +46,7 @@ pub async fn wire() -> Result<Deps, ConfigError> {
         },
         lanes: LaneFunctions {
             common: variable("SLIPWAY_LANE_COMMON_FUNCTION_ARN")?,
+            asg: variable("SLIPWAY_LANE_ASG_FUNCTION_ARN")?,
             ecs: variable("SLIPWAY_LANE_ECS_FUNCTION_ARN")?,
             lambda: variable("SLIPWAY_LANE_LAMBDA_FUNCTION_ARN")?,
         },

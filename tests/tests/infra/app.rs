@@ -174,6 +174,7 @@ fn no_function_outlives_the_state_that_invokes_it() {
                 Some("${NotifyFunctionArn}") => timeout("NotifyFunction"),
                 Some(_) => [
                     "LaneCommonFunction",
+                    "LaneAsgFunction",
                     "LaneEcsFunction",
                     "LaneLambdaFunction",
                 ]

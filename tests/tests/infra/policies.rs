@@ -164,6 +164,7 @@ fn only_those_who_deploy_or_read_manifests_may_assume_roles() {
         ("InstancesFunction", "DeployRoles"),
         // So are those of pipelines that a stage runs.
         ("LaneCommonFunction", "SourceRoles"),
+        ("LaneAsgFunction", "DeployRoles"),
         ("LaneEcsFunction", "DeployRoles"),
         ("LaneLambdaFunction", "DeployRoles"),
     ];
@@ -179,6 +180,7 @@ fn who_records_what_others_wait_for_may_wake_them() {
     for id in [
         "ApiFunction",
         "LaneCommonFunction",
+        "LaneAsgFunction",
         "LaneEcsFunction",
         "LaneLambdaFunction",
         "PipelineFunction",
@@ -191,6 +193,7 @@ fn who_records_what_others_wait_for_may_wake_them() {
     for (id, machines) in [
         ("ApiFunction", &["notify", "pipeline"][..]),
         ("LaneCommonFunction", &["notify", "pipeline"]),
+        ("LaneAsgFunction", &["notify"]),
         ("LaneEcsFunction", &["notify"]),
         ("LaneLambdaFunction", &["notify"]),
         ("PipelineFunction", &["notify", "pipeline"]),

@@ -78,6 +78,8 @@ fn trials(step_type: &str) -> Vec<Trial> {
         | "ServiceNowCreate"
         | "ServiceNowImportSet"
         | "ServiceNowUpdate" => Vec::new(),
+        // `asg/generic.rs` tries them, in an account with groups.
+        asg if asg.starts_with("Asg") => Vec::new(),
         other => panic!("step {other} has no trials: add them here"),
     }
 }

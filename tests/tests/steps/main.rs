@@ -1,5 +1,6 @@
 //! Steps against the sandbox account, killed and refused at every call.
 
+mod asg;
 mod balancer;
 mod basic;
 mod blue_green;

@@ -25,6 +25,7 @@ pub(crate) struct Functions {
 struct Wired {
     pipeline: slipway_fn_pipeline::Deps,
     lane: slipway_fn_lane_common::Deps,
+    asg: slipway_fn_lane_common::Deps,
     ecs: slipway_fn_lane_common::Deps,
     lambda: slipway_fn_lane_common::Deps,
     notify: slipway_fn_notify::Deps,
@@ -56,6 +57,7 @@ impl Functions {
         };
         let lanes = LaneFunctions {
             common: "lane".to_owned(),
+            asg: "lane-asg".to_owned(),
             ecs: "lane-ecs".to_owned(),
             lambda: "lane-lambda".to_owned(),
         };
@@ -65,6 +67,7 @@ impl Functions {
                 lanes,
             },
             lane: lane(slipway_fn_lane_common::find),
+            asg: lane(slipway_fn_lane_asg::find),
             ecs: lane(slipway_fn_lane_ecs::find),
             lambda: lane(slipway_fn_lane_lambda::find),
             notify,
@@ -96,6 +99,7 @@ impl Functions {
         let answer = match function {
             "pipeline" => slipway_fn_pipeline::answer(&wired.pipeline, payload).await,
             "lane" => slipway_fn_lane_common::answer(&wired.lane, payload).await,
+            "lane-asg" => slipway_fn_lane_asg::answer(&wired.asg, payload).await,
             "lane-ecs" => slipway_fn_lane_ecs::answer(&wired.ecs, payload).await,
             "lane-lambda" => slipway_fn_lane_lambda::answer(&wired.lambda, payload).await,
             "notify" => slipway_fn_notify::answer(&wired.notify, payload).await,

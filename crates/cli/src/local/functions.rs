@@ -31,6 +31,7 @@ struct Wired {
     runs: Runs,
     pipeline: slipway_fn_pipeline::Deps,
     lane_common: slipway_fn_lane_common::Deps,
+    lane_asg: slipway_fn_lane_common::Deps,
     lane_ecs: slipway_fn_lane_common::Deps,
     lane_lambda: slipway_fn_lane_common::Deps,
     instances: slipway_fn_instances::Deps,
@@ -55,6 +56,7 @@ impl Functions {
         };
         let lanes = LaneFunctions {
             common: place::function("slipway-lane-common"),
+            asg: place::function("slipway-lane-asg"),
             ecs: place::function("slipway-lane-ecs"),
             lambda: place::function("slipway-lane-lambda"),
         };
@@ -65,6 +67,7 @@ impl Functions {
                 lanes,
             },
             lane_common: lane(slipway_fn_lane_common::find),
+            lane_asg: lane(slipway_fn_lane_asg::find),
             lane_ecs: lane(slipway_fn_lane_ecs::find),
             lane_lambda: lane(slipway_fn_lane_lambda::find),
             instances: slipway_fn_instances::Deps {
@@ -180,6 +183,7 @@ impl Lambda for Functions {
                 "slipway-lane-common" => {
                     slipway_fn_lane_common::answer(&wired.lane_common, payload).await
                 }
+                "slipway-lane-asg" => slipway_fn_lane_asg::answer(&wired.lane_asg, payload).await,
                 "slipway-lane-ecs" => slipway_fn_lane_ecs::answer(&wired.lane_ecs, payload).await,
                 "slipway-lane-lambda" => {
                     slipway_fn_lane_lambda::answer(&wired.lane_lambda, payload).await

@@ -27,7 +27,9 @@ pub fn function(name: &str) -> String {
 pub fn time_limit(name: &str) -> Duration {
     Duration::from_secs(match name {
         "slipway-instances" => 300,
-        "slipway-lane-common" | "slipway-lane-ecs" | "slipway-lane-lambda" => 110,
+        "slipway-lane-common" | "slipway-lane-asg" | "slipway-lane-ecs" | "slipway-lane-lambda" => {
+            110
+        }
         _ => 55,
     })
 }

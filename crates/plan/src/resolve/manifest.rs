@@ -60,6 +60,25 @@ impl Resolver<'_> {
         out
     }
 
+    /// What the instances of a service run at their start, `userData`: kept as one more manifest.
+    pub(super) fn user_data(
+        &mut self,
+        data: Ref<'_>,
+        scope: &Scope,
+        known: &mut Known<'_>,
+    ) -> Option<ManifestPlan> {
+        let store = data.get("store")?;
+        let content = self.files(store, "`userData`", scope, known);
+        Some(ManifestPlan {
+            identifier: EntityId::new("userData"),
+            kind: fit::USER_DATA.to_owned(),
+            store: store.to_json(),
+            files: content.files,
+            commit: content.commit,
+            settings: Map::new(),
+        })
+    }
+
     /// Configuration files; their secret files stay references.
     pub(super) fn config_files(
         &mut self,

@@ -89,6 +89,10 @@ impl Resolver<'_> {
         // Manifests and artifacts may name the service's own variables.
         known.service = Some(out.clone());
         out.manifests = self.manifests(part("manifests"), &referred.scope, known);
+        if let Some(data) = part("userData").filter(|data| data.get("store").is_some()) {
+            out.manifests
+                .extend(self.user_data(data, &referred.scope, known));
+        }
         out.config_files = self.config_files(part("configFiles"), &referred.scope, known);
         out.artifact = self.artifact(part("artifacts"), &referred.scope, known);
         out.sidecars = self.sidecars(part("artifacts"), &referred.scope, known);

@@ -280,6 +280,7 @@ impl Canary {
             desired: self.state.count,
             version: self.state.version.as_ref(),
             only: false,
+            stable: true,
             unit: DEPLOY,
         };
         let pause = self.state.steady.look(cx, &self.site, goal).await?;

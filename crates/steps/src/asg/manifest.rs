@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 use slipway_plan::ServicePlan;
+use slipway_plan::fit::USER_DATA;
 
 use super::{FETCH, image, invalid, name};
 use crate::context::StepContext;
@@ -189,7 +190,7 @@ fn service<'a>(cx: &StepContext<'a>) -> Result<&'a ServicePlan, Failure> {
             stage.identifier, step.identifier
         )));
     };
-    let own = |kind: &str| kind != super::manifest::USER_DATA;
+    let own = |kind: &str| kind != USER_DATA;
     if !service.manifests.iter().any(|manifest| own(&manifest.kind)) {
         return Err(invalid(format!(
             "No manifests found in stage {}. {} step requires a manifest defined in stage service definition",
@@ -198,9 +199,6 @@ fn service<'a>(cx: &StepContext<'a>) -> Result<&'a ServicePlan, Failure> {
     }
     Ok(service)
 }
-
-/// The kind under which the plan keeps the service's `userData`.
-pub(super) const USER_DATA: &str = "AsgUserData";
 
 fn user_data(cx: &mut StepContext<'_>, service: &ServicePlan) -> Result<Option<String>, Failure> {
     let mut found = service.manifests.iter();

@@ -7,31 +7,40 @@
 
 mod base;
 mod before;
+mod blue_green;
 mod canary_delete;
 mod canary_deploy;
 mod group;
+mod health;
 mod image;
 pub mod instances;
 mod manifest;
 mod name;
+mod phased;
 mod refresh;
 mod removal;
 mod rolling_deploy;
 mod rolling_rollback;
+mod scale;
 mod scaling;
 mod site;
 mod spec;
 mod steady;
+mod steady_state;
 mod template;
 
 use slipway_model::status::Failure;
 
 use crate::context::StepContext;
 
+pub use blue_green::{BlueGreenDeploy, BlueGreenRollback, BlueGreenSwapService, ShiftTraffic};
 pub use canary_delete::CanaryDelete;
 pub use canary_deploy::CanaryDeploy;
+pub use phased::{PhasedDeploy, Rollback, Setup};
 pub use rolling_deploy::RollingDeploy;
 pub use rolling_rollback::RollingRollback;
+pub use scale::Scale;
+pub use steady_state::SteadyState;
 
 /// Command unit that reads the manifests.
 const FETCH: &str = "Fetch manifests";

@@ -433,6 +433,7 @@ impl Deployment {
             desired,
             version: None,
             only: false,
+            stable: false,
             unit: DEPLOY,
         };
         let pause = self.state.steady.look(cx, &self.site, goal).await?;

@@ -18,6 +18,8 @@ use crate::context::StepContext;
 const LONGEST_PAUSE: u64 = 20;
 /// Activities are asked for at each third look.
 const LOOKS_PER_ASKING: u64 = 3;
+/// How long instances must stay healthy, milliseconds.
+const STABLE_MS: i64 = 10_000;
 /// Most reasons in a failure's message.
 const MOST_REASONS: usize = 3;
 
@@ -29,6 +31,9 @@ pub(super) struct Steady {
     since_ms: Option<i64>,
     /// Healthy and desired instances when they were told last.
     counted: Option<(usize, i64)>,
+    /// When the group had its instances, and has had them since; epoch milliseconds.
+    #[serde(default)]
+    reached_ms: Option<i64>,
     /// Activities that failed since.
     failed: Vec<String>,
     /// Why, newest last.
@@ -45,6 +50,9 @@ pub(super) struct Goal<'a> {
     pub(super) version: Option<&'a Version>,
     /// Whether others must be gone.
     pub(super) only: bool,
+    /// Whether they must stay healthy for a while: without a refresh, which has its warm-up, nothing else would see
+    /// instances that die just after their start.
+    pub(super) stable: bool,
     pub(super) unit: &'static str,
 }
 
@@ -98,8 +106,14 @@ impl Steady {
         let many = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let enough = many(healthy) >= goal.desired;
         if enough && (!goal.only || (many(all) == goal.desired && healthy == all)) {
-            return Ok(None);
+            let now = cx.clock().now_ms();
+            let reached = *self.reached_ms.get_or_insert(now);
+            if !goal.stable || now - reached >= STABLE_MS {
+                return Ok(None);
+            }
+            return Ok(Some(Duration::from_millis(STABLE_MS.unsigned_abs())));
         }
+        self.reached_ms = None;
         self.ask(cx, site, (name, goal.desired), unit).await?;
         Ok(Some(self.pause()))
     }

@@ -162,6 +162,20 @@ fn version(made: &Value, name: &str, number: &str) -> Option<Version> {
     })
 }
 
+/// Deletes the template of a group that was deleted. One that is gone already is fine.
+pub(super) async fn delete_of(site: &Site, group: &str) -> Result<(), Failure> {
+    let name = name::of_template(group);
+    let doing = format!("delete launch template {name}");
+    let request = json!({"LaunchTemplateName": name});
+    let ask = Ask {
+        action: "DeleteLaunchTemplate",
+        request: &request,
+        doing: &doing,
+    };
+    site.ec2_unless(ask, UNKNOWN).await?;
+    Ok(())
+}
+
 /// Deletes a template that this run created. One that is gone already is fine.
 pub(super) async fn delete(site: &Site, version: &Version) -> Result<(), Failure> {
     let doing = format!("delete launch template {}", version.name);

@@ -138,7 +138,20 @@ mod tests {
         });
         insta::assert_snapshot!(
             form(Service::Ec2, "CreateLaunchTemplate", &document).replace('&', "\n"),
-            @""
+            @"
+        LaunchTemplateName=web
+        TagSpecification.1.ResourceType=launch-template
+        TagSpecification.1.Tag.1.Key=a
+        TagSpecification.1.Tag.1.Value=b%20c
+        LaunchTemplateData.ImageId=ami-1
+        LaunchTemplateData.EbsOptimized=true
+        LaunchTemplateData.BlockDeviceMapping.1.DeviceName=%2Fdev%2Fxvda
+        LaunchTemplateData.BlockDeviceMapping.1.Ebs.VolumeSize=8
+        LaunchTemplateData.NetworkInterface.1.SecurityGroupId.1=sg-1
+        LaunchTemplateData.NetworkInterface.1.SecurityGroupId.2=sg-2
+        LaunchTemplateData.NetworkInterface.1.DeviceIndex=0
+        LaunchTemplateData.NewerThanUs.1.AnyThing=1
+        "
         );
     }
 
@@ -152,7 +165,11 @@ mod tests {
         });
         insta::assert_snapshot!(
             form(Service::AutoScaling, "CreateAutoScalingGroup", &document).replace('&', "\n"),
-            @""
+            @"
+        AutoScalingGroupName=web%26shop
+        Tags.member.1.Key=a
+        Tags.member.1.PropagateAtLaunch=false
+        "
         );
     }
 }

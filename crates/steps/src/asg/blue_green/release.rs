@@ -1,0 +1,79 @@
+//! What a swap and a complete shift do once requests go to the new version: colours change, the old group may shrink.
+
+use serde_json::json;
+use slipway_model::status::Failure;
+
+use super::super::group::{self, Standing};
+use super::super::instances::{self, Counted};
+use super::super::scaling::Scaling;
+use super::super::site::Site;
+use super::super::template::Version;
+use super::deploy::{replaced, tag};
+use super::sides::Sides;
+use super::{BLUE, GREEN};
+use crate::context::StepContext;
+
+/// Lets the new group be the one that serves, and notes it.
+pub(super) async fn release(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    (sides, version): (&Sides, Option<&Version>),
+    downsizes: bool,
+    unit: &'static str,
+) -> Result<(), Failure> {
+    let Some(old) = sides.old_name() else {
+        return Ok(());
+    };
+    cx.info(
+        unit,
+        format!("Updating tags of Asg {} and Asg {old}", sides.new),
+    );
+    let tags = [tag(&sides.new, BLUE), tag(old, GREEN)];
+    group::put_tags(site, &sides.new, &tags).await?;
+    if downsizes {
+        downsize(cx, site, old, unit).await?;
+    }
+    let counted = |name: &str, version: Option<&Version>, production| Counted {
+        name: name.to_owned(),
+        version: version.cloned(),
+        strategy: "BlueGreen".to_owned(),
+        production,
+    };
+    let before = sides.old.as_ref().and_then(|old| old.version.as_ref());
+    let mut mine = vec![counted(&sides.new, version, true)];
+    // What is downsized has nothing to count, once its instances have drained.
+    let gone: &[&str] = match downsizes {
+        true => &[old],
+        false => {
+            mine.push(counted(old, before, false));
+            &[]
+        }
+    };
+    instances::note(cx, site, (&mine, gone), replaced(sides)).await?;
+    Ok(())
+}
+
+/// Takes all instances from the old group. What scales it goes too, or it would bring them back.
+async fn downsize(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    old: &str,
+    unit: &'static str,
+) -> Result<(), Failure> {
+    if let Standing::There(found) = group::describe(site, old).await?
+        && (found.sizes().min, found.sizes().desired) == (0, 0)
+    {
+        // A call before this one was cut off after it.
+        return Ok(());
+    }
+    cx.info(unit, format!("Downsizing Asg {old} to 0 instances"));
+    let has = Scaling::describe(site, old).await?;
+    Scaling::default()
+        .replace(cx, (site, old), &has, unit)
+        .await?;
+    let request = json!({"AutoScalingGroupName": old, "MinSize": 0, "DesiredCapacity": 0});
+    let doing = format!("downsize Auto Scaling group {old}");
+    site.scaling("UpdateAutoScalingGroup", &request, &doing)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! `AsgRollback`: the old group gets its instances back, then the new one goes.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_model::status::Failure;
+
+use super::super::group::Group;
+use super::super::health::{Health, Targets};
+use super::super::instances::{self, Change, Counted};
+use super::super::removal::Removal;
+use super::super::site::Site;
+use super::super::steady::{Goal, Steady};
+use super::super::template;
+use super::super::{ROLLBACK, told, wrong};
+use super::{MARK, SetUp, set_up};
+use crate::context::StepContext;
+use crate::ecs::spec;
+use crate::step::{Progress, Step, Undo};
+
+/// The step.
+pub struct Rollback;
+
+/// What the step does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Phase {
+    /// The old group becomes what it was.
+    #[default]
+    Old,
+    /// Until its instances are healthy.
+    Settle,
+    /// Until their targets are.
+    Target,
+    /// The new group goes.
+    New,
+    /// Note what runs.
+    Note,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct State {
+    phase: Phase,
+    steady: Steady,
+    health: Health,
+    removal: Removal,
+}
+
+#[async_trait]
+impl Step for Rollback {
+    fn step_type(&self) -> &'static str {
+        "AsgRollback"
+    }
+
+    fn units(&self) -> &'static [&'static str] {
+        &[ROLLBACK]
+    }
+
+    fn check(&self, spec: &Value) -> Vec<String> {
+        spec::check(spec, &[])
+    }
+
+    fn undo(&self) -> Undo {
+        Undo::Nothing("it is itself the undoing of AsgSetup and AsgPhasedDeploy")
+    }
+
+    async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        cx.unit_started(ROLLBACK);
+        let Some(set_up) = set_up(cx)? else {
+            cx.info(
+                ROLLBACK,
+                "Nothing to roll back: the deployment ended before its first change",
+            );
+            return Ok(Progress::Done(json!({})));
+        };
+        let new = format!(
+            "Auto Scaling group {}, created by this run, may still exist",
+            set_up.handover.new
+        );
+        let left = match &set_up.handover.old {
+            None => new,
+            Some(old) => format!("{new}; there may not be again {}", old.told()),
+        };
+        let result = match Undoing::resume(cx, set_up).await {
+            Ok(undoing) => undoing.go_on(cx).await,
+            Err(failure) => Err(failure),
+        };
+        let result = result.map_err(|failure| Failure {
+            left_behind: Some(left),
+            ..failure
+        });
+        told(cx, self.units(), result)
+    }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        cx.error(
+            ROLLBACK,
+            "The rollback did not end: look at both groups and their instances",
+        );
+        Ok(())
+    }
+}
+
+struct Undoing {
+    site: Site,
+    set_up: SetUp,
+    state: State,
+}
+
+impl Undoing {
+    async fn resume(cx: &mut StepContext<'_>, set_up: SetUp) -> Result<Self, Failure> {
+        Ok(Self {
+            site: Site::of_stage(cx).await?,
+            set_up,
+            state: cx.saved()?,
+        })
+    }
+
+    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let old = self.set_up.handover.old.clone();
+        loop {
+            let pause = match (self.state.phase, &old) {
+                (Phase::New, _) => self.remove(cx).await?,
+                (Phase::Note, _) => return self.note(cx).await,
+                (_, None) => self.to(Phase::New),
+                (Phase::Old, Some(old)) => {
+                    old.restore(cx, &self.site, &[], ROLLBACK).await?;
+                    self.to(Phase::Settle)
+                }
+                (Phase::Settle, Some(old)) => {
+                    let goal = Goal {
+                        group: old.group.name(),
+                        desired: old.group.sizes().desired,
+                        version: None,
+                        only: false,
+                        stable: false,
+                        unit: ROLLBACK,
+                    };
+                    match self.state.steady.look(cx, &self.site, goal).await? {
+                        None => self.to(Phase::Target),
+                        pause => pause,
+                    }
+                }
+                (Phase::Target, Some(old)) => {
+                    let groups = old.group.target_groups();
+                    let targets = Targets {
+                        groups: &groups,
+                        unused: true,
+                    };
+                    let goal = (&targets, old.group.sizes().desired);
+                    let place = (&self.site, old.group.name());
+                    match self.state.health.look(cx, place, goal, ROLLBACK).await? {
+                        None => self.to(Phase::New),
+                        pause => pause,
+                    }
+                }
+            };
+            cx.save(&self.state).await?;
+            if let Some(pause) = pause {
+                return Ok(Progress::Again(pause));
+            }
+        }
+    }
+
+    fn to(&mut self, phase: Phase) -> Option<Duration> {
+        self.state.phase = phase;
+        None
+    }
+
+    async fn remove(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let (site, handover) = (&self.site, &self.set_up.handover);
+        let check = |found: &Group| match found.tag(MARK) {
+            Some(_) => Ok(()),
+            None => Err(wrong(format!(
+                "Auto Scaling group {} in {site} is not deleted: it does not have the tag `{MARK}`, so this run did not \
+                 create it.",
+                found.name()
+            ))),
+        };
+        let place = (site, handover.new.as_str());
+        let pause = self.state.removal.go_on(cx, place, ROLLBACK, check).await?;
+        if pause.is_some() {
+            return Ok(pause);
+        }
+        if handover.template.id.is_none() {
+            template::delete_of(site, &handover.new).await?;
+        }
+        Ok(self.to(Phase::Note))
+    }
+
+    async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let handover = &self.set_up.handover;
+        let mine: Vec<Counted> = handover
+            .old
+            .iter()
+            .map(|old| Counted {
+                name: old.group.name().to_owned(),
+                version: old.version.clone(),
+                strategy: "Phased".to_owned(),
+                production: true,
+            })
+            .collect();
+        let change = Change::Restored(handover.replaced.clone());
+        instances::note(cx, &self.site, (&mine, &[handover.new.as_str()]), change).await?;
+        cx.info(ROLLBACK, "Rolled back cleanly");
+        cx.unit_ended(ROLLBACK, true);
+        let old = handover.old.as_ref().map(|old| old.group.name());
+        let named = old.map(|name| json!({"autoScalingGroupName": name}));
+        Ok(Progress::Done(json!({"output": {"asg": named}})))
+    }
+}

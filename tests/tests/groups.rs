@@ -1,0 +1,178 @@
+//! The golden pipelines of Auto Scaling groups, run by the binary as users have it, behind a load balancer whose
+//! requests are counted.
+
+use aws_sdk_elasticloadbalancingv2::Client;
+use aws_sdk_elasticloadbalancingv2::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_elasticloadbalancingv2::types::{
+    Action, ActionTypeEnum, ForwardActionConfig, ProtocolEnum, TargetGroupTuple, TargetTypeEnum,
+};
+use serde_json::Value;
+use slipway_tests::{LocalProcess, checkout};
+
+/// A local mode with the templates.
+fn shop(dir: &std::path::Path) -> LocalProcess {
+    let local = LocalProcess::start(dir);
+    for folder in [
+        "ecs-rolling",
+        "asg-rolling",
+        "asg-canary",
+        "asg-phased",
+        "asg-blue-green",
+    ] {
+        let folder = checkout(&format!("templates/{folder}"));
+        let applied = local.slipway(&["apply", "-f", folder.to_str().expect("text")]);
+        assert_eq!(applied.status.code(), Some(0), "{}", text(&applied.stderr));
+    }
+    local
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a pipeline to its end: exit code and what went to standard error.
+fn run(local: &LocalProcess, pipeline: &str, inputs: &[&str]) -> (i32, String) {
+    let mut line = vec!["run", pipeline, "--follow", "-o", "json"];
+    for input in inputs {
+        line.extend(["--input", input]);
+    }
+    let ended = local.slipway(&line);
+    (ended.status.code().unwrap_or(-1), text(&ended.stderr))
+}
+
+fn runs(local: &LocalProcess, pipeline: &str, inputs: &[&str]) {
+    let (code, why) = run(local, pipeline, inputs);
+    assert_eq!(code, 0, "{pipeline}: {why}");
+}
+
+/// Names of the groups that instances are counted of.
+fn counted(local: &LocalProcess) -> Vec<String> {
+    let instances = local.json(&["list", "instance", "-o", "json"]);
+    let rows = instances.as_array().into_iter().flatten();
+    let mut names: Vec<String> = rows
+        .filter_map(|row| row.pointer("/info/asgName").and_then(Value::as_str))
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn machines_are_rolled_out_tried_and_rolled_back() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = shop(dir.path());
+    runs(&local, "deploy_machines", &["image=ami-0a1"]);
+    assert_eq!(counted(&local), ["shop", "shop"]);
+    runs(&local, "deploy_machines_by_canary", &["image=ami-0a2"]);
+    assert_eq!(counted(&local), ["shop", "shop"]);
+    let (code, why) = run(&local, "deploy_machines", &["image=ami-0bad"]);
+    assert_eq!(code, 1);
+    assert!(why.contains("health check"), "{why}");
+    assert_eq!(counted(&local), ["shop", "shop"]);
+    let (code, why) = run(&local, "deploy_machines", &["image=ami-0403"]);
+    assert_eq!(code, 1);
+    assert!(why.contains("must be shared with this one"), "{why}");
+}
+
+#[tokio::test]
+async fn machines_move_in_phases() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = shop(dir.path());
+    for image in ["image=ami-0a1", "image=ami-0a2"] {
+        runs(&local, "deploy_machines_in_phases", &[image]);
+    }
+    assert_eq!(counted(&local), ["shop_phased__2", "shop_phased__2"]);
+}
+
+fn elb(local: &LocalProcess) -> Client {
+    let config = aws_sdk_elasticloadbalancingv2::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .endpoint_url(local.url())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("AKIATEST", "secret", None, None, "test"));
+    Client::from_conf(config.build())
+}
+
+/// The load balancer `shop` with a listener whose default rule has two target groups: listener and rule.
+async fn balancer(elb: &Client) -> (String, String) {
+    let made = elb.create_load_balancer().name("shop");
+    let made = made.subnets("subnet-1").subnets("subnet-2").send().await;
+    let made = made.expect("a load balancer").load_balancers()[0].clone();
+    let mut tuples = Vec::new();
+    for (name, weight) in [("blue", 100), ("green", 0)] {
+        let group = elb
+            .create_target_group()
+            .name(name)
+            .port(80)
+            .vpc_id("vpc-1");
+        let group = group.protocol(ProtocolEnum::Http);
+        let group = group.target_type(TargetTypeEnum::Instance).send().await;
+        let group = group.expect("a target group").target_groups()[0].clone();
+        let tuple = TargetGroupTuple::builder().weight(weight);
+        tuples.push(tuple.set_target_group_arn(group.target_group_arn).build());
+    }
+    let config = ForwardActionConfig::builder().set_target_groups(Some(tuples));
+    let forward = Action::builder()
+        .r#type(ActionTypeEnum::Forward)
+        .forward_config(config.build());
+    let listener = elb.create_listener().port(80).protocol(ProtocolEnum::Http);
+    let listener = listener.default_actions(forward.build());
+    let listener = listener
+        .set_load_balancer_arn(made.load_balancer_arn)
+        .send()
+        .await;
+    let listener = listener.expect("a listener").listeners()[0].clone();
+    let listener = listener.listener_arn().expect("an ARN").to_owned();
+    let rules = elb.describe_rules().listener_arn(&listener).send().await;
+    let rule = rules.expect("rules").rules()[0]
+        .rule_arn()
+        .expect("an ARN")
+        .to_owned();
+    (listener, rule)
+}
+
+#[tokio::test]
+async fn blue_and_green_machines_take_turns_without_a_failed_request() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = shop(dir.path());
+    let (listener, rule) = balancer(&elb(&local)).await;
+    let (listener_input, rule) = (format!("listener={listener}"), format!("rule={rule}"));
+    let deploy = |image: &str| {
+        let inputs = [image, listener_input.as_str(), rule.as_str()];
+        run(&local, "deploy_machines_blue_green", &inputs)
+    };
+    let first = deploy("image=ami-0a1");
+    assert_eq!(first.0, 0, "{}", first.1);
+    let since = local.json(&["list", "instance", "-o", "json"]);
+    assert!(
+        since.as_array().is_some_and(|rows| rows.len() == 2),
+        "{since}"
+    );
+    let now = jiff::Timestamp::now();
+    for image in ["image=ami-0a2", "image=ami-0a3"] {
+        let next = deploy(image);
+        assert_eq!(next.0, 0, "{}", next.1);
+    }
+    assert_eq!(counted(&local), ["shop__1", "shop__1"]);
+    let (code, why) = deploy("image=ami-0bad");
+    assert_eq!(code, 1);
+    assert!(why.contains("health check"), "{why}");
+    let asked = format!("{}/_sandbox/traffic", local.url());
+    let asked = reqwest::Client::new()
+        .get(asked)
+        .query(&[
+            ("listener", listener.as_str()),
+            ("since", &now.to_string()),
+            ("rate", "10"),
+        ])
+        .send()
+        .await
+        .expect("an answer");
+    let rules: Value = asked.json().await.expect("JSON");
+    let requests = &rules[0]["requests"];
+    assert!(
+        requests["sent"].as_f64().is_some_and(|sent| sent > 50.0),
+        "{rules}"
+    );
+    assert_eq!(requests["failed"].as_f64(), Some(0.0), "{rules}");
+}

@@ -1,0 +1,127 @@
+//! `AsgCanaryDeploy` and `AsgCanaryDelete`.
+
+use serde_json::{Value, json};
+
+use super::Groups;
+
+const DEPLOY: &str = "AsgCanaryDeploy";
+const DELETE: &str = "AsgCanaryDelete";
+
+fn spec(kind: &str, field: &str, number: u32) -> Value {
+    json!({"instanceSelection": {"type": kind, "spec": {field: number}}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canary_comes_beside_the_group_and_goes_again() {
+    let mut groups = Groups::new().await.beside().await;
+    groups.deploys("ami-1", 4);
+    groups.world.run("AsgRollingDeploy", json!({})).await.done();
+    groups.world.next_run();
+    groups.deploys("ami-2", 4);
+    let before = groups.world.sandbox.calls().len();
+    let outputs = groups
+        .world
+        .run(DEPLOY, spec("Percentage", "percentage", 30))
+        .await
+        .done();
+    assert_eq!(
+        outputs["output"]["asg"]["autoScalingGroupName"],
+        "web__Canary"
+    );
+    assert_eq!(
+        groups.account().await,
+        "web v1 4/4 of v1, web__Canary v1 2/2 of v1 | web web__Canary"
+    );
+    assert_eq!(groups.counted().await, "4 web v1, 2 web__Canary v1");
+    let deployed = groups.world.trace(before).replace('\n', " ");
+    let deployed = deployed
+        .split(" DescribePolicies")
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    insta::assert_snapshot!(deployed, @"DescribeAutoScalingGroups DescribeLaunchTemplates CreateLaunchTemplate DescribeAutoScalingGroups CreateAutoScalingGroup DescribeAutoScalingGroups");
+    let before = groups.world.sandbox.calls().len();
+    groups.world.run(DELETE, json!({})).await.done();
+    insta::assert_snapshot!(groups.world.trace(before).replace('\n', " "), @"DescribeAutoScalingGroups DeleteAutoScalingGroup DescribeAutoScalingGroups DeleteLaunchTemplate DescribeAutoScalingGroups");
+    assert_eq!(groups.account().await, "web v1 4/4 of v1 | web");
+    assert_eq!(groups.counted().await, "4 web v1");
+    // What comes after is the rolling deployment.
+    groups.world.run("AsgRollingDeploy", json!({})).await.done();
+    groups.quiet().await;
+    assert_eq!(groups.account().await, "web v2 4/4 of v2 | web");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forgotten_canary_is_replaced_and_a_foreign_group_is_not() {
+    let mut groups = Groups::new().await.beside().await;
+    groups
+        .world
+        .run(DEPLOY, spec("Count", "count", 1))
+        .await
+        .done();
+    groups.world.next_run();
+    groups.deploys("ami-2", 2);
+    groups
+        .world
+        .run(DEPLOY, spec("Count", "count", 3))
+        .await
+        .done();
+    assert_eq!(
+        groups.account().await,
+        "web__Canary v2 3/3 of v2 | web__Canary"
+    );
+    let tag = json!({"Tags": [{"ResourceId": "web__Canary", "ResourceType": "auto-scaling-group", "Key": "slipway-canary-of"}]});
+    groups.scaling("DeleteTags", tag).await;
+    let failure = groups.world.run(DELETE, json!({})).await.failed();
+    assert!(
+        failure.message.contains("It is not touched"),
+        "{}",
+        failure.message
+    );
+    groups.world.next_run();
+    let failure = groups
+        .world
+        .run(DEPLOY, spec("Count", "count", 1))
+        .await
+        .failed();
+    assert!(
+        failure.message.contains("It is not touched"),
+        "{}",
+        failure.message
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canary_that_fails_is_told_and_deleted() {
+    let mut groups = Groups::new().await;
+    groups.deploys("ami-0dead", 2);
+    let failure = groups
+        .world
+        .run(DEPLOY, spec("Count", "count", 1))
+        .await
+        .failed();
+    assert!(
+        failure.message.contains("health check"),
+        "{}",
+        failure.message
+    );
+    groups.world.run(DELETE, json!({})).await.done();
+    assert_eq!(groups.account().await, " | ");
+    groups.world.next_run();
+    let outputs = groups.world.run(DELETE, json!({})).await.done();
+    assert_eq!(outputs, json!({}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_at_the_limit_leaves_no_room_for_the_suffix() {
+    let groups = Groups::new().await;
+    let mut spec = spec("Count", "count", 1);
+    spec["asgName"] = json!("n".repeat(250));
+    let failure = groups.world.run(DEPLOY, spec).await.failed();
+    assert!(
+        failure.message.contains("has 258 characters"),
+        "{}",
+        failure.message
+    );
+    assert_eq!(groups.world.count("CreateLaunchTemplate"), 0);
+}
