@@ -18,8 +18,8 @@ use slipway_model::id::{
 };
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{
-    ConnectorPlan, EnvironmentPlan, InfrastructurePlan, ManifestPlan, Plan, ServicePlan, StagePlan,
-    StepPlan,
+    ArtifactPlan, ConnectorPlan, EnvironmentPlan, InfrastructurePlan, ManifestPlan, Plan,
+    ServicePlan, StagePlan, StepPlan,
 };
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
@@ -55,6 +55,8 @@ pub(crate) struct World {
     /// What the stores in the step's spec hold.
     pub(crate) step_manifests: Vec<ManifestPlan>,
     pub(crate) infrastructure: Value,
+    /// The artifact of the stage's service.
+    pub(crate) artifact: Option<ArtifactPlan>,
     pub(crate) run: RunId,
     /// Identifier of the stage's service.
     pub(crate) service: String,
@@ -262,6 +264,7 @@ impl World {
             step_connector: None,
             step_manifests: Vec::new(),
             infrastructure: json!({"connectorRef": "account.aws", "region": "eu-west-1", "cluster": "prod"}),
+            artifact: None,
             run: RunId::new("run-0"),
             service: "web".to_owned(),
             balancer: None,
@@ -644,7 +647,7 @@ impl World {
             tags: IndexMap::new(),
             variables: Vec::new(),
             manifests: self.manifests.clone(),
-            artifact: None,
+            artifact: self.artifact.clone(),
             sidecars: Vec::new(),
             config_files: Vec::new(),
             spec: self.service_spec.clone(),

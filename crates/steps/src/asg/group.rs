@@ -256,7 +256,7 @@ pub(super) fn restore_document(
     document
 }
 
-/// Whether a group that a step meets is one that it may take for its own.
+/// The tags of a request or of a group, as requests that tag want them.
 pub(super) fn tags_of(document: &Value, name: &str) -> Vec<Value> {
     let tags = document["Tags"].as_array().into_iter().flatten();
     let tags = tags.map(|tag| {

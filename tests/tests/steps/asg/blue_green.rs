@@ -58,7 +58,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     AsgBlueGreenDeploy
     DescribeListeners DescribeRules DescribeAutoScalingGroups DescribeLaunchTemplates DescribePolicies DescribeScheduledActions CreateLaunchTemplate DescribeAutoScalingGroups CreateAutoScalingGroup DescribeAutoScalingGroups DescribeTargetHealth DescribePolicies DescribeScheduledActions DescribeAutoScalingGroups
     AsgBlueGreenSwapService
-    DescribeRules ModifyListener DescribeRules ModifyListener CreateOrUpdateTags DescribePolicies DescribeScheduledActions UpdateAutoScalingGroup DescribeAutoScalingGroups
+    DescribeRules ModifyListener DescribeRules ModifyListener CreateOrUpdateTags DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions UpdateAutoScalingGroup DescribeAutoScalingGroups
     ");
     groups.quiet().await;
     assert_eq!(
@@ -71,7 +71,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     AsgBlueGreenDeploy
     DescribeListeners DescribeRules DescribeAutoScalingGroups DescribeLaunchTemplates DescribePolicies DescribeScheduledActions DescribeLaunchTemplates DescribePolicies DescribeScheduledActions CreateLaunchTemplateVersion DescribeInstanceRefreshes DescribeAutoScalingGroups UpdateAutoScalingGroup CreateOrUpdateTags DescribeInstanceRefreshes StartInstanceRefresh DescribeInstanceRefreshes DescribeAutoScalingGroups DescribeTargetHealth DescribePolicies DescribeScheduledActions DescribeAutoScalingGroups
     AsgBlueGreenSwapService
-    DescribeRules ModifyListener DescribeRules ModifyListener CreateOrUpdateTags DescribePolicies DescribeScheduledActions UpdateAutoScalingGroup DescribeAutoScalingGroups
+    DescribeRules ModifyListener DescribeRules ModifyListener CreateOrUpdateTags DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions UpdateAutoScalingGroup DescribeAutoScalingGroups
     ");
     groups.quiet().await;
     assert_eq!(

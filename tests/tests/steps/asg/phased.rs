@@ -48,7 +48,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     AsgSetup
     DescribeAutoScalingGroups DescribeLaunchTemplates CreateLaunchTemplate DescribeAutoScalingGroups CreateAutoScalingGroup
     AsgPhasedDeploy
-    UpdateAutoScalingGroup DescribeAutoScalingGroups UpdateAutoScalingGroup DescribePolicies DescribeScheduledActions PutScalingPolicy PutScheduledUpdateGroupAction DescribeAutoScalingGroups
+    DescribeAutoScalingGroups UpdateAutoScalingGroup DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions PutScalingPolicy PutScheduledUpdateGroupAction DescribeAutoScalingGroups
     ");
     let second = deploy(&mut groups, "ami-2").await;
     assert_eq!(
@@ -59,7 +59,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     AsgSetup
     DescribeAutoScalingGroups DescribeLaunchTemplates DescribePolicies DescribeScheduledActions DescribeLaunchTemplates CreateLaunchTemplate DescribeAutoScalingGroups CreateAutoScalingGroup
     AsgPhasedDeploy
-    UpdateAutoScalingGroup DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions DeletePolicy DeleteScheduledAction UpdateAutoScalingGroup DescribeAutoScalingGroups UpdateAutoScalingGroup DescribePolicies DescribeScheduledActions PutScalingPolicy PutScheduledUpdateGroupAction DescribeAutoScalingGroups
+    DescribeAutoScalingGroups UpdateAutoScalingGroup DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions DeletePolicy DeleteScheduledAction DescribeAutoScalingGroups UpdateAutoScalingGroup DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions PutScalingPolicy PutScheduledUpdateGroupAction DescribeAutoScalingGroups
     ");
     let third = deploy(&mut groups, "ami-3").await;
     assert_eq!(
@@ -70,7 +70,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     AsgSetup
     DescribeAutoScalingGroups DescribeLaunchTemplates DescribePolicies DescribeScheduledActions DescribeLaunchTemplates DescribeAutoScalingGroups DeleteAutoScalingGroup DescribeAutoScalingGroups DeleteLaunchTemplate CreateLaunchTemplate DescribeAutoScalingGroups CreateAutoScalingGroup
     AsgPhasedDeploy
-    UpdateAutoScalingGroup DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions DeletePolicy DeleteScheduledAction UpdateAutoScalingGroup DescribeAutoScalingGroups UpdateAutoScalingGroup DescribePolicies DescribeScheduledActions PutScalingPolicy PutScheduledUpdateGroupAction DescribeAutoScalingGroups
+    DescribeAutoScalingGroups UpdateAutoScalingGroup DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions DeletePolicy DeleteScheduledAction DescribeAutoScalingGroups UpdateAutoScalingGroup DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions PutScalingPolicy PutScheduledUpdateGroupAction DescribeAutoScalingGroups
     ");
     assert_eq!(groups.counted().await, "4 web__3 v1");
 }

@@ -5,6 +5,7 @@ use slipway_model::status::ErrorType;
 
 use super::{Groups, configuration, list, template};
 use crate::world::manifest;
+use slipway_plan::ArtifactPlan;
 
 const DEPLOY: &str = "AsgRollingDeploy";
 const ROLLBACK: &str = "AsgRollingRollback";
@@ -328,6 +329,92 @@ async fn the_end_of_old_instances_need_not_be_waited_for() {
     assert_eq!(groups.account().await, "web v2 4/2 of v1+v2 | web");
     groups.quiet().await;
     assert_eq!(groups.account().await, "web v2 2/2 of v2 | web");
+}
+
+/// An artifact that is an image.
+fn image(version: &str) -> ArtifactPlan {
+    ArtifactPlan {
+        identifier: "image".to_owned(),
+        kind: "AmazonMachineImage".to_owned(),
+        spec: json!({
+            "connectorRef": "account.aws", "region": "eu-west-1", "version": version,
+            "tags": [{"name": "app", "value": "shop"}],
+        }),
+        image: None,
+        tag: Some(version.to_owned()),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_image_of_the_artifact_is_found_by_name_and_must_be_usable() {
+    let mut groups = Groups::new().await.beside().await;
+    let register = |app: &str, owner: &str| {
+        json!({"Name": format!("shop-1{owner}"), "OwnerId": owner, "TagSpecification": [
+            {"ResourceType": "image", "Tag": [{"Key": "app", "Value": app}]}]})
+    };
+    let made = groups
+        .ec2("RegisterImage", register("shop", "123456789012"))
+        .await;
+    groups
+        .ec2("RegisterImage", register("shop", "999999999999"))
+        .await;
+    groups.world.artifact = Some(image("shop-1123456789012"));
+    groups.world.run(DEPLOY, json!({})).await.done();
+    let instances = groups.ec2("DescribeInstances", json!({})).await;
+    let first = &instances["reservationSet"][0]["instancesSet"][0];
+    assert_eq!(first["imageId"], made["imageId"]);
+    for (version, why) in [
+        ("shop-1999999999999", "among those that this account owns"),
+        ("ami-00403", "must be shared with this one"),
+        ("", "has no `version`"),
+    ] {
+        groups.world.next_run();
+        groups.world.artifact = Some(image(version));
+        let failure = groups.world.run(DEPLOY, json!({})).await.failed();
+        assert!(failure.message.contains(why), "{}", failure.message);
+    }
+    assert_eq!(groups.world.count("CreateLaunchTemplateVersion"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_base_group_is_a_pattern_and_stays_as_it_is() {
+    let mut groups = Groups::new().await.beside().await;
+    let data = json!({"LaunchTemplateName": "base", "LaunchTemplateData": {
+        "ImageId": "ami-7", "InstanceType": "m5.large", "BlockDeviceMappings": [{"DeviceName": "/dev/xvda"}]}});
+    groups.ec2("CreateLaunchTemplate", data).await;
+    let base = json!({
+        "AutoScalingGroupName": "base", "MinSize": 0, "MaxSize": 1, "DesiredCapacity": 0,
+        "VPCZoneIdentifier": "subnet-7", "HealthCheckGracePeriod": 7,
+        "LaunchTemplate": {"LaunchTemplateName": "base"},
+    });
+    groups.scaling("CreateAutoScalingGroup", base).await;
+    let before = groups.scaling("DescribeAutoScalingGroups", json!({})).await;
+    groups.world.infrastructure["baseAsgName"] = json!("base");
+    groups.world.manifests = vec![manifest(
+        "AsgConfiguration",
+        &json!({"healthCheckGracePeriod": 9}),
+    )];
+    let spec = json!({"asgName": "web", "instances": {"type": "CurrentRunning"}});
+    groups.world.run(DEPLOY, spec).await.done();
+    let after = groups.scaling("DescribeAutoScalingGroups", json!({})).await;
+    let after = list(&after["AutoScalingGroups"]);
+    assert_eq!(after[0], before["AutoScalingGroups"][0]);
+    assert_eq!(after[1]["VPCZoneIdentifier"], "subnet-7");
+    assert_eq!(after[1]["HealthCheckGracePeriod"], "9");
+    assert_eq!(after[1]["Instances"][0]["InstanceType"], "m5.large");
+    assert_eq!(
+        groups.account().await,
+        "base v? 0/0 of , web v1 6/6 of v1 | base web"
+    );
+    groups.world.next_run();
+    groups.world.infrastructure["baseAsgName"] = json!("gone");
+    let spec = json!({"asgName": "cart", "instances": {"type": "CurrentRunning"}});
+    let failure = groups.world.run(DEPLOY, spec).await.failed();
+    assert!(
+        failure.message.contains("correct `baseAsgName`"),
+        "{}",
+        failure.message
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
+use super::super::group::{self, Standing};
 use super::super::health::{Health, Targets};
 use super::super::instances::{self, Change, Counted};
 use super::super::manifest::Documents;
@@ -292,6 +293,11 @@ async fn resize(
     name: &str,
     sizes: Sizes,
 ) -> Result<(), Failure> {
+    if let Standing::There(found) = group::describe(site, name).await?
+        && found.sizes() == sizes
+    {
+        return Ok(());
+    }
     let Sizes { min, max, desired } = sizes;
     cx.info(
         DEPLOY,
