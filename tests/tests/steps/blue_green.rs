@@ -63,7 +63,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     let first = deploy(&mut world, &balancer, "nginx:1").await;
     insta::assert_snapshot!(first, @"
     EcsBlueGreenCreateService
-    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks
+    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeTargetHealth DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks
     EcsBlueGreenSwapTargetGroups
     DescribeRules DescribeServices DescribeTargetHealth ModifyListener TagResource ListTasks DescribeTasks
     ");
@@ -71,7 +71,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     let second = deploy(&mut world, &balancer, "nginx:2").await;
     insta::assert_snapshot!(second, @"
     EcsBlueGreenCreateService
-    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeServices DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
+    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeServices DescribeTargetHealth DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
     EcsBlueGreenSwapTargetGroups
     DescribeRules DescribeServices DescribeTargetHealth DescribeServices DescribeScalableTargets DescribeScalingPolicies ModifyListener TagResource DescribeScalableTargets DescribeScalingPolicies DescribeRules DescribeServices UpdateService ListTasks DescribeTasks ListTasks DescribeTasks
     ");

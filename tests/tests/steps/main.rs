@@ -11,6 +11,7 @@ mod generic;
 mod instances;
 mod run_task;
 mod scale;
+mod strategies;
 mod tap;
 mod tickets;
 mod world;

@@ -123,6 +123,10 @@ async fn definitions_that_cannot_be_deployed() {
             definition(|d| d["deploymentConfiguration"]["strategy"] = json!("BLUE_GREEN")),
             &["strategy` is BLUE_GREEN"],
         ),
+        (
+            definition(|d| d["deploymentController"] = json!({"type": "CODE_DEPLOY"})),
+            &["`deploymentController` is CODE_DEPLOY"],
+        ),
     ];
     for (definition, parts) in table {
         world.deploys(&task_definition("nginx:1"), &definition);
@@ -272,6 +276,18 @@ async fn services_that_stand_in_the_way() {
         &["web__1 and web__2", "both attached"],
     )
     .await;
+
+    // Targets that no service of the cluster registered.
+    let (mut world, balancer) = brisk(Kind::Own).await;
+    let target = aws_sdk_elasticloadbalancingv2::types::TargetDescription::builder().id("10.9.9.9");
+    let call = world.elb().register_targets();
+    let call = call
+        .target_group_arn(&balancer.groups[1])
+        .targets(target.build());
+    call.send().await.expect("a target");
+    world.clock.sleep(std::time::Duration::from_secs(30)).await;
+    let parts = [&*balancer.groups[1], "1 healthy targets", "another cluster"];
+    refused(&mut world, balancer.swap_spec(), &parts).await;
 
     // The name is taken by a service that no load balancer knows.
     let (mut world, balancer) = brisk(Kind::Own).await;

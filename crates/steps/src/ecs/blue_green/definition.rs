@@ -43,6 +43,12 @@ pub(super) async fn check(
              take it out, or use EcsRollingDeploy"
         )));
     }
+    let controller = definition["deploymentController"]["type"].as_str();
+    if let Some(controller) = controller.filter(|controller| *controller != "ECS") {
+        return Err(refused(format!(
+            "its `deploymentController` is {controller}, which deploys by itself; take it out"
+        )));
+    }
     let (container, port) = balanced(definition, routes)?;
     if let TaskDefinition::Document(task) = &documents.task_definition {
         check_ports(task, (container, port))?;

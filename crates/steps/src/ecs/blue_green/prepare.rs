@@ -14,7 +14,7 @@ use super::super::{PREPARE, cluster};
 use super::create::{Creation, Phase, State};
 use super::routes::Routes;
 use super::sides::{Seen, Sides};
-use super::{Blue, Green, Handover, definition, tag, wrong};
+use super::{Blue, Green, Handover, balancer, definition, tag, wrong};
 use crate::context::StepContext;
 
 impl Creation {
@@ -28,6 +28,9 @@ impl Creation {
         definition::check(&self.site, &self.documents, &self.routes).await?;
         let base = self.documents.service_name()?;
         let sides = Sides::look(&self.site, &self.routes, base, self.spec.update_green).await?;
+        if sides.green.is_none() && sides.going.is_empty() && !self.routes.is_shared() {
+            self.check_empty().await?;
+        }
         let mut names = vec![base, sides.new.as_str()];
         let present = [&sides.blue, &sides.green].into_iter().flatten();
         names.extend(present.map(|one| one.name.as_str()));
@@ -59,6 +62,21 @@ impl Creation {
         cx.info(PREPARE, "Prepared rollback data");
         cx.unit_ended(PREPARE, true);
         Ok(None)
+    }
+
+    /// Targets of somebody else would be taken for those of the new version.
+    async fn check_empty(&self) -> Result<(), Failure> {
+        let group = &self.routes.stage_group;
+        let healthy = balancer::health(&self.site, group).await?.healthy;
+        if healthy == 0 {
+            return Ok(());
+        }
+        Err(wrong(format!(
+            "The stage target group {group} has {healthy} healthy targets, and no service of {} registered them: \
+             another cluster or somebody's hand did. Take them away, or give this deployment a target group of its \
+             own.",
+            self.site
+        )))
     }
 
     async fn handover(&self, cx: &mut StepContext<'_>, sides: &Sides) -> Result<Handover, Failure> {
