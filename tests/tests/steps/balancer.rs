@@ -239,3 +239,9 @@ impl Balancer {
 pub(crate) fn inherit_spec(weight: u32) -> Value {
     json!({"ecsTrafficShiftWrapper": {"type": "Inherit", "spec": {"weightPercentage": weight}}})
 }
+
+/// The account without the service of a blue-green deployment that was rolled back: it stays, without tasks.
+pub(crate) fn without_stopped(account: &str) -> String {
+    let account = account.replace(", beside it web__2 web:2 0/0 GREEN", "");
+    account.replace(", beside it web__2 web:2 0/0", "")
+}

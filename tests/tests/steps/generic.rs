@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use slipway_sandbox::Pace;
 use slipway_steps::{STEPS, Undo};
 
-use crate::balancer::{Balancer, Kind, balanced_definition, inherit_spec};
+use crate::balancer::{Balancer, Kind, balanced_definition, inherit_spec, without_stopped};
 use crate::tap::Mode;
-use crate::world::{Ended, JOB, World, job, manifest, service_definition, task_definition};
+use crate::world::{Ended, JOB, World, job, service_definition, task_definition};
 
 /// How a step type is tried.
 struct Trial {
@@ -163,16 +163,7 @@ async fn world(store: &World, trial: &Trial) -> World {
     }
     let balancer = world.balancer.clone();
     if !trial.first {
-        world.manifests.push(manifest(
-            "EcsScalableTargetDefinition",
-            &json!({"minCapacity": 1, "maxCapacity": 8}),
-        ));
-        world.manifests.push(manifest(
-            "EcsScalingPolicyDefinition",
-            &json!({"policyName": "P1", "policyType": "TargetTrackingScaling",
-                "targetTrackingScalingPolicyConfiguration": {"targetValue": 60,
-                "predefinedMetricSpecification": {"predefinedMetricType": "ECSServiceAverageCPUUtilization"}}}),
-        ));
+        world.scales();
         for (step_type, spec) in first_steps(&trial.spec) {
             world.run(step_type, spec.of(&world)).await.done();
         }
@@ -280,19 +271,6 @@ async fn a_step_that_dies_after_any_call_does_its_work_once() {
             }
         }
     }
-}
-
-/// The account without the service of a blue-green deployment that was rolled back: it stays, without tasks.
-fn without_stopped(account: &str) -> String {
-    let stopped = [
-        ", beside it web__2 web:2 0/0 GREEN",
-        ", beside it web__2 web:2 0/0",
-    ];
-    let mut account = account.to_owned();
-    for stopped in stopped {
-        account = account.replace(stopped, "");
-    }
-    account
 }
 
 #[tokio::test(start_paused = true)]

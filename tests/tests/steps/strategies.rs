@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_sandbox::{Fault, FaultEffect, Pace};
 
-use crate::balancer::{Kind, balanced_definition, inherit_spec};
+use crate::balancer::{Kind, balanced_definition, inherit_spec, without_stopped};
 use crate::world::{Ended, World, task_definition};
 
 /// A step type and its spec.
@@ -123,12 +123,6 @@ async fn live(world: &World) -> String {
     let reached = world.requests(since).by_task_definition;
     assert_eq!(reached.len(), 1, "{reached:?}");
     reached.into_keys().next().expect("one")
-}
-
-/// The account without the stopped service that a blue-green rollback leaves.
-fn without_stopped(account: &str) -> String {
-    let account = account.replace(", beside it web__2 web:2 0/0 GREEN", "");
-    account.replace(", beside it web__2 web:2 0/0", "")
 }
 
 #[tokio::test(start_paused = true)]

@@ -290,6 +290,20 @@ impl World {
         ];
     }
 
+    /// What is deployed is scaled by the policy `P1`.
+    pub(crate) fn scales(&mut self) {
+        self.manifests.push(manifest(
+            "EcsScalableTargetDefinition",
+            &json!({"minCapacity": 1, "maxCapacity": 8}),
+        ));
+        self.manifests.push(manifest(
+            "EcsScalingPolicyDefinition",
+            &json!({"policyName": "P1", "policyType": "TargetTrackingScaling",
+                "targetTrackingScalingPolicyConfiguration": {"targetValue": 60,
+                "predefinedMetricSpecification": {"predefinedMetricType": "ECSServiceAverageCPUUtilization"}}}),
+        ));
+    }
+
     /// Steps belong to another run from now on.
     pub(crate) fn next_run(&mut self) {
         static RUNS: AtomicU32 = AtomicU32::new(1);

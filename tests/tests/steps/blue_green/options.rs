@@ -5,21 +5,7 @@ use serde_json::json;
 use super::{CREATE, ROLLBACK, SWAP, brisk, deploy, next};
 use crate::balancer::{Kind, balanced_definition};
 use crate::tap::Mode;
-use crate::world::{Ended, World, manifest, task_definition};
-
-/// Manifests that scale.
-fn scaled(world: &mut World) {
-    world.manifests.push(manifest(
-        "EcsScalableTargetDefinition",
-        &json!({"minCapacity": 1, "maxCapacity": 8}),
-    ));
-    world.manifests.push(manifest(
-        "EcsScalingPolicyDefinition",
-        &json!({"policyName": "P1", "policyType": "TargetTrackingScaling",
-            "targetTrackingScalingPolicyConfiguration": {"targetValue": 60,
-            "predefinedMetricSpecification": {"predefinedMetricType": "ECSServiceAverageCPUUtilization"}}}),
-    ));
-}
+use crate::world::{Ended, World, task_definition};
 
 /// The services that have a scaling policy.
 async fn who_scales(world: &World) -> Vec<String> {
@@ -45,12 +31,12 @@ async fn scaling_moves_with_the_requests_and_comes_back() {
         let (mut world, balancer) = brisk(Kind::Default).await;
         let mut spec = balancer.swap_spec();
         spec["enableAutoScalingInSwapStep"] = json!(in_swap);
-        scaled(&mut world);
+        world.scales();
         world.run(CREATE, spec.clone()).await.done();
         world.run(SWAP, json!({})).await.done();
         assert_eq!(who_scales(&world).await, ["web__1"]);
         next(&mut world, "nginx:2");
-        scaled(&mut world);
+        world.scales();
         world.run(CREATE, spec.clone()).await.done();
         let expected: &[&str] = if in_swap {
             &["web__1"]
