@@ -186,8 +186,9 @@ impl<'p> Page<'p> {
             .map(|artifact| ("artifact", artifact));
         let sidecars = service.sidecars.iter().map(|sidecar| ("sidecar", sidecar));
         for (what, artifact) in artifacts.chain(sidecars) {
-            let version = artifact.image.as_deref().or(artifact.tag.as_deref());
-            let version = Value::from(version.unwrap_or("?"));
+            let version = artifact.image.clone().or_else(|| artifact.tag.clone());
+            let version = version.or_else(|| object(&artifact.spec));
+            let version = Value::from(version.unwrap_or_else(|| "?".to_owned()));
             let version = match self.view.resolved(&version) {
                 Value::String(text) => text,
                 other => other.to_string(),
@@ -419,6 +420,12 @@ fn duration(duration: Duration) -> String {
         }
     }
     if out.is_empty() { "0s".to_owned() } else { out }
+}
+
+/// The object of a bucket that an artifact source names.
+fn object(spec: &Value) -> Option<String> {
+    let (bucket, path) = (spec["bucketName"].as_str()?, spec["filePath"].as_str()?);
+    Some(format!("s3://{bucket}/{path}"))
 }
 
 #[cfg(test)]

@@ -27,6 +27,11 @@ const RUNNABLE: &[&str] = &[
     "AsgSetup",
     "AsgShiftTraffic",
     "AsgSteadyState",
+    "AwsLambdaCanaryDeploy",
+    "AwsLambdaCanaryRollback",
+    "AwsLambdaDeploy",
+    "AwsLambdaRollback",
+    "AwsLambdaTrafficShift",
     "Barrier",
     "CustomApproval",
     "EcsBasicRollback",
@@ -147,6 +152,8 @@ fn every_pipeline_is_planned() {
             "ecs-rolling/pipeline.yaml",
             "ecs-task/pipeline.yaml",
             "ecs-traffic-shift/pipeline.yaml",
+            "lambda/pipeline.yaml",
+            "lambda-canary/pipeline.yaml",
             "stage/pipeline.yaml",
             "ticket/pipeline.yaml"
         ]
@@ -617,5 +624,55 @@ fn ticket() {
             useServiceNowTemplate = false
             fields
               work_notes = "Released for <+pipeline.stages.approve.spec.execution.steps.open.issue.key>"
+    "#);
+}
+
+#[test]
+fn lambda() {
+    insta::assert_snapshot!(planned("lambda/pipeline.yaml", "pipeline: {variables: [{name: version, value: v1}]}"), @r#"
+    pipeline deploy_checkout "deploy checkout" (at most 30d)
+      variable version = "v1"
+      stage deploy "deploy": Deployment of AwsLambda (at most 30d)
+        service checkout (AwsLambda)
+          artifact package (AmazonS3) s3://shop-packages/checkout/v1.zip
+          manifest function (AwsLambdaFunctionDefinition) from Inline, 208 bytes
+          manifest live (AwsLambdaFunctionAliasDefinition) from Inline, 44 bytes
+        environment production (Production)
+        infrastructure functions (AwsLambda) {"connectorRef":"aws","region":"us-east-1"}
+          connector aws (Aws)
+        on AllErrors: StageRollback
+        steps
+          step deploy "deploy": AwsLambdaDeploy (at most 10m)
+        rollback
+          step rollback "roll back": AwsLambdaRollback (at most 10m)
+    "#);
+}
+
+#[test]
+fn lambda_canary() {
+    insta::assert_snapshot!(planned("lambda-canary/pipeline.yaml", "pipeline: {variables: [{name: version, value: v1}]}"), @r#"
+    pipeline deploy_checkout_by_canary "deploy checkout by canary" (at most 30d)
+      variable version = "v1"
+      stage deploy "deploy": Deployment of AwsLambda (at most 30d)
+        service checkout (AwsLambda)
+          artifact package (AmazonS3) s3://shop-packages/checkout/v1.zip
+          manifest function (AwsLambdaFunctionDefinition) from Inline, 208 bytes
+          manifest live (AwsLambdaFunctionAliasDefinition) from Inline, 44 bytes
+        environment production (Production)
+        infrastructure functions (AwsLambda) {"connectorRef":"aws","region":"us-east-1"}
+          connector aws (Aws)
+        on AllErrors: StageRollback
+        steps
+          step canary "a version without traffic": AwsLambdaCanaryDeploy (at most 10m)
+          step shift_tenth "a tenth of the traffic": AwsLambdaTrafficShift (at most 10m)
+            trafficPercentage = 10
+          step look "look at it": HarnessApproval (at most 1h)
+            approvalMessage = "Does version <+execution.steps.canary.output.version> of <+execution.steps.canary.output.functionNa…
+            includePipelineExecutionHistory = true
+            approvers = {"userGroups":["account._account_all_users"],"minimumCount":1,"disallowPipelineExecutor":false}
+          step shift_all "all of the traffic": AwsLambdaTrafficShift (at most 10m)
+            trafficPercentage = 100
+        rollback
+          step rollback "roll back": AwsLambdaCanaryRollback (at most 10m)
     "#);
 }

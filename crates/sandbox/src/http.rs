@@ -252,8 +252,12 @@ async fn rest(
         .get(header::HOST)
         .and_then(|host| host.to_str().ok());
     let host = host.or(uri.authority().map(|authority| authority.as_str()));
+    let address = match (sandbox.address(), host) {
+        (Some(address), _) => address.to_owned(),
+        (None, host) => format!("http://{}", host.unwrap_or("localhost")),
+    };
     let place = (&method, uri.path(), uri.query().unwrap_or_default());
-    let request = match lambda::Request::read(place, host.unwrap_or("localhost"), &body) {
+    let request = match lambda::Request::read(place, &address, &body) {
         Ok(request) => Request::Lambda(Box::new(request)),
         Err(error) => return rest_error(error),
     };

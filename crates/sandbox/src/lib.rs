@@ -96,6 +96,7 @@ struct Inner {
     faults: Faults,
     calls: CallLog,
     objects: OnceLock<Arc<dyn Objects>>,
+    known_as: OnceLock<String>,
     /// Something may be due earlier than [`Sandbox::run`] thinks.
     changed: Notify,
 }
@@ -124,6 +125,7 @@ impl Sandbox {
             faults: Faults::default(),
             calls: CallLog::default(),
             objects: OnceLock::new(),
+            known_as: OnceLock::new(),
             changed: Notify::new(),
         })))
     }
@@ -141,6 +143,16 @@ impl Sandbox {
 
     pub(crate) fn objects(&self) -> Option<&dyn Objects> {
         self.0.objects.get().map(|objects| &**objects)
+    }
+
+    /// Says at which address clients reach the account, `http://127.0.0.1:7880` for instance, for answers that name a
+    /// place to download from. Without it that is the host that each request names. The first word counts.
+    pub fn known_as(&self, address: String) {
+        self.0.known_as.get_or_init(|| address);
+    }
+
+    pub(crate) fn address(&self) -> Option<&str> {
+        self.0.known_as.get().map(String::as_str)
     }
 
     /// Faults on request.

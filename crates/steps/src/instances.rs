@@ -4,7 +4,7 @@ use slipway_model::status::{ErrorType, Failure};
 use slipway_store::record::{DeployedRecord, InstanceRecord};
 
 use crate::context::StepServices;
-use crate::{asg, ecs};
+use crate::{asg, ecs, lambda};
 
 /// What runs now of `deployed`, seen with the credentials of its connector.
 pub async fn count(
@@ -13,6 +13,7 @@ pub async fn count(
 ) -> Result<Vec<InstanceRecord>, Failure> {
     match deployed.deployment_type.as_str() {
         "Asg" => asg::instances::count(services, deployed).await,
+        "AwsLambda" => lambda::instances::count(services, deployed).await,
         "ECS" => ecs::instances::count(services, deployed).await,
         other => Err(Failure {
             error: ErrorType::Unknown,

@@ -17,6 +17,7 @@ pub mod ecs;
 pub mod http;
 pub mod instances;
 pub mod jira;
+pub mod lambda;
 mod log;
 mod names;
 pub mod outage;

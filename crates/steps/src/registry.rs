@@ -2,8 +2,8 @@
 
 use crate::step::Step;
 use crate::{
-    approval, asg, barrier, chained, custom_approval, ecs, http, jira, queue, service_now, shell,
-    stage_inputs, wait,
+    approval, asg, barrier, chained, custom_approval, ecs, http, jira, lambda, queue, service_now,
+    shell, stage_inputs, wait,
 };
 
 /// Which function walks the lanes of a stage.
@@ -34,6 +34,11 @@ pub static STEPS: &[(&str, &dyn Step)] = &[
     ("AsgSetup", &asg::Setup),
     ("AsgShiftTraffic", &asg::ShiftTraffic),
     ("AsgSteadyState", &asg::SteadyState),
+    ("AwsLambdaCanaryDeploy", &lambda::CanaryDeploy),
+    ("AwsLambdaCanaryRollback", &lambda::CanaryRollback),
+    ("AwsLambdaDeploy", &lambda::Deploy),
+    ("AwsLambdaRollback", &lambda::Rollback),
+    ("AwsLambdaTrafficShift", &lambda::TrafficShift),
     ("Barrier", &barrier::Barrier),
     ("CustomApproval", &custom_approval::CustomApproval),
     ("EcsBasicRollback", &ecs::BasicRollback),

@@ -24,7 +24,7 @@ const SKIPPED: &str = "variable_references";
 /// Why the two ways differ, by the start of the vector's id.
 const REASONS: [(&str, &str); 1] = [(
     "base_evaluate_expressions.base_map_from_input-",
-    "has a function in its world, and local mode has no Lambda API that could create it",
+    "has a function in its world, and the machines of local mode invoke no functions of the sandbox account",
 )];
 
 #[test]

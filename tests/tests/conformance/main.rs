@@ -5,6 +5,7 @@ mod corpus;
 mod endpoint;
 mod expression_world;
 mod expressions;
+mod lambda;
 mod language;
 mod manifests;
 mod planning;

@@ -37,6 +37,15 @@ impl Spec {
 /// Every step type needs trials, so that a new step cannot come without them.
 fn trials(step_type: &str) -> Vec<Trial> {
     match step_type {
+        "AwsLambdaCanaryDeploy"
+        | "AwsLambdaCanaryRollback"
+        | "AwsLambdaDeploy"
+        | "AwsLambdaRollback" => both(&json!({})),
+        "AwsLambdaTrafficShift" => {
+            let mut trials = both(&percentage(25));
+            trials.extend(both(&percentage(100)));
+            trials
+        }
         "EcsBasicRollback" | "EcsServiceSetup" => both(&json!({})),
         "EcsUpgradeContainer" => both(&upgrade(100)),
         "EcsRunTask" => vec![Trial {
@@ -112,6 +121,11 @@ fn upgrade(percent: u32) -> Value {
     json!({"newServiceInstanceCount": percent, "newServiceInstanceUnit": "Percentage"})
 }
 
+/// `spec` of an `AwsLambdaTrafficShift`.
+fn percentage(share: u32) -> Value {
+    json!({"trafficPercentage": share})
+}
+
 /// The steps of the same stage that come before a step.
 fn before(step_type: &str) -> Vec<(&'static str, Spec)> {
     let plain = |step_type, spec| (step_type, Spec::Plain(spec));
@@ -119,6 +133,12 @@ fn before(step_type: &str) -> Vec<(&'static str, Spec)> {
         ("EcsBlueGreenCreateService", Spec::Balanced(Kind::Own, spec))
     };
     match step_type {
+        "AwsLambdaCanaryRollback" => vec![
+            plain("AwsLambdaCanaryDeploy", json!({})),
+            plain("AwsLambdaTrafficShift", percentage(10)),
+        ],
+        "AwsLambdaRollback" => vec![plain("AwsLambdaDeploy", json!({}))],
+        "AwsLambdaTrafficShift" => vec![plain("AwsLambdaCanaryDeploy", json!({}))],
         "EcsUpgradeContainer" => vec![plain("EcsServiceSetup", json!({}))],
         "EcsBasicRollback" => vec![
             plain("EcsServiceSetup", json!({})),
@@ -148,7 +168,10 @@ fn undoes(step_type: &str) -> bool {
 
 /// A world in which a step is next.
 async fn ready(store: &World, step_type: &str, trial: &Trial) -> World {
-    let world = world(store, trial).await;
+    let world = match step_type.starts_with("AwsLambda") {
+        true => functions(store, trial).await,
+        false => world(store, trial).await,
+    };
     for (step_type, spec) in before(step_type) {
         world.run(step_type, spec.of(&world)).await.done();
     }
@@ -211,6 +234,18 @@ fn check_requests(world: &World, trial: &Trial, what: &str) {
     }
 }
 
+/// The same, with a function of a package instead of a service.
+async fn functions(store: &World, trial: &Trial) -> World {
+    let mut world = store.beside(Pace::brisk()).await;
+    if !trial.first {
+        world.deploys_package(1).await;
+        world.run("AwsLambdaDeploy", json!({})).await.done();
+        world.next_run();
+    }
+    world.deploys_package(2).await;
+    world
+}
+
 /// What must come out however often the step was killed.
 async fn outcome(world: &World) -> String {
     world.clock.sleep(std::time::Duration::from_secs(300)).await;
@@ -222,6 +257,10 @@ async fn outcome(world: &World) -> String {
         "DeleteService",
         "ModifyListener",
         "ModifyRule",
+        "CreateFunction",
+        "CreateAlias",
+        "UpdateAlias",
+        "DeleteAlias",
     ] {
         let answered = world.sandbox.calls();
         let done = answered
@@ -284,6 +323,11 @@ async fn a_step_that_is_refused_after_any_call_is_undone_cleanly() {
             let before = match (&trial.spec, trial.first) {
                 (Spec::Balanced(..), _) => vec![world(&store, &trial).await.account().await],
                 (_, true) => vec!["absent".to_owned(), "INACTIVE".to_owned()],
+                (_, false) if step_type.starts_with("AwsLambda") => {
+                    let function =
+                        "function shop package 1 timeout 5 Active, versions 1, live at 1";
+                    vec![format!("absent, {function}")]
+                }
                 (_, false) => vec!["web:1 2/2 COMPLETED scaled by P1".to_owned()],
             };
             let mut refused = 0;
@@ -309,7 +353,15 @@ async fn a_step_that_is_refused_after_any_call_is_undone_cleanly() {
                     &format!("{step_type}, refused after call {call}"),
                 );
             }
-            assert!(refused > 3, "{step_type} was refused {refused} times only");
+            let least = if *step_type == "AwsLambdaTrafficShift" {
+                1
+            } else {
+                3
+            };
+            assert!(
+                refused > least,
+                "{step_type} was refused {refused} times only"
+            );
         }
     }
 }

@@ -9,6 +9,7 @@ mod common;
 mod ecs;
 mod generic;
 mod instances;
+mod lambda;
 mod run_task;
 mod scale;
 mod strategies;

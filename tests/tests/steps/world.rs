@@ -10,6 +10,7 @@ use aws_sdk_ecs::types::ServiceField;
 use indexmap::IndexMap;
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use slipway_cli::local::objects::EmbeddedObjects;
 use slipway_clock::Clock;
 use slipway_engine::runs::Runs;
 use slipway_expr::{Context, Limits, Segment};
@@ -27,6 +28,7 @@ use slipway_steps::context::Starts;
 use slipway_steps::secrets::SecretSource;
 use slipway_steps::{Expressions, Progress, StepContext, StepInput, StepServices};
 use slipway_store::embedded::{Embedded, in_process};
+use slipway_store::layout::Layout;
 use slipway_store::record::NodeRecord;
 use slipway_store::{NodeEnd, Store};
 use slipway_world::NoFiles;
@@ -62,7 +64,7 @@ pub(crate) struct World {
     pub(crate) service: String,
     /// The load balancer of the account, where there is one.
     pub(crate) balancer: Option<Balancer>,
-    embedded: Embedded,
+    pub(crate) embedded: Embedded,
 }
 
 /// Expressions of these tests: the names that a test sets.
@@ -227,6 +229,10 @@ impl World {
             pace,
         };
         let sandbox = Sandbox::open(None, config).expect("a sandbox in memory");
+        sandbox.read_objects_from(Arc::new(EmbeddedObjects {
+            client: embedded.s3(),
+            own_bucket: Layout::local().bucket,
+        }));
         let tap = Tap::new(in_process(sandbox.router()));
         let store = embedded.store(clock.clone());
         let target = TargetConfig {
@@ -459,6 +465,9 @@ impl World {
         }
         if let Some(balancer) = &self.balancer {
             seen.push_str(&balancer.seen(self).await);
+        }
+        for function in self.functions().await {
+            seen.push_str(&format!(", {function}"));
         }
         seen
     }
@@ -697,6 +706,6 @@ fn node_id(step_type: &str) -> NodeId {
     NodeId::new(format!("stages.deploy.spec.execution.steps.{step_type}"))
 }
 
-fn credentials() -> aws_sdk_ecs::config::Credentials {
+pub(crate) fn credentials() -> aws_sdk_ecs::config::Credentials {
     aws_sdk_ecs::config::Credentials::new("AKIATESTTESTTESTTEST", "secret", None, None, "test")
 }

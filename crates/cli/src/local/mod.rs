@@ -7,6 +7,7 @@
 mod data_dir;
 mod functions;
 mod machines;
+pub mod objects;
 pub mod place;
 mod port;
 mod schedule;
@@ -47,6 +48,7 @@ use crate::token;
 
 use data_dir::DataDir;
 use functions::Functions;
+use objects::EmbeddedObjects;
 use port::Services;
 
 /// Endpoint of in-process clients: nothing resolves or connects to it.
@@ -209,6 +211,11 @@ impl Parts {
                 },
             },
         )?;
+        sandbox.read_objects_from(Arc::new(EmbeddedObjects {
+            client: embedded.s3(),
+            own_bucket: Layout::local().bucket,
+        }));
+        sandbox.known_as(format!("http://{address}"));
         let functions = Arc::new(Functions::default());
         let config = EngineConfig {
             clock: clock.clone(),

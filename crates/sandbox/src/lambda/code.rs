@@ -52,7 +52,7 @@ impl Code {
     }
 
     /// `FunctionCodeLocation`. A package's location is one of the sandbox's own.
-    pub(super) fn location(&self, host: &str) -> Value {
+    pub(super) fn location(&self, address: &str) -> Value {
         match &self.image {
             Some((uri, digest)) => {
                 let repository = repository(uri);
@@ -64,7 +64,7 @@ impl Code {
             }
             None => {
                 let name = self.sha256.replace('/', "_").replace('+', "-");
-                json!({"RepositoryType": "S3", "Location": format!("http://{host}/_sandbox/code/{name}")})
+                json!({"RepositoryType": "S3", "Location": format!("{address}/_sandbox/code/{name}")})
             }
         }
     }

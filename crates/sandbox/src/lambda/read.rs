@@ -36,7 +36,8 @@ pub(super) fn get(
         Some(version) => &version.revision.code,
         None => &function.latest.code,
     };
-    let mut answer = json!({"Configuration": configuration, "Code": code.location(&request.host)});
+    let mut answer =
+        json!({"Configuration": configuration, "Code": code.location(&request.address)});
     if !function.tags.is_empty() && named.qualifier.is_none() {
         answer["Tags"] = Value::Object(function.tags.clone());
     }

@@ -88,8 +88,8 @@ pub(crate) struct Request {
     names: Vec<String>,
     query: Vec<(String, String)>,
     pub(super) body: Document,
-    /// The host that the caller knows the account by.
-    pub(super) host: String,
+    /// The address that the caller knows the account by.
+    pub(super) address: String,
     /// The object that the body names as code, once it was asked for.
     pub(super) object: Option<Result<Object, ObjectError>>,
 }
@@ -98,7 +98,7 @@ impl Request {
     /// Reads a request; an operation that the sandbox does not have is named by its method and path.
     pub(crate) fn read(
         (method, path, query): (&Method, &str, &str),
-        host: &str,
+        address: &str,
         body: &[u8],
     ) -> Result<Self, ApiError> {
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -137,7 +137,7 @@ impl Request {
                 .map(|(name, value)| (plain(name), plain(value)))
                 .collect(),
             body,
-            host: host.to_owned(),
+            address: address.to_owned(),
             object: None,
         })
     }

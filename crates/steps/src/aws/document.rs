@@ -224,7 +224,8 @@ impl Check {
             let here = join(path, &name);
             let found = known
                 .get_key_value(name.as_str())
-                .or_else(|| known.get_key_value(other_case(&name).as_str()));
+                .or_else(|| known.get_key_value(other_case(&name).as_str()))
+                .or_else(|| known.iter().find(|(field, _)| camel(field) == camel(&name)));
             let (spelled, value) = match found {
                 Some((spelled, kind)) => (
                     (*spelled).to_owned(),
@@ -363,6 +364,25 @@ fn without_nulls(value: Value, depth: usize) -> Value {
     }
 }
 
+/// Whether everything in `ours` is in `theirs`; order of lists is AWS's own.
+pub(crate) fn within(ours: &Value, theirs: &Value) -> bool {
+    match (ours, theirs) {
+        (Value::Object(ours), theirs) => ours
+            .iter()
+            .all(|(name, value)| within(value, &theirs[name.as_str()])),
+        (Value::Array(ours), Value::Array(theirs)) => {
+            let mut left: Vec<&Value> = theirs.iter().collect();
+            ours.len() == theirs.len()
+                && ours.iter().all(|item| {
+                    let found = left.iter().position(|other| within(item, other));
+                    found.map(|place| left.swap_remove(place)).is_some()
+                })
+        }
+        (Value::Array(ours), Value::Null) => ours.is_empty(),
+        (ours, theirs) => ours == theirs,
+    }
+}
+
 /// `family` for `Family` and the other way round.
 fn other_case(name: &str) -> String {
     let mut letters = name.chars();
@@ -371,6 +391,25 @@ fn other_case(name: &str) -> String {
         Some(first) => first.to_uppercase().chain(letters).collect(),
         None => String::new(),
     }
+}
+
+/// `kmsKeyArn` for `KMSKeyArn`: a name in camelCase, whose first word may be an acronym.
+fn camel(name: &str) -> String {
+    let upper = name
+        .chars()
+        .take_while(|letter| letter.is_ascii_uppercase())
+        .count();
+    let follows = name
+        .chars()
+        .nth(upper)
+        .is_some_and(|letter| letter.is_ascii_lowercase());
+    let word = if upper > 1 && follows {
+        upper - 1
+    } else {
+        upper
+    };
+    let (first, rest) = name.split_at(word);
+    first.to_ascii_lowercase() + rest
 }
 
 fn join(path: &str, name: &str) -> String {

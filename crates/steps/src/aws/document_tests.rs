@@ -175,3 +175,72 @@ fn the_list_has_every_field_of_the_sdk() {
         }
     }
 }
+
+#[test]
+fn names_that_begin_with_an_acronym_have_a_camel_case_too() {
+    for name in ["KMSKeyArn", "kmsKeyArn", "kMSKeyArn"] {
+        let fitted = conform("CreateFunction", json!({name: "arn:aws:kms:x"})).expect("it fits");
+        assert_eq!(
+            fitted.document,
+            json!({"KMSKeyArn": "arn:aws:kms:x"}),
+            "{name}"
+        );
+    }
+    let code = json!({"code": {"s3Bucket": "b", "S3Key": "k"}});
+    let fitted = conform("CreateFunction", code).expect("it fits");
+    assert_eq!(
+        fitted.document,
+        json!({"Code": {"S3Bucket": "b", "S3Key": "k"}})
+    );
+    let faults = conform(
+        "CreateFunction",
+        json!({"functionNme": "x", "kmsKeyArm": "y"}),
+    )
+    .expect_err("typos");
+    assert_eq!(
+        faults.join("; "),
+        "`functionNme` is not a field of CreateFunction; did you mean `FunctionName`?; \
+         `kmsKeyArm` is not a field of CreateFunction; did you mean `KMSKeyArn`?"
+    );
+    assert_eq!(camel("FunctionName"), "functionName");
+    assert_eq!(camel("VPC"), "vpc");
+    assert_eq!(camel(""), "");
+}
+
+/// The same for Lambda, whose requests show their names only as Rust's.
+#[test]
+fn the_list_has_every_field_of_lambdas_sdk() {
+    use aws_sdk_lambda::operation as lambda;
+    let create = lambda::create_function::CreateFunctionInput::builder().build();
+    let update =
+        lambda::update_function_configuration::UpdateFunctionConfigurationInput::builder().build();
+    let alias = lambda::create_alias::CreateAliasInput::builder().build();
+    let requests = [
+        (
+            "CreateFunction",
+            format!("{:?}", create.expect("a request")),
+        ),
+        (
+            "UpdateFunctionConfiguration",
+            format!("{:?}", update.expect("a request")),
+        ),
+        ("CreateAlias", format!("{:?}", alias.expect("a request"))),
+    ];
+    for (shape, shown) in requests {
+        let ours: Vec<String> = fields(shape).map(str::to_lowercase).collect();
+        let (_, members) = shown.split_once(" { ").expect("a structure");
+        let names = members
+            .split(", ")
+            .filter_map(|member| member.split_once(": "));
+        let names: Vec<String> = names.map(|(name, _)| name.replace('_', "")).collect();
+        assert!(names.len() > 3, "{shown}");
+        for name in names {
+            // In the path, for a function that exists.
+            let in_path = name == "functionname" && shape != "CreateFunction";
+            assert!(
+                in_path || ours.contains(&name),
+                "{shape} lacks {name}: add it to shapes.txt"
+            );
+        }
+    }
+}

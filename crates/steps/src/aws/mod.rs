@@ -106,6 +106,8 @@ pub struct AwsTarget {
     pub scaling: aws_sdk_applicationautoscaling::Client,
     /// Elastic Load Balancing v2.
     pub elb: aws_sdk_elasticloadbalancingv2::Client,
+    /// AWS Lambda.
+    pub lambda: aws_sdk_lambda::Client,
     /// Amazon S3.
     pub s3: aws_sdk_s3::Client,
     /// Amazon EC2.
@@ -323,6 +325,13 @@ impl AwsTargets {
             region,
             backoff
         );
+        let lambda = configure!(
+            aws_sdk_lambda::Config::builder(),
+            self,
+            provider.clone(),
+            region,
+            backoff
+        );
         let s3 = match &self.0.config.objects {
             Some(objects) => objects.client.clone(),
             None => aws_sdk_s3::Client::from_conf(configure!(
@@ -346,6 +355,7 @@ impl AwsTargets {
             ec2: QueryClient::new(Service::Ec2, &parts),
             auto_scaling: QueryClient::new(Service::AutoScaling, &parts),
             ecs: aws_sdk_ecs::Client::from_conf(ecs),
+            lambda: aws_sdk_lambda::Client::from_conf(lambda),
             scaling: aws_sdk_applicationautoscaling::Client::from_conf(scaling),
             elb: aws_sdk_elasticloadbalancingv2::Client::from_conf(elb),
             region: region.to_owned(),

@@ -226,7 +226,7 @@ pub(crate) async fn count(
 }
 
 /// The infrastructure's connector with its expressions resolved, to count with later.
-pub(super) fn connector(
+pub(crate) fn connector(
     cx: &StepContext<'_>,
     infrastructure: &InfrastructurePlan,
 ) -> Result<ConnectorPlan, Failure> {
@@ -239,7 +239,7 @@ pub(super) fn connector(
     }
 }
 
-fn no_connector(infrastructure: &str) -> Failure {
+pub(crate) fn no_connector(infrastructure: &str) -> Failure {
     Failure {
         error: ErrorType::Unknown,
         message: format!(

@@ -148,7 +148,10 @@ async fn keep<T: Serialize>(cx: &StepContext<'_>, documents: &T) -> Result<Strin
 }
 
 /// Gets back what [`keep`] stored.
-async fn kept<T: DeserializeOwned>(cx: &StepContext<'_>, key: &str) -> Result<T, Failure> {
+pub(crate) async fn kept<T: DeserializeOwned>(
+    cx: &StepContext<'_>,
+    key: &str,
+) -> Result<T, Failure> {
     let bytes = cx.store().get_blob(key).await;
     let bytes = bytes.map_err(|error| store_failure("read the stored manifests", &error))?;
     serde_json::from_slice(&bytes)
@@ -165,7 +168,7 @@ pub(crate) struct Reader<'c, 'a> {
 
 impl Reader<'_, '_> {
     /// The only manifest of a kind.
-    fn one(&mut self, kind: &str, shape: &str) -> Result<Value, Failure> {
+    pub(crate) fn one(&mut self, kind: &str, shape: &str) -> Result<Value, Failure> {
         let mut found = self.all(kind, shape)?;
         match (found.pop(), found.len()) {
             (Some(document), 0) => Ok(document),
@@ -272,7 +275,7 @@ fn wrapped(document: &Value) -> Result<(), String> {
     }
 }
 
-pub(super) fn invalid(message: String) -> Failure {
+pub(crate) fn invalid(message: String) -> Failure {
     Failure {
         error: ErrorType::Unknown,
         message: format!("Invalid request: {message}"),

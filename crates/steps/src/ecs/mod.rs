@@ -34,6 +34,10 @@ use slipway_model::status::Failure;
 
 use crate::context::StepContext;
 
+pub(crate) use manifest::{Reader, invalid, kept, once};
+pub(crate) use rollback::Replaced;
+pub(crate) use spec::{Kind, check, text};
+
 pub use basic::{BasicRollback, ServiceSetup, UpgradeContainer};
 pub use blue_green::{
     CreateService as BlueGreenCreateService, Rollback as BlueGreenRollback,
@@ -48,7 +52,7 @@ pub use run_task::RunTask;
 pub use scale::Scale;
 
 /// Command unit that reads the manifests.
-const FETCH: &str = "Fetch manifests";
+pub(crate) const FETCH: &str = "Fetch manifests";
 /// Command unit that writes down how to undo.
 const PREPARE: &str = "Prepare rollback data";
 /// Command unit that changes the service.
@@ -57,7 +61,7 @@ const DEPLOY: &str = "Deploy";
 const ROLLBACK: &str = "Rollback";
 
 /// Writes into a step's log why it failed, if it did.
-fn told<T>(
+pub(crate) fn told<T>(
     cx: &mut StepContext<'_>,
     units: &[&'static str],
     result: Result<T, Failure>,

@@ -7,6 +7,7 @@ use slipway_model::status::Failure;
 
 use super::manifest::TaskDefinition;
 use super::site::Site;
+use crate::aws::document::within;
 use crate::aws::error::{Doing, failure};
 use crate::aws::wire::{Answer, whole};
 use crate::context::StepContext;
@@ -204,25 +205,6 @@ fn same(ours: &Value, theirs: &Value) -> bool {
         }
         _ => within(value, &theirs[name.as_str()]),
     })
-}
-
-/// Whether everything in `ours` is in `theirs`; order of lists is AWS's own.
-fn within(ours: &Value, theirs: &Value) -> bool {
-    match (ours, theirs) {
-        (Value::Object(ours), theirs) => ours
-            .iter()
-            .all(|(name, value)| within(value, &theirs[name.as_str()])),
-        (Value::Array(ours), Value::Array(theirs)) => {
-            let mut left: Vec<&Value> = theirs.iter().collect();
-            ours.len() == theirs.len()
-                && ours.iter().all(|item| {
-                    let found = left.iter().position(|other| within(item, other));
-                    found.map(|place| left.swap_remove(place)).is_some()
-                })
-        }
-        (Value::Array(ours), Value::Null) => ours.is_empty(),
-        (ours, theirs) => ours == theirs,
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,124 @@
+//! The first phase of a release: what is there is published, so that it can be found again, and written down.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use slipway_model::status::Failure;
+
+use super::calls::{self, Changed};
+use super::function::{Standing, refused};
+use super::release::{Phase, Release, State};
+use super::snapshot::{self, Before, RollbackData};
+use super::{PREPARE, instances};
+use crate::context::StepContext;
+use crate::ecs::Replaced;
+
+impl Release {
+    pub(super) async fn prepare(
+        &mut self,
+        cx: &mut StepContext<'_>,
+    ) -> Result<Option<Duration>, Failure> {
+        cx.unit_started(PREPARE);
+        let short = self.documents.short_name().to_owned();
+        cx.info(
+            PREPARE,
+            format!("Fetching Function Details for function: {short}"),
+        );
+        let found = calls::get(&self.site, self.name(), None).await?;
+        let earlier: Option<State> = cx.saved_by_first_attempt()?;
+        // What an earlier attempt of this step found is what was there before this run changed anything.
+        let first = earlier.as_ref().and_then(|state| state.rollback.clone());
+        let moving = |function: &Value| {
+            matches!(
+                Standing::of(&function["Configuration"]),
+                Standing::Moving(_)
+            )
+        };
+        if found.as_ref().is_some_and(moving) {
+            return Ok(self.busy(cx, PREPARE));
+        }
+        let before = match &found {
+            _ if first.is_some() => None,
+            None => {
+                cx.info(
+                    PREPARE,
+                    format!("Function {short} does not exist: this is its first deployment"),
+                );
+                None
+            }
+            Some(function) => match self.before(cx, function).await? {
+                Some(before) => Some(before),
+                None => return Ok(self.busy(cx, PREPARE)),
+            },
+        };
+        let rollback = match first {
+            Some(rollback) => rollback,
+            None => RollbackData {
+                function: self.name().to_owned(),
+                before,
+                aliases: match &found {
+                    Some(_) => snapshot::aliases(&self.site, &self.documents).await?,
+                    None => Vec::new(),
+                },
+                replaced: Replaced::read(cx).await?,
+            },
+        };
+        self.state.created = earlier.is_some_and(|state| state.created) && found.is_some();
+        self.state.rollback = Some(rollback);
+        cx.info(PREPARE, "Prepare Rollback Done.");
+        cx.unit_ended(PREPARE, true);
+        Ok(self.next(if found.is_some() {
+            Phase::Code
+        } else {
+            Phase::Create
+        }))
+    }
+
+    /// Publishes what is there, so that it can be found again; `None` while somebody changes it.
+    async fn before(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        function: &Value,
+    ) -> Result<Option<Before>, Failure> {
+        let configuration = &function["Configuration"];
+        let version = match Standing::of(configuration) {
+            Standing::Moving(_) => return Ok(None),
+            Standing::Broken(reason) => {
+                cx.warn(PREPARE, format!("The function is broken before this deployment: {reason}. A rollback cannot bring its code back."));
+                None
+            }
+            Standing::Settled => {
+                match calls::publish(&self.site, self.name(), configuration).await? {
+                    Changed::Done(version) => {
+                        snapshot::tell(cx, &version, PREPARE);
+                        version["Version"].as_str().map(str::to_owned)
+                    }
+                    Changed::Busy | Changed::Moved => return Ok(None),
+                    Changed::NotSo(why) => {
+                        let (name, site) = (self.documents.short_name(), &self.site);
+                        let what = format!(
+                            "Cannot publish what function {name} in {site} is now, to find it again: {why}"
+                        );
+                        return Err(refused(what));
+                    }
+                }
+            }
+        };
+        let sha256 = configuration["CodeSha256"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let source =
+            instances::source(cx, &self.site, self.documents.short_name(), &sha256).await?;
+        Ok(Some(Before {
+            version,
+            description: configuration["Description"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+            tags: snapshot::tags(function, &self.documents.tags()),
+            source,
+            sha256,
+        }))
+    }
+}

@@ -1,0 +1,377 @@
+//! The way back from a release: aliases first, because they carry the traffic, then code and configuration, and
+//! last the version that nobody needs any more.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_model::status::Failure;
+
+use super::calls::{self, Changed};
+use super::function::{Standing, Watch, broken, refused, vanished};
+use super::instances::{self, Deployed};
+use super::manifest::{Documents, short};
+use super::ready::{Ready, ready};
+use super::release::{Phase as Released, State as ReleaseState};
+use super::restore::{as_request, fits};
+use super::site::Site;
+use super::snapshot::{Before, RollbackData};
+use super::{ROLLBACK, package};
+use crate::context::StepContext;
+use crate::ecs::kept;
+use crate::step::Progress;
+
+/// What the step does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Phase {
+    /// Aliases back to the versions that they pointed to.
+    #[default]
+    Aliases,
+    /// The code of `$LATEST`.
+    Code,
+    /// Its configuration and tags.
+    Configure,
+    /// Wait for that.
+    Wait,
+    /// Aliases back that pointed to `$LATEST`.
+    LatestAliases,
+    /// The version of the release goes.
+    Version,
+    /// Note what is there.
+    Note,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct State {
+    phase: Phase,
+    watch: Watch,
+}
+
+/// Goes on with the undoing of what a step of type `release` did in this stage.
+pub(super) async fn advance(cx: &mut StepContext<'_>, release: &str) -> Result<Progress, Failure> {
+    cx.unit_started(ROLLBACK);
+    let released = cx
+        .saved_by::<ReleaseState>(release)?
+        .map(|(_, state)| state);
+    let known =
+        released.and_then(|state| Some((state.rollback.clone()?, state.documents.clone()?, state)));
+    let Some((data, key, released)) = known.filter(|(_, _, state)| state.phase > Released::Prepare)
+    else {
+        cx.info(
+            ROLLBACK,
+            "Nothing to roll back: the deployment ended before its first change",
+        );
+        return Ok(Progress::Done(json!({})));
+    };
+    let site = Site::of_stage(cx)
+        .await
+        .map_err(|failure| left(failure, &data, "its stage"))?;
+    let place = site.to_string();
+    let undoing = Undoing {
+        site,
+        documents: kept(cx, &key)
+            .await
+            .map_err(|failure| left(failure, &data, &place))?,
+        data,
+        released,
+        state: cx.saved()?,
+    };
+    let data = undoing.data.clone();
+    let result = match data.before.clone() {
+        None => undoing.remove(cx).await,
+        Some(before) => undoing.restore(cx, &before).await,
+    };
+    result.map_err(|failure| {
+        let failure = left(failure, &data, &place);
+        cx.error(ROLLBACK, &failure.message);
+        failure
+    })
+}
+
+/// A failed rollback says what a person must look at.
+fn left(failure: Failure, data: &RollbackData, place: &str) -> Failure {
+    let function = short(&data.function);
+    let left_behind = match data.version() {
+        _ if failure.left_behind.is_some() => failure.left_behind,
+        None if data.before.is_none() => Some(format!(
+            "function {function} in {place}, created by this run, may still exist"
+        )),
+        None => Some(format!(
+            "function {function} in {place} may have the code of this run"
+        )),
+        Some(version) => Some(format!(
+            "function {function} in {place} and its aliases may not be back on version {version}"
+        )),
+    };
+    Failure {
+        left_behind,
+        ..failure
+    }
+}
+
+/// One call's worth of the way back.
+pub(super) struct Undoing {
+    pub(super) site: Site,
+    pub(super) documents: Documents,
+    pub(super) data: RollbackData,
+    pub(super) released: ReleaseState,
+    state: State,
+}
+
+impl Undoing {
+    pub(super) fn name(&self) -> &str {
+        &self.data.function
+    }
+
+    /// First deployment: what was created goes.
+    async fn remove(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+        let name = short(self.name()).to_owned();
+        let found = calls::configuration(&self.site, self.name(), None).await?;
+        let Some(found) = found else {
+            return self
+                .removed(
+                    cx,
+                    &format!("Function {name} does not exist: nothing is left"),
+                )
+                .await;
+        };
+        if !self.released.created {
+            // The answer of its creation may have been lost.
+            let document = Value::Object(self.documents.function.clone());
+            let document = cx.secrets().reveal(document).await?;
+            if !fits(&document, &found) {
+                return Err(refused(format!(
+                    "Function {name} in {} is not deleted: it is not what this run was to create.",
+                    self.site
+                )));
+            }
+        } else if found["CodeSha256"] != self.released.sha256.as_str()
+            && self.released.phase > Released::Code
+        {
+            return Err(refused(format!(
+                "Function {name} in {} is not deleted: somebody else changed the code that this run put there.",
+                self.site
+            )));
+        }
+        cx.info(
+            ROLLBACK,
+            format!("Deleting function {name}, which this run created"),
+        );
+        match calls::delete(&self.site, self.name(), None).await? {
+            Changed::Done(_) => {
+                self.removed(cx, &format!("Function {name} deleted: rolled back cleanly"))
+                    .await
+            }
+            Changed::Busy | Changed::Moved => Ok(Progress::Again(self.pause(cx).await?)),
+            Changed::NotSo(why) => Err(refused(format!(
+                "Cannot delete function {name} in {}: {why}",
+                self.site
+            ))),
+        }
+    }
+
+    async fn removed(&self, cx: &mut StepContext<'_>, text: &str) -> Result<Progress, Failure> {
+        let gone = Deployed::before(short(self.name()), "", ("", None));
+        instances::restored(cx, &self.site, &gone, self.data.replaced.as_ref()).await?;
+        cx.info(ROLLBACK, text);
+        cx.unit_ended(ROLLBACK, true);
+        Ok(Progress::Done(
+            json!({"output": {"functionName": short(self.name())}}),
+        ))
+    }
+
+    async fn pause(&mut self, cx: &mut StepContext<'_>) -> Result<Duration, Failure> {
+        self.state
+            .watch
+            .tell_busy(cx, (&self.site, &self.data.function), ROLLBACK);
+        let pause = self.state.watch.pause();
+        cx.save(&self.state).await?;
+        Ok(pause)
+    }
+
+    async fn restore(
+        mut self,
+        cx: &mut StepContext<'_>,
+        before: &Before,
+    ) -> Result<Progress, Failure> {
+        loop {
+            let ready = match self.state.phase {
+                Phase::Aliases => self.aliases(cx, false).await?,
+                Phase::Code => self.code(cx, before).await?,
+                Phase::Configure => self.configure(cx, before).await?,
+                Phase::Wait => self.settled(cx).await?.is_some(),
+                Phase::LatestAliases => self.aliases(cx, true).await?,
+                Phase::Version => self.version(cx).await?,
+                Phase::Note => return self.note(cx, before).await,
+            };
+            if !ready {
+                return Ok(Progress::Again(self.pause(cx).await?));
+            }
+            self.state.watch.reset();
+            self.state.phase = match self.state.phase {
+                Phase::Aliases => Phase::Code,
+                Phase::Code => Phase::Configure,
+                Phase::Configure => Phase::Wait,
+                Phase::Wait => Phase::LatestAliases,
+                Phase::LatestAliases => Phase::Version,
+                Phase::Version | Phase::Note => Phase::Note,
+            };
+            cx.save(&self.state).await?;
+        }
+    }
+
+    /// `$LATEST`, when it can be changed; `None` while it is being changed.
+    async fn settled(&self, cx: &mut StepContext<'_>) -> Result<Option<Value>, Failure> {
+        let Some(now) = calls::configuration(&self.site, self.name(), None).await? else {
+            return Err(vanished(&self.site, self.name()));
+        };
+        match Standing::of(&now) {
+            Standing::Moving(_) => Ok(None),
+            Standing::Broken(reason) if self.state.phase == Phase::Wait => {
+                Err(broken(&self.site, (self.name(), "The rollback"), &reason))
+            }
+            Standing::Broken(reason) => {
+                cx.info(ROLLBACK, format!("The function is broken now: {reason}"));
+                Ok(Some(now))
+            }
+            Standing::Settled => Ok(Some(now)),
+        }
+    }
+
+    async fn code(&mut self, cx: &mut StepContext<'_>, before: &Before) -> Result<bool, Failure> {
+        let Some(now) = self.settled(cx).await? else {
+            return Ok(false);
+        };
+        let Some(version) = &before.version else {
+            return Err(Failure {
+                left_behind: Some(format!(
+                    "function {} in {} keeps the code of this run: it was broken before",
+                    short(self.name()),
+                    self.site
+                )),
+                ..refused("The function cannot be brought back: its last change had failed before this run, and what it was cannot be published.".to_owned())
+            });
+        };
+        let whole = Standing::of(&now) == Standing::Settled;
+        if whole && now["CodeSha256"] == before.sha256.as_str() {
+            return Ok(true);
+        }
+        cx.info(
+            ROLLBACK,
+            format!("Bringing back the code of version {version}"),
+        );
+        match package::restore(cx, &self.site, self.name(), (version, before)).await? {
+            Changed::Done(_) => Ok(true),
+            Changed::Busy | Changed::Moved => Ok(false),
+            Changed::NotSo(why) => Err(self.cannot("code", &why)),
+        }
+    }
+
+    fn cannot(&self, what: &str, why: &str) -> Failure {
+        let (name, site) = (short(self.name()), &self.site);
+        refused(format!(
+            "Cannot bring back the {what} of function {name} in {site}: {why}"
+        ))
+    }
+
+    async fn configure(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        before: &Before,
+    ) -> Result<bool, Failure> {
+        let Some(now) = self.settled(cx).await? else {
+            return Ok(false);
+        };
+        let version = before.version.as_deref();
+        let Some(was) = calls::configuration(&self.site, self.name(), version).await? else {
+            return Err(vanished(
+                &self.site,
+                &format!("{}:{}", self.name(), version.unwrap_or_default()),
+            ));
+        };
+        let arn = now["FunctionArn"].as_str().unwrap_or_default();
+        calls::tag(&self.site, arn, &before.tags).await?;
+        let mut wanted = as_request(&was);
+        wanted.insert("Description".to_owned(), json!(before.description));
+        if wanted == as_request(&now) {
+            return Ok(true);
+        }
+        cx.info(ROLLBACK, "Bringing back the configuration of the function");
+        wanted.insert("RevisionId".to_owned(), now["RevisionId"].clone());
+        match calls::update_configuration(&self.site, self.name(), &Value::Object(wanted)).await? {
+            Changed::Done(_) => Ok(true),
+            Changed::Busy | Changed::Moved => Ok(false),
+            Changed::NotSo(why) => Err(self.cannot("configuration", &why)),
+        }
+    }
+
+    /// Deletes the version of the release, where it is one that was not there before.
+    async fn version(&mut self, cx: &mut StepContext<'_>) -> Result<bool, Failure> {
+        let version = match &self.released.version {
+            Some(version) if self.released.is_new() => version.clone(),
+            Some(_) => return Ok(true),
+            None => match self.lost_version().await? {
+                Some(version) => version,
+                None => return Ok(true),
+            },
+        };
+        match calls::delete(&self.site, self.name(), Some(&version)).await? {
+            Changed::Done(_) => {
+                cx.info(
+                    ROLLBACK,
+                    format!("Deleted version {version}, which this run published"),
+                );
+                Ok(true)
+            }
+            Changed::Busy | Changed::Moved => Ok(false),
+            Changed::NotSo(why) => Err(Failure {
+                left_behind: Some(format!(
+                    "version {version} of function {} in {}",
+                    short(self.name()),
+                    self.site
+                )),
+                ..refused(format!(
+                    "Version {version} of function {} cannot be deleted: {why}",
+                    short(self.name())
+                ))
+            }),
+        }
+    }
+
+    /// The version that the release published without hearing of it.
+    async fn lost_version(&self) -> Result<Option<String>, Failure> {
+        let before = self
+            .data
+            .version()
+            .and_then(|version| version.parse::<u64>().ok());
+        let (Some(before), true) = (before, self.released.phase >= Released::Publish) else {
+            return Ok(None);
+        };
+        let next = before.saturating_add(1).to_string();
+        let found = calls::configuration(&self.site, self.name(), Some(&next)).await?;
+        let ours = found.filter(|found| found["CodeSha256"] == self.released.sha256.as_str());
+        Ok(ours.map(|_| next))
+    }
+
+    async fn note(self, cx: &mut StepContext<'_>, before: &Before) -> Result<Progress, Failure> {
+        let name = short(self.name()).to_owned();
+        let version = before.version.clone().unwrap_or_default();
+        let source = (before.sha256.as_str(), before.source.as_ref());
+        let back = Deployed::before(&name, &version, source);
+        instances::restored(cx, &self.site, &back, self.data.replaced.as_ref()).await?;
+        if let Ready::NotYet(reason) = ready(&self.site, self.name(), &version).await? {
+            cx.warn(
+                ROLLBACK,
+                format!("Version {version} is not Active yet: {reason}"),
+            );
+        }
+        cx.info(
+            ROLLBACK,
+            format!("Function {name} is back on version {version}: rolled back cleanly"),
+        );
+        cx.unit_ended(ROLLBACK, true);
+        Ok(Progress::Done(
+            json!({"output": {"functionName": name, "version": version}}),
+        ))
+    }
+}

@@ -1,0 +1,6 @@
+//! The steps of AWS Lambda.
+
+mod canary;
+mod deploy;
+mod hostile;
+mod world;
