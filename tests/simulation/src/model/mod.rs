@@ -123,6 +123,20 @@ impl Model {
         }
     }
 
+    /// What happens at the same time as this comes before it, or after it.
+    async fn settles(&self) {
+        let instant = {
+            let mut delays = self.delays.borrow_mut();
+            match delays.none {
+                true => Duration::ZERO,
+                false => delays.instant(),
+            }
+        };
+        if !instant.is_zero() {
+            tokio::time::sleep(instant).await;
+        }
+    }
+
     /// A delegate works for an instant. Answers whether what is said meanwhile comes before its result.
     async fn works(&self) -> bool {
         let (instant, first) = {
@@ -242,6 +256,7 @@ async fn people(model: &Model, runs: &[Rc<Run>]) {
     words.sort_by_key(|said| said.at);
     for said in &words {
         model.sleep_until(said.at * 1_000).await;
+        model.settles().await;
         if let Some(run) = runs.get(said.run) {
             run.hears(&said.word);
         }

@@ -90,15 +90,23 @@ impl Run {
         self.woken.notify_waiters();
     }
 
-    /// Waits until `at_ms`, or until it is woken.
+    /// Waits until `at_ms`, or until it is woken, or somebody gives a place in a line back.
     pub(super) async fn hold_until(&self, at_ms: u64) {
-        let woken = self.woken.notified();
         let moved = self.model.lines.moved.notified();
         tokio::select! {
             biased;
-            () = woken => {}
             () = moved => {}
-            () = self.model.sleep_until(at_ms) => {}
+            () = self.rest_until(at_ms) => {}
+        }
+    }
+
+    /// Waits until `at_ms`, or until it is woken.
+    pub(super) async fn rest_until(&self, at_ms: u64) {
+        let woken = self.woken.notified();
+        tokio::select! {
+            biased;
+            () = woken => {}
+            () = self.model.sleep_until(at_ms) => self.model.settles().await,
         }
     }
 

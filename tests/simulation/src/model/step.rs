@@ -223,7 +223,7 @@ impl Run {
     pub(super) async fn nap_until(&self, at_ms: u64) {
         match at_ms.saturating_sub(self.model.now()) {
             ..=SLEEP => self.model.sleep_until(at_ms).await,
-            _ => self.hold_until(at_ms).await,
+            _ => self.rest_until(at_ms).await,
         }
     }
 
