@@ -168,13 +168,13 @@ impl Model {
         stages * self.case.starts.len() > 1 && self.one_in(3)
     }
 
-    /// Whether a function that was stopped for a while sees an end and not yet the abort that brought it about.
+    /// Whether a function that is held up between two reads sees an end and not yet the abort that it brings about.
     fn reads_late(&self) -> bool {
         let stops = |fault: &Fault| {
             matches!(
                 fault,
                 Fault::Request {
-                    verdict: Verdict::Stall(_),
+                    verdict: Verdict::Stall(_) | Verdict::Fail { .. } | Verdict::Throttle,
                     ..
                 }
             )

@@ -365,14 +365,18 @@ impl Run {
         (id, turn_of): (&str, Option<&str>),
         when: &When,
     ) -> Gate {
-        if let Some(halt) = self.may_begin(section).await {
-            return Gate::Halted(halt);
-        }
+        let halt = self.may_begin(section).await;
         let fits = match when.status {
             Wanted::Success => !section.has_failed(turn_of),
             Wanted::Failure => section.has_failed(turn_of),
             Wanted::All => true,
         };
+        if let Some(halt) = halt {
+            // Of a failure and the abort that it brings about, only the failure may be known yet.
+            if fits || halt != Halt::Abort || !self.model.reads_late() {
+                return Gate::Halted(halt);
+            }
+        }
         if fits && when.condition != Some(false) {
             return Gate::Open;
         }

@@ -304,6 +304,7 @@ impl Run {
         halt: Option<Halt>,
     ) -> Flow {
         if status == Status::Aborted {
+            section.fails(place, place.loop_of(step));
             self.closes(id, status);
             self.abort();
             return Flow::Halt(Halt::Abort);
