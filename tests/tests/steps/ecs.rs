@@ -412,6 +412,49 @@ async fn a_service_that_is_being_deleted_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_connector_with_the_role_of_a_service_account_deploys() {
+    let mut world = World::new().await;
+    world.connector = json!({"credential": {"type": "Irsa"}});
+    world.run(DEPLOY, json!({})).await.done();
+    assert_eq!(world.account().await, "web:1 2/2 COMPLETED");
+    world.next_run();
+    world.connector = json!({"credential": {"type": "Irsaa"}});
+    let failure = world.run(DEPLOY, json!({})).await.failed();
+    assert!(
+        failure.message.contains("`Irsaa` is unknown") && failure.message.contains("and Irsa"),
+        "{}",
+        failure.message
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lambda_function_has_no_service_account() {
+    let clock = slipway_clock::Clock::paused("2026-01-01T00:00:00Z".parse().expect("a time"));
+    let config = slipway_steps::aws::TargetConfig {
+        endpoint_url: None,
+        http_client: None,
+        ambient: slipway_steps::aws::Ambient::HostToAssumeRoles,
+        objects: None,
+    };
+    let targets = slipway_steps::aws::AwsTargets::new(config, clock);
+    let spec = json!({"credential": {"type": "Irsa"}});
+    let connector = slipway_plan::ConnectorPlan {
+        reference: "account.eks".to_owned(),
+        kind: "Aws".to_owned(),
+        spec: spec.clone(),
+    };
+    let scope = slipway_world::scope();
+    let mut secrets = slipway_steps::secrets::Secrets::new(&crate::world::Vault, &scope);
+    let target = targets.target(&connector, &spec, &scope, "eu-west-1", &mut secrets);
+    let failure = target.await.expect_err("no pod");
+    assert!(
+        failure.message.contains("account.eks") && failure.message.contains("service account"),
+        "{}",
+        failure.message
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_connectors_role_is_assumed_and_renewed() {
     let role = "arn:aws:iam::210987654321:role/deployer";
     let mut world = World::new().await;

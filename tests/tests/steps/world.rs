@@ -99,7 +99,7 @@ impl Expressions for Names {
     }
 }
 
-struct Vault;
+pub(crate) struct Vault;
 
 #[async_trait]
 impl SecretSource for Vault {

@@ -20,6 +20,8 @@ const SESSION_SECONDS: i32 = 900;
 pub(super) enum Base {
     /// `InheritFromDelegate`.
     Ambient,
+    /// `Irsa`: the role of the Kubernetes service account that the delegate runs under.
+    ServiceAccount,
     /// `ManualConfig`.
     Keys {
         access_key: SecretString,
@@ -63,21 +65,20 @@ impl ConnectorCredentials {
         let base = match kind.as_str() {
             "InheritFromDelegate" => Base::Ambient,
             "ManualConfig" => keys(connector, &credential["spec"], scope, secrets).await?,
-            "Irsa" | "OidcAuthentication" => {
+            "Irsa" => Base::ServiceAccount,
+            "OidcAuthentication" => {
                 return Err(refused(
                     connector,
-                    format!(
-                        "credential type {kind} is not supported by this version: use ManualConfig \
-                         or InheritFromDelegate, with crossAccountAccess where needed"
-                    ),
+                    "credential type OidcAuthentication is not supported by this version: use Irsa, ManualConfig or \
+                     InheritFromDelegate, with crossAccountAccess where needed",
                 ));
             }
             other => {
                 return Err(refused(
                     connector,
                     format!(
-                        "its credential type `{other}` is unknown: InheritFromDelegate and \
-                         ManualConfig are supported"
+                        "its credential type `{other}` is unknown: InheritFromDelegate, ManualConfig \
+                         and Irsa are supported"
                     ),
                 ));
             }

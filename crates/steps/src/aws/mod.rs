@@ -12,6 +12,8 @@ pub mod wire;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use aws_config::provider_config::ProviderConfig;
+use aws_config::web_identity_token::WebIdentityTokenCredentialsProvider;
 use aws_credential_types::Credentials;
 use aws_sdk_ecs::config::{
     BehaviorVersion, Region, SharedCredentialsProvider, SharedHttpClient,
@@ -279,9 +281,21 @@ impl AwsTargets {
                 None,
                 "slipway-connector",
             ))),
-            (Base::Ambient, Ambient::Sandbox) => Ok(SharedCredentialsProvider::new(
-                Credentials::new("AKIASLIPWAYSANDBOX00", "sandbox", None, None, "sandbox"),
+            (Base::ServiceAccount, Ambient::Host) => service_account(connector, region),
+            (Base::ServiceAccount, Ambient::HostToAssumeRoles) => Err(refused(
+                connector,
+                "its credentials are those of a Kubernetes service account, which a Lambda function does not have: \
+                 use InheritFromDelegate with a crossAccountAccess role",
             )),
+            (Base::Ambient | Base::ServiceAccount, Ambient::Sandbox) => {
+                Ok(SharedCredentialsProvider::new(Credentials::new(
+                    "AKIASLIPWAYSANDBOX00",
+                    "sandbox",
+                    None,
+                    None,
+                    "sandbox",
+                )))
+            }
             (Base::Ambient, Ambient::HostToAssumeRoles) if wanted.role.is_none() => Err(refused(
                 connector,
                 "it inherits the credentials of the delegate, and a Lambda function deploys with a \
@@ -361,6 +375,34 @@ impl AwsTargets {
             region: region.to_owned(),
         }
     }
+}
+
+/// What EKS gives to a pod whose service account has a role: its ARN, and a file with a token for it.
+const SERVICE_ACCOUNT: [&str; 2] = ["AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE"];
+
+/// The role of the service account that this process runs under (AWS documentation, *IAM roles for service accounts*).
+fn service_account(
+    connector: &ConnectorPlan,
+    region: &str,
+) -> Result<SharedCredentialsProvider, Failure> {
+    let given = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let missing: Vec<&str> = SERVICE_ACCOUNT
+        .into_iter()
+        .filter(|name| !given(name))
+        .collect();
+    if !missing.is_empty() {
+        let why = format!(
+            "its credentials are those of a Kubernetes service account, and {} is not set here: run the delegate in a pod \
+             whose service account has the annotation eks.amazonaws.com/role-arn",
+            missing.join(" and ")
+        );
+        return Err(refused(connector, why));
+    }
+    let config = ProviderConfig::without_region().with_region(Some(Region::new(region.to_owned())));
+    let provider = WebIdentityTokenCredentialsProvider::builder()
+        .configure(&config)
+        .build();
+    Ok(SharedCredentialsProvider::new(provider))
 }
 
 /// Each SDK crate has a builder type of its own with the same methods.
