@@ -28,6 +28,56 @@ pub fn binary() -> PathBuf {
     binary
 }
 
+/// Starts a server and waits until it says where it listens.
+fn listening(mut command: Command) -> (Child, String) {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("slipway starts");
+    let stdout = child.stdout.take().expect("a pipe");
+    let mut line = String::new();
+    BufReader::new(stdout)
+        .read_line(&mut line)
+        .expect("its first line");
+    let url = line.trim().strip_prefix("listening on ");
+    let url = url.unwrap_or_default().to_owned();
+    assert!(url.starts_with("http://"), "{command:?} said {line:?}");
+    (child, url)
+}
+
+/// A `slipway sandbox` that a test started; killed when dropped.
+pub struct SandboxProcess {
+    child: Child,
+    url: String,
+}
+
+impl SandboxProcess {
+    /// Starts on a free port and waits until it listens.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start(options: &[&str]) -> Self {
+        let mut command = Command::new(binary());
+        command
+            .args(["sandbox", "--listen", "127.0.0.1:0"])
+            .args(options);
+        let (child, url) = listening(command);
+        Self { child, url }
+    }
+
+    /// Base URL of its port.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Drop for SandboxProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// A `slipway local` that a test started; killed when dropped.
 pub struct LocalProcess {
     child: Child,
@@ -49,24 +99,12 @@ impl LocalProcess {
     /// # Panics
     /// When it does not start.
     pub fn start_with(binary: &Path, data_dir: &Path, options: &[&str]) -> Self {
-        let mut child = Command::new(binary)
+        let mut command = Command::new(binary);
+        command
             .args(["local", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(data_dir)
-            .args(options)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("slipway starts");
-        let stdout = child.stdout.take().expect("a pipe");
-        let mut line = String::new();
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .expect("its first line");
-        let url = line
-            .trim()
-            .strip_prefix("listening on ")
-            .unwrap_or_default()
-            .to_owned();
-        assert!(url.starts_with("http://"), "slipway local said {line:?}");
+            .args(options);
+        let (child, url) = listening(command);
         Self {
             child,
             url,

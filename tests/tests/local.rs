@@ -2,7 +2,8 @@
 
 use std::process::Output;
 
-use slipway_tests::{LocalProcess, binary, checkout};
+use aws_credential_types::Credentials;
+use slipway_tests::{LocalProcess, SandboxProcess, binary, checkout};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -282,4 +283,48 @@ async fn a_plan_is_shown_compared_and_filled_from_input_sets() {
         "{}",
         text(&unknown.stderr)
     );
+}
+
+#[tokio::test]
+async fn the_sandbox_account_alone_shows_what_exists_and_keeps_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path().to_str().expect("a path").to_owned();
+    let ecs = |url: &str| {
+        let config = aws_sdk_ecs::Config::builder()
+            .behavior_version_latest()
+            .endpoint_url(url)
+            .region(aws_sdk_ecs::config::Region::new("eu-west-1"))
+            .credentials_provider(Credentials::for_tests());
+        aws_sdk_ecs::Client::from_conf(config.build())
+    };
+    let sandbox = SandboxProcess::start(&["--folder", &folder]);
+    let create = ecs(sandbox.url())
+        .create_cluster()
+        .cluster_name("shop")
+        .send();
+    create.await.expect("created");
+    drop(sandbox);
+
+    let sandbox = SandboxProcess::start(&["--folder", &folder]);
+    let page = reqwest::get(sandbox.url()).await.expect("an answer");
+    let policy = page.headers()["content-security-policy"].to_str();
+    assert!(policy.is_ok_and(|policy| policy.contains("default-src 'none'")));
+    let page = page.text().await.expect("a page");
+    assert!(
+        page.contains("<h2>cluster (1)</h2>") && page.contains("eu-west-1/shop"),
+        "{page}"
+    );
+    let resources = format!("{}/_sandbox/resources?kind=cluster", sandbox.url());
+    let resources: serde_json::Value = reqwest::get(resources)
+        .await
+        .expect("an answer")
+        .json()
+        .await
+        .expect("JSON");
+    assert_eq!(resources[0]["id"], "eu-west-1/shop", "{resources}");
+    let found = ecs(sandbox.url())
+        .describe_clusters()
+        .clusters("shop")
+        .send();
+    assert_eq!(found.await.expect("an answer").clusters().len(), 1);
 }

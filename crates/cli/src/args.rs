@@ -105,6 +105,8 @@ pub enum Command {
     Demo(DemoArgs),
     /// Run the whole service on this machine.
     Local(LocalArgs),
+    /// Serve the sandbox account alone: an AWS account in a process, for the `aws` CLI, SDKs and other tools.
+    Sandbox(SandboxArgs),
     /// Check files or folders of Harness YAML, without a server.
     Validate(ValidateArgs),
     /// Print the JSON Schema of Harness YAML, for editors.
@@ -172,6 +174,23 @@ pub struct LocalArgs {
     /// Scripts that the embedded delegate runs at once; 0 for no embedded delegate.
     #[arg(long, default_value_t = 8)]
     pub delegate_tasks: usize,
+}
+
+/// Options of `slipway sandbox`.
+#[derive(Clone, Debug, Args)]
+pub struct SandboxArgs {
+    /// Address and port to listen on; a loopback address, because no signature is verified.
+    #[arg(long, default_value = "127.0.0.1:4566")]
+    pub listen: std::net::SocketAddr,
+    /// Folder that keeps the account; without one it ends with the process.
+    #[arg(long, value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+    /// Region of requests whose signature names none.
+    #[arg(long, default_value = "us-east-1")]
+    pub region: String,
+    /// How fast the account works.
+    #[arg(long, value_enum, default_value_t = PaceArg::Brisk)]
+    pub pace: PaceArg,
 }
 
 /// Where deployment steps go.

@@ -12,6 +12,7 @@ pub mod error;
 pub mod exit;
 pub mod local;
 pub mod output;
+pub mod sandbox;
 pub mod token;
 
 use slipway_clock::Clock;
@@ -53,6 +54,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
     Ok(match cli.command {
         Command::Demo(args) => demo::demo(&clock, format, &args).await?,
         Command::Local(args) => local::serve(&clock, &cli.connection.data_dir, args).await?,
+        Command::Sandbox(args) => sandbox::serve_account(&clock, &args).await?,
         Command::Delegate(args) => delegate::command(&clock, &cli.connection, args).await?,
         Command::Schema(args) => schema::schema(format, &args)?,
         Command::Validate(args) => validate::validate(format, &args)?,

@@ -19,6 +19,7 @@ use crate::ecs::task_definition::TaskDefinition;
 use crate::ecs::{cluster, scheduler, task};
 use crate::error::StoreError;
 use crate::image::ImageRule;
+use crate::inventory::Resource;
 use crate::lambda;
 use crate::pace::Pace;
 use crate::scaling::{Policy, ScalableTarget};
@@ -150,6 +151,22 @@ impl Account {
                 self.agenda.insert((due, Wake::Cluster(key.clone())));
             }
         }
+    }
+
+    /// Everything that is there and is somebody's.
+    pub(crate) fn show(&self, into: &mut Vec<Resource>) {
+        self.clusters.show(into);
+        self.services.show(into);
+        self.tasks.show(into);
+        self.task_definitions.show(into);
+        self.scalable_targets.show(into);
+        self.scaling_policies.show(into);
+        self.elb.show(into);
+        self.autoscaling.show(into);
+        self.ec2.show(into);
+        self.lambda.show(into);
+        self.roles.show(into);
+        self.images.show(into);
     }
 
     /// What changed since the last call.

@@ -7,6 +7,7 @@
 //! | `/_sandbox/roles` | roles with conditions | set a [`RoleRule`] | `?arn=` one, or all |
 //! | `/_sandbox/calls` | recent calls, `?service=&operation=` | | |
 //! | `/_sandbox/code/{digest}` | a package of a Lambda function | | |
+//! | `/_sandbox/resources` | what exists, `?kind=` | | |
 //! | `/_sandbox/traffic` | where requests went, `?listener=&since=&rate=` | | |
 
 use axum::extract::{Path, Query, State};
@@ -199,6 +200,6 @@ fn shown<T: Serialize>(result: Result<T, StoreError>) -> Response {
     }
 }
 
-fn failed(error: &StoreError) -> Response {
+pub(crate) fn failed(error: &StoreError) -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response()
 }

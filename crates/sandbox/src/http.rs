@@ -23,7 +23,7 @@ use crate::error::ApiError;
 use crate::fault::FaultEffect;
 use crate::fields::{Document, Fields};
 use crate::query::{Dialect, Form};
-use crate::{autoscaling, control, ec2, ecs, elb, lambda, scaling, sts};
+use crate::{autoscaling, control, ec2, ecs, elb, inventory, lambda, scaling, sts};
 
 /// Largest request, bytes. The largest that AWS takes here is a task definition of 64 KiB; Lambda takes more.
 const LARGEST: usize = 1 << 20;
@@ -33,8 +33,9 @@ pub(crate) fn router(sandbox: Sandbox) -> Router {
         .fallback(rest)
         .layer(DefaultBodyLimit::max(lambda::LARGEST));
     Router::new()
-        .route("/", post(aws))
+        .route("/", post(aws).get(inventory::page))
         .merge(control::routes())
+        .merge(inventory::routes())
         .layer(DefaultBodyLimit::max(LARGEST))
         .merge(rest)
         .with_state(sandbox)

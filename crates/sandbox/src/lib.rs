@@ -36,6 +36,7 @@ mod fault;
 mod fields;
 mod http;
 mod image;
+mod inventory;
 mod journal;
 mod lambda;
 mod objects;
@@ -60,6 +61,7 @@ pub use crate::elb::{Requests, RuleTraffic, TrafficRoute, TrafficSpan};
 pub use crate::error::{OpenError, StoreError};
 pub use crate::fault::{ActiveFault, Fault, FaultEffect, Faults};
 pub use crate::image::{ImageBehaviour, ImageRule};
+pub use crate::inventory::Resource;
 pub use crate::lambda::AliasTraffic;
 pub use crate::objects::{Object, ObjectError, Objects};
 pub use crate::pace::Pace;
@@ -271,6 +273,10 @@ impl Sandbox {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.config.clock
+    }
+
+    pub(crate) fn config(&self) -> &SandboxConfig {
+        &self.0.config
     }
 
     pub(crate) fn region(&self) -> &str {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
+use crate::inventory::Resource;
 
 /// One entity to write, or to remove when it has no value.
 #[derive(Debug)]
@@ -79,6 +80,15 @@ impl<V: Serialize + DeserializeOwned> Table<V> {
     /// Lets go of what changed, where nothing is stored.
     pub(crate) fn forget_changes(&mut self) {
         self.changed.clear();
+    }
+
+    /// Everything that is there.
+    pub(crate) fn show(&self, into: &mut Vec<Resource>) {
+        into.extend(self.rows.iter().map(|(key, row)| Resource {
+            kind: self.kind,
+            id: key.clone(),
+            kept: serde_json::to_value(row).unwrap_or_default(),
+        }));
     }
 
     /// What changed since the last call.

@@ -25,7 +25,7 @@ use crate::record::is_container;
 use crate::walk::Walk;
 
 /// Who aborts a run when a failure strategy says so.
-const FAILURE_STRATEGY: &str = "failure-strategy";
+pub(crate) const FAILURE_STRATEGY: &str = "failure-strategy";
 
 impl Walk<'_> {
     /// The spec of a step with its expressions resolved, but for those that the step resolves itself.

@@ -13,7 +13,7 @@ use slipway_engine::error_name::ErrorName;
 use slipway_engine::lane::{Attempt, LanePlan, Move, Opening, next, node_id};
 use slipway_engine::name::{self, Lane, Walk as Nodes};
 use slipway_engine::runs::{self, StageOfRun, fact};
-use slipway_model::id::NodeId;
+use slipway_model::id::{NodeId, PrincipalId};
 use slipway_model::status::{Failure, Status};
 use slipway_plan::{Node, ParallelPlan, Plan, StagePlan, StepPlan};
 use slipway_store::StoreError;
@@ -22,6 +22,7 @@ use slipway_store::record::NodeRecord;
 use crate::expressions::NodeExpressions;
 use crate::mention::mentions_other_stages;
 use crate::record::{Unwritten, Writer, is_container};
+use crate::step::FAILURE_STRATEGY;
 use crate::tags::Tags;
 use crate::{Deps, Event, HandlerError};
 
@@ -380,14 +381,23 @@ impl<'d> Walk<'d> {
     /// The lane of a stage's steps ends the stage itself when all went well, which saves an invocation.
     async fn done(&mut self, status: Status) -> Result<Directive, HandlerError> {
         self.write().await?;
-        if status == Status::Aborted && self.of_run.run.abort.is_none() {
-            // A crash came between the end of a step that aborts the run and the abort.
+        if status == Status::Aborted && self.may_abort_unheard() {
             self.abort_by_strategy().await?;
         }
         if self.lane.walk == Nodes::Steps && status.is_good() {
             end_stage(&self.deps.runs, &self.of_run, &self.nodes, 0, false).await?;
         }
         Ok(Directive::end(status))
+    }
+
+    /// Whether a crash or an outage may have come between the end of a step that aborts the run and the abort, or between
+    /// that and those who wait: then the lane finds nothing to do when it comes back.
+    fn may_abort_unheard(&self) -> bool {
+        let by_strategy = |(who, _): &(PrincipalId, i64)| who.as_str() == FAILURE_STRATEGY;
+        match &self.of_run.run.abort {
+            None => true,
+            Some(abort) => by_strategy(abort) && self.moves <= 1,
+        }
     }
 
     async fn see_abort(&mut self) -> Result<(), HandlerError> {

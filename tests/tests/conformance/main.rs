@@ -1,6 +1,7 @@
 //! What `../shared` asks for: `cargo xtask conformance`.
 
 mod asl;
+mod boto3;
 mod corpus;
 mod endpoint;
 mod expression_world;

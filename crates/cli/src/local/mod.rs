@@ -4,12 +4,12 @@
 //! (unless told otherwise) the target account are embedded. Every AWS call goes through the SDK, without
 //! a socket.
 
-mod data_dir;
+pub(crate) mod data_dir;
 mod functions;
 mod machines;
 pub mod objects;
 pub mod place;
-mod port;
+pub(crate) mod port;
 mod schedule;
 
 use std::net::SocketAddr;

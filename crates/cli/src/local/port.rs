@@ -60,7 +60,7 @@ impl Services {
 }
 
 /// The service in the scope of an AWS signature: `Credential=AKID/date/region/SERVICE/aws4_request`.
-fn signed_for(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn signed_for(headers: &HeaderMap) -> Option<String> {
     let authorization = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let rest = authorization.strip_prefix("AWS4-HMAC-SHA256")?;
     let credential = rest.split("Credential=").nth(1)?.split([',', ' ']).next()?;
@@ -70,7 +70,7 @@ fn signed_for(headers: &HeaderMap) -> Option<String> {
 
 /// Whether the peer is this machine and asked for it by a loopback name: a page in a browser that had its
 /// own name rebound to 127.0.0.1 is not let in.
-fn local(request: &Request<Body>) -> bool {
+pub(crate) fn local(request: &Request<Body>) -> bool {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer_is_local = peer.is_none_or(|ConnectInfo(address)| address.ip().is_loopback());
     let host = request

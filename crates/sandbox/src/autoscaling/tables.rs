@@ -7,6 +7,7 @@ use super::policy::Policy;
 use super::schedule::Action;
 use crate::account::Wake;
 use crate::error::StoreError;
+use crate::inventory::Resource;
 use crate::table::{Change, Table};
 
 #[derive(Debug)]
@@ -46,6 +47,13 @@ impl Tables {
         self.groups.changes(into)?;
         self.policies.changes(into)?;
         self.actions.changes(into)
+    }
+
+    /// Everything that is there and is somebody's.
+    pub(crate) fn show(&self, into: &mut Vec<Resource>) {
+        self.groups.show(into);
+        self.policies.show(into);
+        self.actions.show(into);
     }
 
     pub(crate) fn forget_changes(&mut self) {

@@ -5,6 +5,7 @@ use super::instance::Instance;
 use super::template::Template;
 use super::version::Version;
 use crate::error::StoreError;
+use crate::inventory::Resource;
 use crate::table::{Change, Table};
 
 #[derive(Debug)]
@@ -42,6 +43,14 @@ impl Tables {
         self.versions.changes(into)?;
         self.images.changes(into)?;
         self.instances.changes(into)
+    }
+
+    /// Everything that is there and is somebody's.
+    pub(crate) fn show(&self, into: &mut Vec<Resource>) {
+        self.templates.show(into);
+        self.versions.show(into);
+        self.images.show(into);
+        self.instances.show(into);
     }
 
     pub(crate) fn forget_changes(&mut self) {

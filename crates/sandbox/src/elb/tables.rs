@@ -10,6 +10,7 @@ use super::target_group::TargetGroup;
 use super::traffic::Span;
 use crate::account::Wake;
 use crate::error::StoreError;
+use crate::inventory::Resource;
 use crate::table::{Change, Table};
 
 #[derive(Debug)]
@@ -63,6 +64,15 @@ impl Tables {
         self.target_groups.changes(into)?;
         self.targets.changes(into)?;
         self.traffic.changes(into)
+    }
+
+    /// Everything that is there and is somebody's.
+    pub(crate) fn show(&self, into: &mut Vec<Resource>) {
+        self.load_balancers.show(into);
+        self.listeners.show(into);
+        self.rules.show(into);
+        self.target_groups.show(into);
+        self.targets.show(into);
     }
 
     pub(crate) fn forget_changes(&mut self) {

@@ -8,6 +8,7 @@ use super::function::{Function, Version};
 use super::traffic::Span;
 use crate::account::Wake;
 use crate::error::StoreError;
+use crate::inventory::Resource;
 use crate::table::{Change, Table};
 
 #[derive(Debug)]
@@ -61,6 +62,13 @@ impl Tables {
         self.aliases.changes(into)?;
         self.spans.changes(into)?;
         self.packages.changes(into)
+    }
+
+    /// Everything that is there and is somebody's.
+    pub(crate) fn show(&self, into: &mut Vec<Resource>) {
+        self.functions.show(into);
+        self.versions.show(into);
+        self.aliases.show(into);
     }
 
     pub(crate) fn forget_changes(&mut self) {
