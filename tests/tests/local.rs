@@ -328,3 +328,52 @@ async fn the_sandbox_account_alone_shows_what_exists_and_keeps_it() {
         .send();
     assert_eq!(found.await.expect("an answer").clusters().len(), 1);
 }
+
+#[test]
+fn a_connector_is_tested_before_anything_depends_on_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = LocalProcess::start(&dir.path().join("data"));
+    let connector = |id: &str, kind: &str, spec: &str| {
+        format!(
+            "connector:\n  name: {id}\n  identifier: {id}\n  orgIdentifier: default\n  \
+             projectIdentifier: default\n  type: {kind}\n  spec:\n{spec}"
+        )
+    };
+    let keys = "    credential:\n      type: ManualConfig\n      testRegion: eu-west-1\n      spec:\n        \
+                accessKey: EXPIRED1\n        secretKeyRef: key\n";
+    let secret = "secret:\n  type: SecretText\n  name: key\n  identifier: key\n  orgIdentifier: default\n  \
+                  projectIdentifier: default\n  spec:\n    secretManagerIdentifier: harnessSecretManager\n    \
+                  valueType: Inline\n    value: hushhush\n";
+    let inherits = "    credential:\n      type: InheritFromDelegate\n";
+    let git = "    url: https://git.example.com/x.git\n    connectionType: Repo\n    validationRepo: x\n    \
+               authentication: {type: Http, spec: {type: Anonymous, spec: {}}}\n";
+    let all = [
+        secret.to_owned(),
+        connector("good", "Aws", inherits),
+        connector("expired", "Aws", keys),
+        connector("other", "Git", git),
+    ];
+    let file = dir.path().join("all.yaml");
+    std::fs::write(&file, all.join("---\n")).expect("written");
+    let applied = local.slipway(&["apply", "-f", file.to_str().expect("text")]);
+    assert_eq!(code(&applied), 0, "{}", text(&applied.stderr));
+
+    let test = |id: &str| {
+        let output = local.slipway(&["--output", "json", "connector", "test", id]);
+        (code(&output), text(&output.stdout) + &text(&output.stderr))
+    };
+    let (exit, said) = test("good");
+    assert!(exit == 0 && said.contains("SUCCESS"), "{said}");
+    let (exit, said) = test("expired");
+    assert!(
+        exit == 1 && said.contains("ExpiredToken") && said.contains("eu-west-1"),
+        "{said}"
+    );
+    assert!(!said.contains("hushhush"), "{said}");
+    let (exit, said) = test("other");
+    assert!(
+        exit == 0 && said.contains("UNKNOWN") && said.contains("Git"),
+        "{said}"
+    );
+    assert_eq!(test("nobody").0, 1);
+}

@@ -129,6 +129,8 @@ pub enum Command {
     Get(GetArgs),
     /// List entities or runs.
     List(ListArgs),
+    /// Test the connection of a connector.
+    Connector(ConnectorArgs),
     /// Print the logs of a run.
     Logs(LogsArgs),
     /// Stop a run.
@@ -174,6 +176,25 @@ pub struct LocalArgs {
     /// Scripts that the embedded delegate runs at once; 0 for no embedded delegate.
     #[arg(long, default_value_t = 8)]
     pub delegate_tasks: usize,
+}
+
+/// Options of `slipway connector`.
+#[derive(Debug, Args)]
+pub struct ConnectorArgs {
+    /// What to do with it.
+    #[command(subcommand)]
+    pub command: ConnectorCommand,
+}
+
+/// What can be done with a connector.
+#[derive(Debug, Subcommand)]
+pub enum ConnectorCommand {
+    /// Try its credentials: AWS connectors ask for the regions of the account
+    Test {
+        /// Its identifier; --level says where it is.
+        #[arg(value_name = "CONNECTOR")]
+        id: String,
+    },
 }
 
 /// Options of `slipway sandbox`.

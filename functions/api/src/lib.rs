@@ -67,6 +67,7 @@ use slipway_clock::Clock;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::gather::FileSource;
 use slipway_engine::runs::Runs;
+use slipway_steps::aws::AwsTargets;
 use slipway_store::{SecretStore, Store};
 use tower::Layer as _;
 
@@ -86,17 +87,20 @@ pub struct Deps {
     clock: Clock,
     secret_values: SecretStore,
     files: Arc<dyn FileSource>,
+    aws: AwsTargets,
     stream_limit: Duration,
     guesses: Arc<auth::Guesses>,
 }
 
 impl Deps {
-    /// `secret_values` holds the values of secrets; `files` reads manifests from where users keep them. A log
+    /// `secret_values` holds the values of secrets; `files` reads manifests from where users keep them; `aws` reaches
+    /// their accounts, to test connectors. A log
     /// stream ends after `stream_limit`; its client then comes again.
     pub fn new(
         runs: Runs,
         secret_values: SecretStore,
         files: Arc<dyn FileSource>,
+        aws: AwsTargets,
         stream_limit: Duration,
     ) -> Self {
         Self {
@@ -105,6 +109,7 @@ impl Deps {
             runs,
             secret_values,
             files,
+            aws,
             stream_limit,
             guesses: Arc::default(),
         }

@@ -39,7 +39,7 @@ async fn main() -> Result<(), lambda_http::Error> {
     let targets = AwsTargets::new(TargetConfig::from_env(), runs.clock.clone());
     let files = Source::new(
         SourceConfig::default(),
-        targets,
+        targets.clone(),
         Arc::new(values.clone()),
         runs.clock.clone(),
     );
@@ -47,6 +47,7 @@ async fn main() -> Result<(), lambda_http::Error> {
         runs,
         values,
         Arc::new(files),
+        targets,
         STREAM_LIMIT,
     )))
     .await

@@ -116,8 +116,8 @@ fn workflows() -> aws_sdk_sfn::Client {
     aws_sdk_sfn::Client::from_conf(config)
 }
 
-/// Reads files of target accounts, whose S3 is the embedded one.
-fn files(embedded: &Embedded, clock: &Clock) -> Arc<Source> {
+/// Target accounts that nobody reaches; their S3 is the embedded one.
+fn targets(embedded: &Embedded, clock: &Clock) -> AwsTargets {
     let target = TargetConfig {
         endpoint_url: Some("http://target.invalid".to_owned()),
         http_client: None,
@@ -127,7 +127,12 @@ fn files(embedded: &Embedded, clock: &Clock) -> Arc<Source> {
             own_bucket: Layout::local().bucket,
         }),
     };
-    let targets = AwsTargets::new(target, clock.clone());
+    AwsTargets::new(target, clock.clone())
+}
+
+/// Reads files of target accounts.
+fn files(embedded: &Embedded, clock: &Clock) -> Arc<Source> {
+    let targets = targets(embedded, clock);
     let secrets = Arc::new(embedded.secrets());
     let config = SourceConfig::default();
     Arc::new(Source::new(config, targets, secrets, clock.clone()))
@@ -151,7 +156,14 @@ impl Api {
             notify_machine: None,
         };
         let limit = Duration::from_secs(60);
-        let deps = Deps::new(runs, embedded.secrets(), files(&embedded, &clock), limit);
+        let aws = targets(&embedded, &clock);
+        let deps = Deps::new(
+            runs,
+            embedded.secrets(),
+            files(&embedded, &clock),
+            aws,
+            limit,
+        );
         let router = router(deps);
         let mut api = Self {
             router,

@@ -56,7 +56,8 @@ impl World {
         first.expect("the first entities");
         let secrets = self.embedded.secrets();
         let files = Arc::new(NoFiles);
-        let deps = slipway_fn_api::Deps::new(self.runs.clone(), secrets, files, STREAM_LIMIT);
+        let aws = self.aws.clone();
+        let deps = slipway_fn_api::Deps::new(self.runs.clone(), secrets, files, aws, STREAM_LIMIT);
         Api(slipway_fn_api::router(deps))
     }
 

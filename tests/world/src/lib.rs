@@ -39,6 +39,7 @@ use slipway_model::id::{AccountId, EntityId, OrgId, PrincipalId, ProjectId, RunI
 use slipway_model::status::Failure;
 use slipway_plan::{Fetched, RemoteFiles};
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
+use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::SecretSource;
 use slipway_steps::{StepServices, registry};
 use slipway_store::Store;
@@ -80,6 +81,7 @@ pub struct World {
     pub sandbox: Sandbox,
     /// What the delegate did.
     pub deeds: Deeds,
+    aws: AwsTargets,
     embedded: Embedded,
     functions: Arc<Functions>,
 }
@@ -265,6 +267,7 @@ impl World {
             url: Some("https://slipway.example.com".to_owned()),
             pager_duty: options.pager_duty,
         };
+        let aws = services.aws.clone();
         functions.wire(&tapped, &services, options.turns, notify);
         let deeds = Deeds::default();
         let outside = workflows(crate::tap::tapped(tap, Place::Outside, engine.router()));
@@ -284,6 +287,7 @@ impl World {
             crash,
             sandbox,
             deeds,
+            aws,
             embedded,
             functions,
         }

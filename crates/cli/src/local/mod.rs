@@ -188,6 +188,7 @@ struct Parts {
     states: aws_sdk_sfn::Client,
     runs: Runs,
     files: Arc<dyn FileSource>,
+    aws: AwsTargets,
     functions: Arc<Functions>,
 }
 
@@ -259,6 +260,7 @@ impl Parts {
             states,
             runs,
             files,
+            aws: services.aws.clone(),
             functions,
         })
     }
@@ -299,7 +301,8 @@ impl Parts {
     fn services(&self) -> Services {
         let secrets = self.embedded.secrets();
         let files = self.files.clone();
-        let deps = slipway_fn_api::Deps::new(self.runs.clone(), secrets, files, STREAM_LIMIT);
+        let aws = self.aws.clone();
+        let deps = slipway_fn_api::Deps::new(self.runs.clone(), secrets, files, aws, STREAM_LIMIT);
         Services {
             api: slipway_fn_api::router(deps),
             states: self.engine.router(),

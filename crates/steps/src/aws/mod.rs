@@ -39,6 +39,9 @@ use runtime::{ClockSleep, ClockTime, timeouts};
 /// Assumed-role credentials that end sooner than this are renewed before use.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_mins(5);
 
+/// Where a connector is tested that names no region.
+const TEST_REGION: &str = "us-east-1";
+
 /// Number of clients that are kept; more connectors than that are made anew each time.
 const MOST_CACHED: usize = 256;
 
@@ -179,6 +182,35 @@ impl AwsTargets {
         };
         cache.insert(key, cached);
         Ok(target)
+    }
+
+    /// Tries the credentials of a connector, as Harness does: `ec2:DescribeRegions` in its test region, `us-east-1` where
+    /// it names none (AWS connector settings reference, *Test connection*).
+    ///
+    /// # Errors
+    /// As [`AwsTargets::target`], and what EC2 says.
+    pub async fn test(
+        &self,
+        connector: &ConnectorPlan,
+        scope: &Scope,
+        secrets: &mut Secrets<'_>,
+    ) -> Result<(), Failure> {
+        let spec = &connector.spec;
+        let places = ["testRegion", "region"].map(|name| spec["credential"][name].as_str());
+        let mut regions = places
+            .into_iter()
+            .flatten()
+            .filter(|region| !region.trim().is_empty());
+        let region = regions.next().unwrap_or(TEST_REGION);
+        let target = self.target(connector, spec, scope, region, secrets).await?;
+        let doing = format!("test connector {} in {region}", connector.reference);
+        let asked = target
+            .ec2
+            .call("DescribeRegions", &serde_json::json!({}))
+            .await;
+        asked
+            .map(drop)
+            .map_err(|error| error::failure(error::Doing::with(&doing), error))
     }
 
     /// Whether a bucket is Slipway's own, which no connector may read.

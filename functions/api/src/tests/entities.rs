@@ -349,5 +349,8 @@ async fn connectors_come_back_as_they_went_in() {
         )
         .await
         .data();
-    assert_eq!(test["status"], "UNKNOWN");
+    // Nobody is there who could be asked.
+    assert_eq!(test["status"], "FAILURE", "{test}");
+    let told = test["errorSummary"].as_str().unwrap_or_default();
+    assert!(told.starts_with("Cannot test connector aws in"), "{told}");
 }
