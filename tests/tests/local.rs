@@ -345,13 +345,13 @@ fn a_connector_is_tested_before_anything_depends_on_it() {
                   projectIdentifier: default\n  spec:\n    secretManagerIdentifier: harnessSecretManager\n    \
                   valueType: Inline\n    value: hushhush\n";
     let inherits = "    credential:\n      type: InheritFromDelegate\n";
-    let git = "    url: https://git.example.com/x.git\n    connectionType: Repo\n    validationRepo: x\n    \
-               authentication: {type: Http, spec: {type: Anonymous, spec: {}}}\n";
+    let docker = "    dockerRegistryUrl: https://index.docker.io/v2/\n    providerType: DockerHub\n    \
+                  auth: {type: Anonymous}\n";
     let all = [
         secret.to_owned(),
         connector("good", "Aws", inherits),
         connector("expired", "Aws", keys),
-        connector("other", "Git", git),
+        connector("other", "DockerRegistry", docker),
     ];
     let file = dir.path().join("all.yaml");
     std::fs::write(&file, all.join("---\n")).expect("written");
@@ -372,7 +372,7 @@ fn a_connector_is_tested_before_anything_depends_on_it() {
     assert!(!said.contains("hushhush"), "{said}");
     let (exit, said) = test("other");
     assert!(
-        exit == 0 && said.contains("UNKNOWN") && said.contains("Git"),
+        exit == 0 && said.contains("UNKNOWN") && said.contains("DockerRegistry"),
         "{said}"
     );
     assert_eq!(test("nobody").0, 1);
