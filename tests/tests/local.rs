@@ -366,7 +366,7 @@ fn a_connector_is_tested_before_anything_depends_on_it() {
     assert!(exit == 0 && said.contains("SUCCESS"), "{said}");
     let (exit, said) = test("expired");
     assert!(
-        exit == 1 && said.contains("ExpiredToken") && said.contains("eu-west-1"),
+        exit == 1 && said.contains("RequestExpired") && said.contains("eu-west-1"),
         "{said}"
     );
     assert!(!said.contains("hushhush"), "{said}");
