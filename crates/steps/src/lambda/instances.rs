@@ -124,34 +124,29 @@ pub(super) async fn note(
     put(cx, site, record).await
 }
 
-/// Notes that a deployment was undone: what was before is there again, or nothing.
+/// Notes that the deployment of the version `undone` was undone, by its own run or by a later one: what was before is
+/// there again, or nothing.
 pub(super) async fn restored(
     cx: &mut StepContext<'_>,
     site: &Site,
-    back: &Deployed,
+    (back, undone): (&Deployed, Option<&str>),
     replaced: Option<&Replaced>,
 ) -> Result<(), Failure> {
-    let known = record(cx, site, &back.function).await?;
-    let by_this_run = known
-        .as_ref()
-        .is_some_and(|known| known.run == *cx.run() && known.restores.is_none());
-    let record = match known {
-        Some(mut known) if !by_this_run => {
-            known.target[BESIDE] = json!([]);
-            Some(known)
-        }
-        Some(_) => made(
-            cx,
-            site,
-            back,
-            replaced.and_then(|replaced| replaced.before.clone()),
-        )?
-        .map(|record| DeployedRecord {
+    let Some(mut known) = record(cx, site, &back.function).await? else {
+        return Ok(());
+    };
+    let was_noted = undone.is_some_and(|undone| known.target["version"] == undone);
+    let record = if was_noted {
+        let before = replaced.and_then(|replaced| replaced.before.clone());
+        made(cx, site, back, before)?.map(|record| DeployedRecord {
             restores: replaced.map(|replaced| replaced.run.clone()),
             artifact: replaced.and_then(|replaced| replaced.artifact.clone()),
             ..record
-        }),
-        None => None,
+        })
+    } else {
+        // A canary was only beside it.
+        known.target[BESIDE] = json!([]);
+        Some(known)
     };
     put(cx, site, record).await.map(|_| ())
 }

@@ -171,8 +171,9 @@ impl Undoing {
     }
 
     async fn removed(&self, cx: &mut StepContext<'_>, text: &str) -> Result<Progress, Failure> {
+        let undone = self.released.version.as_deref();
         let gone = Deployed::before(short(self.name()), "", ("", None));
-        instances::restored(cx, &self.site, &gone, self.data.replaced.as_ref()).await?;
+        instances::restored(cx, &self.site, (&gone, undone), self.data.replaced.as_ref()).await?;
         cx.info(ROLLBACK, text);
         cx.unit_ended(ROLLBACK, true);
         Ok(Progress::Done(
@@ -357,8 +358,9 @@ impl Undoing {
         let name = short(self.name()).to_owned();
         let version = before.version.clone().unwrap_or_default();
         let source = (before.sha256.as_str(), before.source.as_ref());
+        let undone = self.released.version.as_deref();
         let back = Deployed::before(&name, &version, source);
-        instances::restored(cx, &self.site, &back, self.data.replaced.as_ref()).await?;
+        instances::restored(cx, &self.site, (&back, undone), self.data.replaced.as_ref()).await?;
         if let Ready::NotYet(reason) = ready(&self.site, self.name(), &version).await? {
             cx.warn(
                 ROLLBACK,
