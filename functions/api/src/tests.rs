@@ -119,7 +119,8 @@ fn workflows() -> aws_sdk_sfn::Client {
 /// Target accounts that nobody reaches; their S3 is the embedded one.
 fn targets(embedded: &Embedded, clock: &Clock) -> AwsTargets {
     let target = TargetConfig {
-        endpoint_url: Some("http://target.invalid".to_owned()),
+        // Nobody listens there.
+        endpoint_url: Some("http://127.0.0.1:1".to_owned()),
         http_client: None,
         ambient: Ambient::Sandbox,
         objects: Some(Objects {
