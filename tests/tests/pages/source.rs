@@ -10,12 +10,13 @@ pub(crate) fn of(step_type: &str) -> (String, String) {
     let constant = format!("str = \"{step_type}\";");
     for file in files(&checkout("crates/steps/src")) {
         let text = std::fs::read_to_string(&file).expect("a text");
-        let Some(at) = text.find("fn step_type(&self)") else {
-            continue;
-        };
-        let after = text[at..].split_once('\n').map_or("", |(_, after)| after);
-        let body = after.trim_start();
-        if !body.starts_with(&literal) && (body.starts_with('"') || !text.contains(&constant)) {
+        let found = text.match_indices("fn step_type(&self)").any(|(at, _)| {
+            let after = text[at..].split_once('\n');
+            let body = after.map_or("", |(_, after)| after.trim_start());
+            let named = !body.starts_with('"') && text.contains(&constant);
+            body.starts_with(&literal) || named
+        });
+        if !found {
             continue;
         }
         let root = checkout("");
