@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use axum::extract::Request;
@@ -12,6 +13,7 @@ use axum::response::IntoResponse as _;
 use axum::{Router, serve};
 use slipway_clock::Clock;
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
+use slipway_store::Layout;
 use slipway_store::embedded::Embedded;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +21,7 @@ use tower::ServiceExt as _;
 
 use crate::args::{PaceArg, SandboxArgs};
 use crate::exit::Exit;
+use crate::local::objects::EmbeddedObjects;
 use crate::local::port::{local, signed_for};
 use crate::local::{data_dir::DataDir, interrupted, place};
 
@@ -39,6 +42,10 @@ pub async fn serve_account(clock: &Clock, args: &SandboxArgs) -> anyhow::Result<
     };
     let file = folder.as_ref().map(|folder| folder.join("sandbox.redb"));
     let account = account(clock, args, file.as_deref())?;
+    account.read_objects_from(Arc::new(EmbeddedObjects {
+        client: store.s3(),
+        own_bucket: Layout::local().bucket,
+    }));
     let router = router(account.router(), store.router(), address.ip().is_loopback());
     let stop = CancellationToken::new();
     let moves = tokio::spawn({
