@@ -1,5 +1,7 @@
 //! Connectors: `/ng/api/connectors`.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::extract::{Extension, Path, State};
 use axum::routing::{get, post};
@@ -19,6 +21,9 @@ use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::page::Page;
 use crate::query::Query;
+
+/// Time for the test of a connection: less than a request has.
+const TEST_LIMIT: Duration = Duration::from_secs(20);
 
 /// Types that Terraform's provider can decode; it panics on any other, even inside a list.
 const DECODABLE: &[&str] = &[
@@ -199,9 +204,16 @@ async fn test_connection(Call(deps, caller, query): Call, Path(id): Path<String>
         "Aws" => {
             let scope = &record.scope;
             let mut secrets = Secrets::new(&deps.secret_values, scope);
-            match deps.aws.test(&connector, scope, &mut secrets).await {
-                Ok(()) => ("SUCCESS", None),
-                Err(failure) => ("FAILURE", Some(failure.message)),
+            tokio::select! {
+                tested = deps.aws.test(&connector, scope, &mut secrets) => match tested {
+                    Ok(()) => ("SUCCESS", None),
+                    Err(failure) => ("FAILURE", Some(failure.message)),
+                },
+                () = deps.clock.sleep(TEST_LIMIT) => {
+                    let seconds = TEST_LIMIT.as_secs();
+                    let why = format!("Cannot test connector {}: no answer within {seconds} s", connector.reference);
+                    ("FAILURE", Some(why))
+                }
             }
         }
         kind => {
