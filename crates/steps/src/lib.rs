@@ -13,6 +13,7 @@ pub mod context;
 mod criteria;
 pub mod custom_approval;
 pub mod delegate;
+mod deployment;
 pub mod ecs;
 pub mod http;
 pub mod instances;

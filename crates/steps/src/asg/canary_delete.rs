@@ -12,7 +12,7 @@ use super::removal::Removal;
 use super::site::Site;
 use super::{template, told};
 use crate::context::StepContext;
-use crate::ecs::spec;
+use crate::deployment::spec;
 use crate::step::{Progress, Step, Undo};
 
 /// The command unit.

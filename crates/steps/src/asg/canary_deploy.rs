@@ -20,7 +20,8 @@ use super::steady::{Goal, Steady};
 use super::template::{self, Look, Version};
 use super::{DEPLOY, FETCH, PREPARE, base, name, told, wrong};
 use crate::context::StepContext;
-use crate::ecs::spec::{self, Kind, count};
+use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::spec::{self, Kind, count};
 use crate::step::{Progress, Step, Undo};
 
 /// What follows the group's name.
@@ -98,7 +99,7 @@ impl Step for CanaryDeploy {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         let result = match Canary::resume(cx).await {
-            Ok(canary) => canary.go_on(cx).await,
+            Ok(canary) => walk(canary, cx).await,
             Err(failure) => Err(failure),
         };
         told(cx, self.units(), result)
@@ -127,14 +128,37 @@ struct Canary {
     resumed: bool,
 }
 
+#[async_trait]
+impl Phases for Canary {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn saved(&mut self) {
+        self.resumed = false;
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        Ok(match self.state.phase {
+            Phase::Prepare => self.prepare(cx).await?.into(),
+            Phase::Clear => self.clear(cx).await?.into(),
+            Phase::Look => self.look(cx).await?.into(),
+            Phase::Template => self.template(cx).await?.into(),
+            Phase::Create => self.create(cx).await?.into(),
+            Phase::Settle => self.settle(cx).await?.into(),
+            Phase::Note => Turn::Done(self.note(cx).await?),
+        })
+    }
+}
+
 impl Canary {
     async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
         let mut state: State = cx.saved()?;
-        cx.unit_started(FETCH);
         let documents = Documents::once(cx, &mut state.documents).await?;
         let name = format!("{}{SUFFIX}", documents.group);
         name::check(&name)?;
-        cx.unit_ended(FETCH, true);
         let site = Site::of_stage(cx).await?;
         let resumed = state.phase != Phase::Prepare;
         state.canary = Some(name.clone());
@@ -145,25 +169,6 @@ impl Canary {
             name,
             resumed,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        loop {
-            let pause = match self.state.phase {
-                Phase::Prepare => self.prepare(cx).await?,
-                Phase::Clear => self.clear(cx).await?,
-                Phase::Look => self.look(cx).await?,
-                Phase::Template => self.template(cx).await?,
-                Phase::Create => self.create(cx).await?,
-                Phase::Settle => self.settle(cx).await?,
-                Phase::Note => return self.note(cx).await.map(Progress::Done),
-            };
-            cx.save(&self.state).await?;
-            self.resumed = false;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     async fn prepare(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use slipway_model::status::{ErrorType, Failure};
+use slipway_model::status::Failure;
 use slipway_plan::ConnectorPlan;
 use slipway_store::record::{DeployedRecord, InstanceRecord, ReplacedRecord};
 
@@ -11,7 +11,8 @@ use super::group::{Group, Member, described};
 use super::site::Site;
 use super::template::Version;
 use crate::context::{StepContext, StepServices, store_failure};
-use crate::ecs::rollback::Replaced;
+use crate::deployment::Replaced;
+use crate::instances::no_connector;
 use crate::secrets::Secrets;
 
 /// Field of the target of a [`DeployedRecord`] that holds its groups.
@@ -221,15 +222,8 @@ pub(crate) async fn count(
     deployed: &DeployedRecord,
 ) -> Result<Vec<InstanceRecord>, Failure> {
     let target = &deployed.target;
-    let connector: ConnectorPlan =
-        serde_json::from_value(target["connector"].clone()).map_err(|_| Failure {
-            error: ErrorType::Unknown,
-            message: format!(
-                "Infrastructure {} has no AWS connector to count instances with.",
-                deployed.infrastructure
-            ),
-            left_behind: None,
-        })?;
+    let connector: ConnectorPlan = serde_json::from_value(target["connector"].clone())
+        .map_err(|_| no_connector(deployed.infrastructure.as_str()))?;
     let region = target["region"].as_str().unwrap_or_default();
     let mut secrets = Secrets::new(&*services.secrets, &deployed.scope);
     let scope = &deployed.scope;

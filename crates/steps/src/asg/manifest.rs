@@ -10,8 +10,8 @@ use slipway_plan::fit::USER_DATA;
 
 use super::{FETCH, image, invalid, name};
 use crate::context::StepContext;
-use crate::ecs::manifest::{Reader, once};
-use crate::ecs::spec::text;
+use crate::deployment::manifest::{Reader, once};
+use crate::deployment::spec::text;
 
 /// Most bytes of user data, before they are encoded (EC2 user guide, "Run commands when you launch an instance").
 const MOST_USER_DATA: usize = 16 * 1024;

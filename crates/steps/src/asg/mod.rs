@@ -29,9 +29,7 @@ mod steady;
 mod steady_state;
 mod template;
 
-use slipway_model::status::Failure;
-
-use crate::context::StepContext;
+use crate::deployment::{DEPLOY, FETCH, PREPARE, ROLLBACK, invalid, told, wrong};
 
 pub use blue_green::{BlueGreenDeploy, BlueGreenRollback, BlueGreenSwapService, ShiftTraffic};
 pub use canary_delete::CanaryDelete;
@@ -41,39 +39,3 @@ pub use rolling_deploy::RollingDeploy;
 pub use rolling_rollback::RollingRollback;
 pub use scale::Scale;
 pub use steady_state::SteadyState;
-
-/// Command unit that reads the manifests.
-const FETCH: &str = "Fetch manifests";
-/// Command unit that writes down how to undo.
-const PREPARE: &str = "Prepare rollback data";
-/// Command unit that changes the account.
-const DEPLOY: &str = "Deploy";
-/// Command unit of rollback steps.
-const ROLLBACK: &str = "Rollback";
-
-/// Writes into a step's log why it failed, if it did.
-fn told<T>(
-    cx: &mut StepContext<'_>,
-    units: &[&'static str],
-    result: Result<T, Failure>,
-) -> Result<T, Failure> {
-    if let Err(failure) = &result {
-        let open = units.iter().find(|name| cx.unit_is_open(name));
-        let unit = open.or(units.last()).copied().unwrap_or(DEPLOY);
-        cx.error(unit, &failure.message);
-    }
-    result
-}
-
-/// A request that cannot be carried out as it is written.
-fn invalid(message: impl std::fmt::Display) -> Failure {
-    wrong(format!("Invalid request: {message}"))
-}
-
-fn wrong(message: String) -> Failure {
-    Failure {
-        error: slipway_model::status::ErrorType::Unknown,
-        message,
-        left_behind: None,
-    }
-}

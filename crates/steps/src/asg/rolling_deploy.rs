@@ -19,8 +19,9 @@ use super::steady::{Goal, Steady};
 use super::template::{self, Look, Version};
 use super::{DEPLOY, FETCH, PREPARE, base, invalid, told, wrong};
 use crate::context::StepContext;
-use crate::ecs::rollback::Replaced;
-use crate::ecs::spec::{self, Kind, text};
+use crate::deployment::Replaced;
+use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::spec::{self, Kind, text};
 use crate::step::{Progress, Step, Undo};
 
 /// Words of `handleInProgressInstanceRefresh`. Harness's schema takes any text and its documentation none.
@@ -129,7 +130,7 @@ impl Step for RollingDeploy {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         let result = match Deployment::resume(cx).await {
-            Ok(deployment) => deployment.go_on(cx).await,
+            Ok(deployment) => walk(deployment, cx).await,
             Err(failure) => Err(failure),
         };
         told(cx, self.units(), result)
@@ -180,12 +181,37 @@ struct Deployment {
     resumed: bool,
 }
 
+#[async_trait]
+impl Phases for Deployment {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn saved(&mut self) {
+        self.resumed = false;
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        Ok(match self.state.phase {
+            Phase::Prepare => self.prepare(cx).await?.into(),
+            Phase::Clear => self.clear(cx).await?.into(),
+            Phase::Template => self.template(cx).await?.into(),
+            Phase::Change => self.change(cx).await?.into(),
+            Phase::Settle => self.settle(cx).await?.into(),
+            Phase::Scale => self.scale(cx).await?.into(),
+            Phase::Refresh => self.refresh(cx).await?.into(),
+            Phase::Follow => self.follow(cx).await?.into(),
+            Phase::Note => Turn::Done(self.note(cx).await?),
+        })
+    }
+}
+
 impl Deployment {
     async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
         let mut state: State = cx.saved()?;
-        cx.unit_started(FETCH);
         let documents = Documents::once(cx, &mut state.documents).await?;
-        cx.unit_ended(FETCH, true);
         let site = Site::of_stage(cx).await?;
         let resumed = state.phase != Phase::Prepare;
         Ok(Self {
@@ -194,27 +220,6 @@ impl Deployment {
             documents,
             resumed,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        loop {
-            let pause = match self.state.phase {
-                Phase::Prepare => self.prepare(cx).await?,
-                Phase::Clear => self.clear(cx).await?,
-                Phase::Template => self.template(cx).await?,
-                Phase::Change => self.change(cx).await?,
-                Phase::Settle => self.settle(cx).await?,
-                Phase::Scale => self.scale(cx).await?,
-                Phase::Refresh => self.refresh(cx).await?,
-                Phase::Follow => self.follow(cx).await?,
-                Phase::Note => return self.note(cx).await.map(Progress::Done),
-            };
-            cx.save(&self.state).await?;
-            self.resumed = false;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     fn rollback(&self) -> Result<&RollbackData, Failure> {

@@ -17,7 +17,8 @@ use super::site::Site;
 use super::template::{self, Version};
 use super::{ROLLBACK, wrong};
 use crate::context::StepContext;
-use crate::ecs::spec;
+use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::spec;
 use crate::step::{Progress, Step, Undo};
 
 /// How instances are replaced on the way back (Harness's ASG tutorial).
@@ -84,7 +85,7 @@ impl Step for RollingRollback {
         };
         let left = left(&data);
         let result = match Undoing::resume(cx, (data, deployed)).await {
-            Ok(undoing) => undoing.go_on(cx).await,
+            Ok(undoing) => walk(undoing, cx).await,
             Err(failure) => Err(failure),
         };
         result.map_err(|failure| {
@@ -136,6 +137,30 @@ struct Undoing {
     resumed: bool,
 }
 
+#[async_trait]
+impl Phases for Undoing {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn saved(&mut self) {
+        self.resumed = false;
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        Ok(match (self.state.phase, self.data.before.clone()) {
+            (Phase::Note, before) => Turn::Done(self.note(cx, before.as_ref()).await?),
+            (_, None) => self.remove(cx).await?.into(),
+            (Phase::Clear, Some(_)) => self.clear(cx).await?.into(),
+            (Phase::Restore, Some(before)) => self.restore(cx, &before).await?.into(),
+            (Phase::Refresh, Some(_)) => self.refresh(cx).await?.into(),
+            (Phase::Follow, Some(before)) => self.follow(cx, &before).await?.into(),
+        })
+    }
+}
+
 impl Undoing {
     async fn resume(
         cx: &mut StepContext<'_>,
@@ -148,24 +173,6 @@ impl Undoing {
             state: cx.saved()?,
             resumed: true,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        loop {
-            let pause = match (self.state.phase, self.data.before.clone()) {
-                (Phase::Note, before) => return self.note(cx, before.as_ref()).await,
-                (_, None) => self.remove(cx).await?,
-                (Phase::Clear, Some(_)) => self.clear(cx).await?,
-                (Phase::Restore, Some(before)) => self.restore(cx, &before).await?,
-                (Phase::Refresh, Some(_)) => self.refresh(cx).await?,
-                (Phase::Follow, Some(before)) => self.follow(cx, &before).await?,
-            };
-            cx.save(&self.state).await?;
-            self.resumed = false;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     /// First deployment: what was created goes.
@@ -247,7 +254,7 @@ impl Undoing {
         &mut self,
         cx: &mut StepContext<'_>,
         before: Option<&Before>,
-    ) -> Result<Progress, Failure> {
+    ) -> Result<Value, Failure> {
         let (site, name) = (&self.site, self.data.group.as_str());
         let change = Change::Restored(self.data.replaced.clone());
         let told = match before {
@@ -268,9 +275,9 @@ impl Undoing {
         };
         cx.info(ROLLBACK, told);
         cx.unit_ended(ROLLBACK, true);
-        Ok(Progress::Done(json!({
+        Ok(json!({
             "output": {"asg": {"autoScalingGroupName": name}},
-        })))
+        }))
     }
 }
 

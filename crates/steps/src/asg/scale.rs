@@ -16,7 +16,7 @@ use super::spec::{check_selection, selected};
 use super::steady::{Goal, Steady};
 use super::{told, wrong};
 use crate::context::StepContext;
-use crate::ecs::spec::{self, Kind, text};
+use crate::deployment::spec::{self, Kind, text};
 use crate::step::{Progress, Step, Undo};
 
 /// The command unit.

@@ -8,7 +8,7 @@ use super::manifest::Documents;
 use super::site::{Ask, Site};
 use crate::aws::document::fields;
 use crate::context::StepContext;
-use crate::ecs::spec::text;
+use crate::deployment::spec::text;
 
 /// Policies and scheduled actions, as requests without the group's name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use super::invalid;
 use crate::aws::AwsTarget;
 use crate::aws::error::{Doing, code, failure};
 use crate::context::StepContext;
-use crate::ecs::spec::text;
+use crate::deployment::spec::text;
 
 /// A region, with clients that may change it.
 pub(super) struct Site {

@@ -5,7 +5,7 @@ use slipway_model::status::Failure;
 
 use super::group::Group;
 use super::invalid;
-use crate::ecs::spec::{Kind, check as check_fields, count, given};
+use crate::deployment::spec::{Kind, check as check_fields, count, given};
 use crate::variable::is_expression;
 
 /// Sizes of a group.
@@ -82,7 +82,7 @@ pub(super) fn sizes(
     running: Option<&Group>,
 ) -> Result<Sizes, Failure> {
     let instances = &spec["instances"];
-    let same = crate::ecs::spec::flag(spec, "useAlreadyRunningInstances")?;
+    let same = crate::deployment::spec::flag(spec, "useAlreadyRunningInstances")?;
     let kind = instances["type"].as_str().map(str::trim);
     let sizes = match kind {
         Some("Fixed") => numbers(&instances["spec"], ["min", "max", "desired"], "`instances`")?,
@@ -161,7 +161,11 @@ pub(super) fn selected(spec: &Value, whole: i64) -> Result<i64, Failure> {
                     "`percentage` of `instanceSelection` must be at most 100.",
                 ));
             }
-            Ok(crate::ecs::spec::tasks(percentage, "Percentage", whole))
+            Ok(crate::deployment::spec::tasks(
+                percentage,
+                "Percentage",
+                whole,
+            ))
         }
         _ => Err(invalid(
             "`instanceSelection.type` must be Count or Percentage.",

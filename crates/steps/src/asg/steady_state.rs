@@ -16,7 +16,7 @@ use super::rolling_deploy::State as Deployed;
 use super::site::Site;
 use super::{invalid, told, wrong};
 use crate::context::StepContext;
-use crate::ecs::spec::{self, Kind, text};
+use crate::deployment::spec::{self, Kind, text};
 use crate::step::{Progress, Step, Undo};
 use crate::variable::is_expression;
 

@@ -9,7 +9,7 @@ use super::manifest::{Documents, encode_user_data};
 use super::site::{Ask, Site};
 use super::{name, wrong};
 use crate::context::StepContext;
-use crate::ecs::change::token;
+use crate::deployment::token;
 
 /// Codes of EC2 for a template that there is not.
 const UNKNOWN: &[&str] = &[

@@ -10,10 +10,11 @@ use slipway_model::id::RunId;
 use slipway_model::status::Failure;
 use slipway_store::record::{DeployedRecord, InstanceRecord};
 
-use super::instances::{connector, records, running};
+use super::instances::{records, running};
 use super::site::Site;
 use super::task_definition::short;
 use crate::context::{StepContext, store_failure};
+use crate::instances::connector;
 
 /// Field of a record's target that holds them.
 pub(super) const FIELD: &str = "beside";

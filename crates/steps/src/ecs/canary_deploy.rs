@@ -12,11 +12,9 @@ use serde_json::{Value, json};
 use slipway_model::status::{ErrorType, Failure};
 
 use super::beside::{self, Beside, Role};
-use super::change::token;
 use super::flags::check_flags;
 use super::instances::{info, running};
 use super::manifest::Documents;
-use super::phases::{Phases, Turn, walk};
 use super::removal::{self, Removal};
 use super::service::{Standing, create, create_document, describe, primary};
 use super::site::Site;
@@ -24,6 +22,8 @@ use super::task_definition::{Intent, Registered, intended, registered, short};
 use super::watch::{Goal, Seen, Watch};
 use super::{DEPLOY, FETCH, PREPARE, open_unit, told};
 use crate::context::StepContext;
+use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::token;
 use crate::step::{Progress, Step, Undo};
 
 /// What a canary's name has behind the service's (docs: ecs-canary-deployment, log).

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::deployment::token;
 use aws_sdk_ecs::types::Service;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use slipway_model::status::{ErrorType, Failure};
 
 use super::DEPLOY;
@@ -154,22 +154,4 @@ impl Deployment {
             left_behind: None,
         }
     }
-}
-
-/// The same for every repetition of one attempt: at most 36 characters (`CreateService`, `clientToken`).
-pub(crate) fn token(cx: &StepContext<'_>) -> String {
-    let mut hash = Sha256::new();
-    for part in [
-        cx.run().as_str(),
-        cx.node().as_str(),
-        &cx.attempt().to_string(),
-    ] {
-        hash.update(part);
-        hash.update([0]);
-    }
-    hash.finalize()
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use slipway_model::status::Failure;
 
-use super::spec::{Kind, check, flag};
+use crate::deployment::spec::{Kind, check, flag};
 
 /// `spec` of `EcsRollingDeploy`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,16 +2,17 @@
 
 use aws_sdk_ecs::types::{DesiredStatus, Task};
 use serde_json::{Value, json};
-use slipway_model::status::{ErrorType, Failure};
-use slipway_plan::{ConnectorPlan, InfrastructurePlan, ServicePlan};
+use slipway_model::status::Failure;
+use slipway_plan::{ConnectorPlan, ServicePlan};
 use slipway_store::record::{DeployedRecord, InstanceRecord, ReplacedRecord};
 
 use super::beside;
-use super::rollback::Replaced;
 use super::site::Site;
 use super::task_definition::revision;
 use crate::aws::error::{Doing, failure};
 use crate::context::{StepContext, StepServices};
+use crate::deployment::Replaced;
+use crate::instances::{connector, no_connector};
 use crate::secrets::Secrets;
 
 /// Most tasks that one `DescribeTasks` takes.
@@ -223,28 +224,4 @@ pub(crate) async fn count(
     let mut found = records(&site, &service, deployed, &tasks, now);
     found.extend(beside::instances(&site, deployed, now).await?);
     Ok(found)
-}
-
-/// The infrastructure's connector with its expressions resolved, to count with later.
-pub(crate) fn connector(
-    cx: &StepContext<'_>,
-    infrastructure: &InfrastructurePlan,
-) -> Result<ConnectorPlan, Failure> {
-    match &infrastructure.connector {
-        Some(connector) => Ok(ConnectorPlan {
-            spec: cx.evaluate(&connector.spec)?,
-            ..connector.clone()
-        }),
-        None => Err(no_connector(infrastructure.identifier.as_str())),
-    }
-}
-
-pub(crate) fn no_connector(infrastructure: &str) -> Failure {
-    Failure {
-        error: ErrorType::Unknown,
-        message: format!(
-            "Infrastructure {infrastructure} has no AWS connector to count instances with."
-        ),
-        left_behind: None,
-    }
 }

@@ -11,8 +11,7 @@ use slipway_model::status::Failure;
 use super::flags::{FLAGS, Spec, check_flags};
 use super::instances::Change;
 use super::manifest::Documents;
-use super::phases::{Phases, Turn, walk};
-use super::rollback::{Before, Replaced, RollbackData, keepable};
+use super::rollback::{Before, RollbackData, keepable};
 use super::scaling::Scaling;
 use super::service::{Described, Standing, describe, primary};
 use super::site::Site;
@@ -20,6 +19,8 @@ use super::task_definition::{Intent, Registered, intended, registered};
 use super::watch::{Goal, Seen, Watch};
 use super::{DEPLOY, FETCH, PREPARE, instances, open_unit, told};
 use crate::context::StepContext;
+use crate::deployment::Replaced;
+use crate::deployment::phases::{Phases, Turn, walk};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.

@@ -13,16 +13,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::{ErrorType, Failure};
 
-use super::change::token;
-use super::manifest::{Reader, TaskDefinition, invalid, once};
+use super::manifest::TaskDefinition;
 use super::site::Site;
-use super::spec::{self, Kind};
 use super::task_definition::{Intent, Registered, intended, registered, short};
 use super::task_end::{judge, look, lost, outcome};
 use super::{DEPLOY, FETCH, open_unit, told};
 use crate::aws::error::{Doing, failure};
 use crate::aws::wire::whole;
 use crate::context::StepContext;
+use crate::deployment::invalid;
+use crate::deployment::manifest::{Reader, once};
+use crate::deployment::spec::{self, Kind};
+use crate::deployment::token;
 use crate::step::{Progress, Step, Undo};
 
 /// Fields of the spec.

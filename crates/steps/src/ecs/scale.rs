@@ -11,9 +11,9 @@ use slipway_model::status::{ErrorType, Failure};
 use super::resize::Resize;
 use super::service::{Described, Standing, describe};
 use super::site::Site;
-use super::spec::{self, Kind, UNITS};
 use super::{beside, told};
 use crate::context::StepContext;
+use crate::deployment::spec::{self, Kind, UNITS};
 use crate::step::{Progress, Step, Undo};
 
 /// The command unit.
@@ -192,7 +192,7 @@ fn required(spec: &Value, name: &str) -> Result<String, Failure> {
 }
 
 fn missing(name: &str) -> Failure {
-    super::manifest::invalid(format!("`{name}` of EcsScale is missing or empty."))
+    crate::deployment::invalid(format!("`{name}` of EcsScale is missing or empty."))
 }
 
 fn cannot(site: &Site, name: &str, why: &str) -> Failure {

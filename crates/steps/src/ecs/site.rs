@@ -6,9 +6,9 @@ use serde_json::Value;
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::ConnectorPlan;
 
-use super::spec::text;
 use crate::aws::AwsTarget;
 use crate::context::StepContext;
+use crate::deployment::spec::text;
 
 /// A cluster in a region, with clients that may change it.
 pub(super) struct Site {

@@ -5,7 +5,8 @@ use slipway_model::status::Failure;
 use slipway_plan::{ArtifactPlan, ServicePlan};
 
 use crate::context::StepContext;
-use crate::ecs::{invalid, text};
+use crate::deployment::invalid;
+use crate::deployment::spec::text;
 
 /// Members of `Code` that name the code itself: the artifact does that.
 const OF_ARTIFACT: &[&str] = &[

@@ -15,7 +15,8 @@ use super::release::{Phase, Release};
 use super::snapshot::RollbackData;
 use super::{DEPLOY, PREPARE, deploy};
 use crate::context::StepContext;
-use crate::ecs::{FETCH, check, invalid, told};
+use crate::deployment::spec::check;
+use crate::deployment::{FETCH, invalid, told};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.

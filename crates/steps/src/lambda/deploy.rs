@@ -10,7 +10,8 @@ use super::release::{Phase, Release, State};
 use super::snapshot::RollbackData;
 use super::{DEPLOY, PREPARE};
 use crate::context::StepContext;
-use crate::ecs::{FETCH, check, told};
+use crate::deployment::spec::check;
+use crate::deployment::{FETCH, told};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.

@@ -12,8 +12,8 @@ use super::manifest::Documents;
 use super::release::Release;
 use super::site::Site;
 use crate::context::{StepContext, StepServices, store_failure};
-use crate::ecs::Replaced;
-use crate::ecs::instances::{connector, no_connector};
+use crate::deployment::Replaced;
+use crate::instances::{connector, no_connector};
 use crate::secrets::Secrets;
 
 /// Field of a record's target that holds the canary beside the version.

@@ -7,7 +7,8 @@ use slipway_model::status::Failure;
 use super::artifact;
 use super::site::Site;
 use crate::context::StepContext;
-use crate::ecs::{Reader, invalid, once};
+use crate::deployment::invalid;
+use crate::deployment::manifest::{Reader, once};
 
 const FUNCTION: &str = "AwsLambdaFunctionDefinition";
 const ALIAS: &str = "AwsLambdaFunctionAliasDefinition";

@@ -11,7 +11,7 @@ use super::release::{Phase, Release, State};
 use super::snapshot::{self, Before, RollbackData};
 use super::{PREPARE, instances};
 use crate::context::StepContext;
-use crate::ecs::Replaced;
+use crate::deployment::Replaced;
 
 impl Release {
     pub(super) async fn prepare(

@@ -7,7 +7,7 @@ use slipway_model::status::Failure;
 use super::ROLLBACK;
 use super::undo;
 use crate::context::StepContext;
-use crate::ecs::check;
+use crate::deployment::spec::check;
 use crate::step::{Progress, Step, Undo};
 
 /// The step that undoes `AwsLambdaDeploy`.

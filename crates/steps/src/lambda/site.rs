@@ -6,7 +6,8 @@ use slipway_model::status::Failure;
 
 use crate::aws::AwsTarget;
 use crate::context::StepContext;
-use crate::ecs::{invalid, text};
+use crate::deployment::invalid;
+use crate::deployment::spec::text;
 
 /// A region of an account, with clients that may change it.
 pub(super) struct Site {

@@ -9,7 +9,7 @@ use super::calls;
 use super::manifest::{Documents, alias_name};
 use super::site::Site;
 use crate::context::StepContext;
-use crate::ecs::Replaced;
+use crate::deployment::Replaced;
 
 /// How to undo a deployment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -14,7 +14,8 @@ use super::release::State;
 use super::site::Site;
 use super::snapshot::RollbackData;
 use crate::context::StepContext;
-use crate::ecs::{invalid, kept, told};
+use crate::deployment::manifest::kept;
+use crate::deployment::{invalid, told};
 use crate::step::{Progress, Step, Undo};
 use crate::variable::is_expression;
 
@@ -37,7 +38,10 @@ impl Step for TrafficShift {
     }
 
     fn check(&self, spec: &Value) -> Vec<String> {
-        let mut faults = crate::ecs::check(spec, &[(PERCENTAGE, crate::ecs::Kind::Other)]);
+        let mut faults = crate::deployment::spec::check(
+            spec,
+            &[(PERCENTAGE, crate::deployment::spec::Kind::Other)],
+        );
         let value = &spec[PERCENTAGE];
         if !value.as_str().is_some_and(is_expression)
             && let Err(fault) = percentage(value)

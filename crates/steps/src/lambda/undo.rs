@@ -18,7 +18,7 @@ use super::site::Site;
 use super::snapshot::{Before, RollbackData};
 use super::{ROLLBACK, package};
 use crate::context::StepContext;
-use crate::ecs::kept;
+use crate::deployment::manifest::kept;
 use crate::step::Progress;
 
 /// What the step does next.

@@ -22,8 +22,9 @@ use super::route::{self, Routes};
 use super::sides::Sides;
 use super::{BLUE, COLOUR, GREEN};
 use crate::context::StepContext;
-use crate::ecs::rollback::Replaced;
-use crate::ecs::spec::{self, Kind};
+use crate::deployment::Replaced;
+use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::spec::{self, Kind};
 use crate::step::{Progress, Step, Undo};
 
 /// Fields of the spec.
@@ -133,7 +134,7 @@ impl Step for BlueGreenDeploy {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         let result = match Deployment::resume(cx).await {
-            Ok(deployment) => deployment.go_on(cx).await,
+            Ok(deployment) => walk(deployment, cx).await,
             Err(failure) => Err(failure),
         };
         told(cx, self.units(), result)
@@ -162,12 +163,38 @@ struct Deployment {
     resumed: bool,
 }
 
+#[async_trait]
+impl Phases for Deployment {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn saved(&mut self) {
+        self.resumed = false;
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        Ok(match self.state.phase {
+            Phase::Prepare => self.prepare(cx).await?.into(),
+            Phase::Template => self.template(cx).await?.into(),
+            Phase::Clear => self.clear(cx).await?.into(),
+            Phase::Change => self.change(cx).await?.into(),
+            Phase::Refresh => self.refresh(cx).await?.into(),
+            Phase::Follow => self.follow(cx).await?.into(),
+            Phase::Settle => self.settle(cx).await?.into(),
+            Phase::Target => self.target(cx).await?.into(),
+            Phase::Scale => self.scale(cx).await?.into(),
+            Phase::Note => Turn::Done(self.note(cx).await?),
+        })
+    }
+}
+
 impl Deployment {
     async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
         let mut state: State = cx.saved()?;
-        cx.unit_started(FETCH);
         let mut documents = Documents::once(cx, &mut state.documents).await?;
-        cx.unit_ended(FETCH, true);
         // The deployment decides where requests come from.
         for field in ["TargetGroupARNs", "TrafficSources", "LoadBalancerNames"] {
             if let Some(fields) = documents.configuration.as_object_mut() {
@@ -182,28 +209,6 @@ impl Deployment {
             documents,
             resumed,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        loop {
-            let pause = match self.state.phase {
-                Phase::Prepare => self.prepare(cx).await?,
-                Phase::Template => self.template(cx).await?,
-                Phase::Clear => self.clear(cx).await?,
-                Phase::Change => self.change(cx).await?,
-                Phase::Refresh => self.refresh(cx).await?,
-                Phase::Follow => self.follow(cx).await?,
-                Phase::Settle => self.settle(cx).await?,
-                Phase::Target => self.target(cx).await?,
-                Phase::Scale => self.scale(cx).await?,
-                Phase::Note => return self.note(cx).await.map(Progress::Done),
-            };
-            cx.save(&self.state).await?;
-            self.resumed = false;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     fn sides(&self) -> Result<&Sides, Failure> {

@@ -22,7 +22,8 @@ use super::super::{ROLLBACK, told};
 use super::deploy::State as Deployed;
 use super::sides::Sides;
 use crate::context::StepContext;
-use crate::ecs::spec;
+use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::spec;
 use crate::step::{Progress, Step, Undo};
 
 /// The step.
@@ -90,7 +91,7 @@ impl Step for BlueGreenRollback {
         };
         let left = left(&sides);
         let result = match Undoing::resume(cx, sides, deployed).await {
-            Ok(undoing) => undoing.go_on(cx).await,
+            Ok(undoing) => walk(undoing, cx).await,
             Err(failure) => Err(failure),
         };
         let result = result.map_err(|failure| Failure {
@@ -138,6 +139,44 @@ struct Undoing {
     resumed: bool,
 }
 
+#[async_trait]
+impl Phases for Undoing {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn saved(&mut self) {
+        self.resumed = false;
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        let (old, new) = (self.sides.old.clone(), self.sides.new_before.clone());
+        Ok(match (self.state.phase, &old, &new) {
+            (Phase::Old, Some(old), _) if self.moved => {
+                old.restore(cx, &self.site, &[], ROLLBACK).await?;
+                for routes in &self.sides.routes {
+                    routes.keep_checked(cx, &self.site, ROLLBACK).await?;
+                }
+                self.to(Phase::Healthy).into()
+            }
+            (Phase::Healthy, Some(old), _) => self.healthy(cx, old).await?.into(),
+            (Phase::Routes, Some(_), _) => self.routes(cx).await?.into(),
+            (Phase::Old | Phase::Healthy | Phase::Routes, _, Some(_)) => {
+                self.to(Phase::Clear).into()
+            }
+            (Phase::Old | Phase::Healthy | Phase::Routes, _, None) => self.to(Phase::New).into(),
+            (Phase::Clear, ..) => self.clear(cx).await?.into(),
+            (Phase::New, _, Some(before)) => self.restore(cx, before).await?.into(),
+            (Phase::New, _, None) => self.remove(cx).await?.into(),
+            (Phase::Refresh, ..) => self.refresh(cx).await?.into(),
+            (Phase::Follow, ..) => self.follow(cx).await?.into(),
+            (Phase::Note, ..) => Turn::Done(self.note(cx).await?),
+        })
+    }
+}
+
 impl Undoing {
     async fn resume(
         cx: &mut StepContext<'_>,
@@ -156,36 +195,6 @@ impl Undoing {
             moved,
             resumed: true,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        let (old, new) = (self.sides.old.clone(), self.sides.new_before.clone());
-        loop {
-            let pause = match (self.state.phase, &old, &new) {
-                (Phase::Old, Some(old), _) if self.moved => {
-                    old.restore(cx, &self.site, &[], ROLLBACK).await?;
-                    for routes in &self.sides.routes {
-                        routes.keep_checked(cx, &self.site, ROLLBACK).await?;
-                    }
-                    self.to(Phase::Healthy)
-                }
-                (Phase::Healthy, Some(old), _) => self.healthy(cx, old).await?,
-                (Phase::Routes, Some(_), _) => self.routes(cx).await?,
-                (Phase::Old | Phase::Healthy | Phase::Routes, _, Some(_)) => self.to(Phase::Clear),
-                (Phase::Old | Phase::Healthy | Phase::Routes, _, None) => self.to(Phase::New),
-                (Phase::Clear, ..) => self.clear(cx).await?,
-                (Phase::New, _, Some(before)) => self.restore(cx, before).await?,
-                (Phase::New, _, None) => self.remove(cx).await?,
-                (Phase::Refresh, ..) => self.refresh(cx).await?,
-                (Phase::Follow, ..) => self.follow(cx).await?,
-                (Phase::Note, ..) => return self.note(cx).await,
-            };
-            cx.save(&self.state).await?;
-            self.resumed = false;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     fn to(&mut self, phase: Phase) -> Option<Duration> {
@@ -300,7 +309,7 @@ impl Undoing {
         })
     }
 
-    async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+    async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
         let counted = |before: &Before, production| Counted {
             name: before.group.name().to_owned(),
             version: before.version.clone(),
@@ -324,8 +333,8 @@ impl Undoing {
         cx.unit_ended(ROLLBACK, true);
         let named = |name: Option<&str>| name.map(|name| json!({"autoScalingGroupName": name}));
         let stage = sides.new_before.as_ref().map(|_| sides.new.as_str());
-        Ok(Progress::Done(json!({
+        Ok(json!({
             "output": {"prodAsg": named(sides.old_name()), "stageAsg": named(stage)},
-        })))
+        }))
     }
 }

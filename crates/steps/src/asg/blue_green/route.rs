@@ -13,7 +13,7 @@ use super::super::invalid;
 use super::super::site::Site;
 use crate::aws::error::{Doing, failure};
 use crate::context::StepContext;
-use crate::ecs::spec::text;
+use crate::deployment::spec::text;
 
 /// Target groups of a rule with their weights.
 pub(super) type Shares = BTreeMap<String, i32>;

@@ -9,7 +9,7 @@ use super::super::{invalid, told};
 use super::deploy::State as Deployed;
 use super::release::release;
 use crate::context::StepContext;
-use crate::ecs::spec::{self, Kind};
+use crate::deployment::spec::{self, Kind};
 use crate::step::{Progress, Step, Undo};
 use crate::variable::is_expression;
 

@@ -11,7 +11,7 @@ use super::super::{PREPARE, invalid, name};
 use super::route::Routes;
 use super::{BLUE, COLOUR};
 use crate::context::StepContext;
-use crate::ecs::rollback::Replaced;
+use crate::deployment::Replaced;
 
 /// How things were before a deployment. Written down before its first change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

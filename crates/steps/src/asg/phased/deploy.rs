@@ -18,8 +18,9 @@ use super::super::steady::{Goal, Steady};
 use super::super::{DEPLOY, invalid, told};
 use super::{SetUp, set_up};
 use crate::context::StepContext;
-use crate::ecs::rollback::Replaced;
-use crate::ecs::spec::{self, Kind};
+use crate::deployment::Replaced;
+use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::spec::{self, Kind};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.
@@ -75,7 +76,7 @@ impl Step for PhasedDeploy {
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         cx.unit_started(DEPLOY);
         let result = match Moving::resume(cx).await {
-            Ok(moving) => moving.go_on(cx).await,
+            Ok(moving) => walk(moving, cx).await,
             Err(failure) => Err(failure),
         };
         told(cx, self.units(), result)
@@ -98,6 +99,30 @@ struct Moving {
     count: i64,
 }
 
+#[async_trait]
+impl Phases for Moving {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        let new_first = self.set_up.handover.new_first;
+        Ok(match self.state.phase {
+            Phase::First => self.tell(cx, new_first, Phase::FirstSettles).await?.into(),
+            Phase::FirstSettles => self.settle(cx, new_first, Phase::Second).await?.into(),
+            Phase::Second => self
+                .tell(cx, !new_first, Phase::SecondSettles)
+                .await?
+                .into(),
+            Phase::SecondSettles => self.settle(cx, !new_first, Phase::Scale).await?.into(),
+            Phase::Scale => self.scale(cx).await?.into(),
+            Phase::Note => Turn::Done(self.note(cx).await?),
+        })
+    }
+}
+
 impl Moving {
     async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
         let Some(set_up) = set_up(cx)?.filter(|set_up| set_up.created) else {
@@ -113,24 +138,6 @@ impl Moving {
             state: cx.saved()?,
             count,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        loop {
-            let new_first = self.set_up.handover.new_first;
-            let pause = match self.state.phase {
-                Phase::First => self.tell(cx, new_first, Phase::FirstSettles).await?,
-                Phase::FirstSettles => self.settle(cx, new_first, Phase::Second).await?,
-                Phase::Second => self.tell(cx, !new_first, Phase::SecondSettles).await?,
-                Phase::SecondSettles => self.settle(cx, !new_first, Phase::Scale).await?,
-                Phase::Scale => self.scale(cx).await?,
-                Phase::Note => return self.note(cx).await,
-            };
-            cx.save(&self.state).await?;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     fn is_last(&self) -> bool {
@@ -249,7 +256,7 @@ impl Moving {
         Ok(None)
     }
 
-    async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+    async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
         let handover = &self.set_up.handover;
         let counted = |name: &str, version, production| Counted {
             name: name.to_owned(),
@@ -276,14 +283,14 @@ impl Moving {
         let outcome = json!({"serverInstanceInfoList": instances});
         let named = |name: Option<&str>| name.map(|name| json!({"autoScalingGroupName": name}));
         let old = handover.old.as_ref().map(|old| old.group.name());
-        Ok(Progress::Done(json!({
+        Ok(json!({
             "output": {
                 "asg": named(Some(&handover.new)),
                 "oldAsg": named(old),
                 "deploymentInfoOutcome": outcome,
             },
             "deploymentInfoOutcome": outcome,
-        })))
+        }))
     }
 }
 

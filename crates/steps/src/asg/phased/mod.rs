@@ -15,7 +15,7 @@ use super::before::Before;
 use super::spec::Sizes;
 use super::template::{Look, Version};
 use crate::context::StepContext;
-use crate::ecs::rollback::Replaced;
+use crate::deployment::Replaced;
 
 pub use deploy::PhasedDeploy;
 pub use rollback::Rollback;

@@ -17,7 +17,8 @@ use super::super::template;
 use super::super::{ROLLBACK, told, wrong};
 use super::{MARK, SetUp, set_up};
 use crate::context::StepContext;
-use crate::ecs::spec;
+use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::spec;
 use crate::step::{Progress, Step, Undo};
 
 /// The step.
@@ -83,7 +84,7 @@ impl Step for Rollback {
             Some(old) => format!("{new}; there may not be again {}", old.told()),
         };
         let result = match Undoing::resume(cx, set_up).await {
-            Ok(undoing) => undoing.go_on(cx).await,
+            Ok(undoing) => walk(undoing, cx).await,
             Err(failure) => Err(failure),
         };
         let result = result.map_err(|failure| Failure {
@@ -108,6 +109,55 @@ struct Undoing {
     state: State,
 }
 
+#[async_trait]
+impl Phases for Undoing {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        let old = self.set_up.handover.old.clone();
+        Ok(match (self.state.phase, &old) {
+            (Phase::New, _) => self.remove(cx).await?.into(),
+            (Phase::Note, _) => Turn::Done(self.note(cx).await?),
+            (_, None) => self.to(Phase::New).into(),
+            (Phase::Old, Some(old)) => {
+                old.restore(cx, &self.site, &[], ROLLBACK).await?;
+                self.to(Phase::Settle).into()
+            }
+            (Phase::Settle, Some(old)) => {
+                let goal = Goal {
+                    group: old.group.name(),
+                    desired: old.group.sizes().desired,
+                    version: None,
+                    only: false,
+                    stable: false,
+                    unit: ROLLBACK,
+                };
+                match self.state.steady.look(cx, &self.site, goal).await? {
+                    None => self.to(Phase::Target).into(),
+                    pause => pause.into(),
+                }
+            }
+            (Phase::Target, Some(old)) => {
+                let groups = old.group.target_groups();
+                let targets = Targets {
+                    groups: &groups,
+                    unused: true,
+                };
+                let goal = (&targets, old.group.sizes().desired);
+                let place = (&self.site, old.group.name());
+                match self.state.health.look(cx, place, goal, ROLLBACK).await? {
+                    None => self.to(Phase::New).into(),
+                    pause => pause.into(),
+                }
+            }
+        })
+    }
+}
+
 impl Undoing {
     async fn resume(cx: &mut StepContext<'_>, set_up: SetUp) -> Result<Self, Failure> {
         Ok(Self {
@@ -115,52 +165,6 @@ impl Undoing {
             set_up,
             state: cx.saved()?,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        let old = self.set_up.handover.old.clone();
-        loop {
-            let pause = match (self.state.phase, &old) {
-                (Phase::New, _) => self.remove(cx).await?,
-                (Phase::Note, _) => return self.note(cx).await,
-                (_, None) => self.to(Phase::New),
-                (Phase::Old, Some(old)) => {
-                    old.restore(cx, &self.site, &[], ROLLBACK).await?;
-                    self.to(Phase::Settle)
-                }
-                (Phase::Settle, Some(old)) => {
-                    let goal = Goal {
-                        group: old.group.name(),
-                        desired: old.group.sizes().desired,
-                        version: None,
-                        only: false,
-                        stable: false,
-                        unit: ROLLBACK,
-                    };
-                    match self.state.steady.look(cx, &self.site, goal).await? {
-                        None => self.to(Phase::Target),
-                        pause => pause,
-                    }
-                }
-                (Phase::Target, Some(old)) => {
-                    let groups = old.group.target_groups();
-                    let targets = Targets {
-                        groups: &groups,
-                        unused: true,
-                    };
-                    let goal = (&targets, old.group.sizes().desired);
-                    let place = (&self.site, old.group.name());
-                    match self.state.health.look(cx, place, goal, ROLLBACK).await? {
-                        None => self.to(Phase::New),
-                        pause => pause,
-                    }
-                }
-            };
-            cx.save(&self.state).await?;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     fn to(&mut self, phase: Phase) -> Option<Duration> {
@@ -189,7 +193,7 @@ impl Undoing {
         Ok(self.to(Phase::Note))
     }
 
-    async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+    async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
         let handover = &self.set_up.handover;
         let mine: Vec<Counted> = handover
             .old
@@ -207,6 +211,6 @@ impl Undoing {
         cx.unit_ended(ROLLBACK, true);
         let old = handover.old.as_ref().map(|old| old.group.name());
         let named = old.map(|name| json!({"autoScalingGroupName": name}));
-        Ok(Progress::Done(json!({"output": {"asg": named}})))
+        Ok(json!({"output": {"asg": named}}))
     }
 }

@@ -18,8 +18,9 @@ use super::super::template::{self, Version};
 use super::super::{DEPLOY, FETCH, PREPARE, base, instances, invalid, name, told, wrong};
 use super::{Handover, MARK, SetUp};
 use crate::context::StepContext;
-use crate::ecs::rollback::Replaced;
-use crate::ecs::spec::{self, Kind};
+use crate::deployment::Replaced;
+use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::spec::{self, Kind};
 use crate::step::{Progress, Step, Undo};
 
 /// Words of `resizeStrategy`; the first is the default.
@@ -101,7 +102,7 @@ impl Step for Setup {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         let result = match Setting::resume(cx).await {
-            Ok(setting) => setting.go_on(cx).await,
+            Ok(setting) => walk(setting, cx).await,
             Err(failure) => Err(failure),
         };
         told(cx, self.units(), result)
@@ -115,12 +116,33 @@ struct Setting {
     resumed: bool,
 }
 
+#[async_trait]
+impl Phases for Setting {
+    type State = State;
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn saved(&mut self) {
+        self.resumed = false;
+    }
+
+    async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
+        Ok(match self.state.phase {
+            Phase::Prepare => self.prepare(cx).await?.into(),
+            Phase::Clear => self.clear(cx).await?.into(),
+            Phase::Template => self.template(cx).await?.into(),
+            Phase::Create => self.create(cx).await?.into(),
+            Phase::Done => Turn::Done(self.ended(cx)?),
+        })
+    }
+}
+
 impl Setting {
     async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
         let mut state: State = cx.saved()?;
-        cx.unit_started(FETCH);
         let documents = Documents::once(cx, &mut state.documents).await?;
-        cx.unit_ended(FETCH, true);
         let site = Site::of_stage(cx).await?;
         let resumed = state.phase != Phase::Prepare;
         Ok(Self {
@@ -129,23 +151,6 @@ impl Setting {
             documents,
             resumed,
         })
-    }
-
-    async fn go_on(mut self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
-        loop {
-            let pause = match self.state.phase {
-                Phase::Prepare => self.prepare(cx).await?,
-                Phase::Clear => self.clear(cx).await?,
-                Phase::Template => self.template(cx).await?,
-                Phase::Create => self.create(cx).await?,
-                Phase::Done => return self.ended(cx),
-            };
-            cx.save(&self.state).await?;
-            self.resumed = false;
-            if let Some(pause) = pause {
-                return Ok(Progress::Again(pause));
-            }
-        }
     }
 
     fn handover(&self) -> Result<&Handover, Failure> {
@@ -299,17 +304,17 @@ impl Setting {
         Ok(None)
     }
 
-    fn ended(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+    fn ended(&self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
         let handover = self.handover()?;
         cx.unit_ended(DEPLOY, true);
         let named = |name: Option<&str>| name.map(|name| json!({"autoScalingGroupName": name}));
         let old = handover.old.as_ref().map(|old| old.group.name());
-        Ok(Progress::Done(json!({
+        Ok(json!({
             "output": {
                 "asg": named(Some(&handover.new)),
                 "oldAsg": named(old),
             },
-        })))
+        }))
     }
 }
 

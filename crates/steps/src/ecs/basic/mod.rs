@@ -10,12 +10,12 @@ mod upgrade;
 mod versions;
 
 use serde::{Deserialize, Serialize};
-use slipway_model::status::{ErrorType, Failure};
+use slipway_model::status::Failure;
 
-use super::rollback::Replaced;
 use super::scaling::Scaling;
 use super::task_definition::Registered;
 use crate::context::StepContext;
+use crate::deployment::{Replaced, wrong};
 
 pub use rollback::BasicRollback;
 pub use setup::ServiceSetup;
@@ -61,12 +61,4 @@ fn set_up(cx: &StepContext<'_>) -> Result<Option<SetUp>, Failure> {
     let attempts = cx.saved_by_all::<setup::State>("EcsServiceSetup")?;
     // An attempt that came again may have ended before it changed anything; one before it did not.
     Ok(attempts.into_iter().rev().find_map(setup::State::created))
-}
-
-fn wrong(message: String) -> Failure {
-    Failure {
-        error: ErrorType::Unknown,
-        message,
-        left_behind: None,
-    }
 }

@@ -9,7 +9,6 @@ use slipway_model::status::Failure;
 
 use super::super::flags::check_flags;
 use super::super::instances::{self, Change};
-use super::super::phases::{Phases, Turn, walk};
 use super::super::removal::{self, Removal};
 use super::super::resize::Resize;
 use super::super::service::{Described, Standing, describe};
@@ -18,6 +17,7 @@ use super::super::task_definition::short;
 use super::super::{ROLLBACK, beside, told};
 use super::{Old, SetUp, set_up, wrong};
 use crate::context::StepContext;
+use crate::deployment::phases::{Phases, Turn, walk};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.

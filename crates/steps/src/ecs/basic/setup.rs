@@ -8,21 +8,22 @@ use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
 use super::super::beside;
-use super::super::change::token;
 use super::super::cluster;
-use super::super::manifest::{Documents, invalid};
-use super::super::phases::{Phases, Turn, walk};
+use super::super::manifest::Documents;
 use super::super::removal;
-use super::super::rollback::Replaced;
 use super::super::scaling::Scaling;
 use super::super::service::{Standing, create, create_document, describe, update, update_document};
 use super::super::site::Site;
-use super::super::spec::{self, Kind};
 use super::super::task_definition::{Intent, Registered, intended, registered, short};
 use super::super::{DEPLOY, FETCH, PREPARE, told};
 use super::versions::{self, Version};
 use super::{Handover, Old, SetUp, wrong};
 use crate::context::StepContext;
+use crate::deployment::Replaced;
+use crate::deployment::invalid;
+use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::spec::{self, Kind};
+use crate::deployment::token;
 use crate::step::{Progress, Step, Undo};
 
 /// Longest name of a service (ECS API reference, `CreateService`).

@@ -9,17 +9,18 @@ use slipway_model::status::Failure;
 
 use super::super::beside::{self, Beside, Role};
 use super::super::instances::{self, Change};
-use super::super::manifest::{Documents, invalid};
+use super::super::manifest::Documents;
 use super::super::resize::Resize;
-use super::super::rollback::Replaced;
 use super::super::scaling::{Scaling, detach};
 use super::super::service::{Standing, describe};
 use super::super::site::Site;
-use super::super::spec::{self, Kind, UNITS};
 use super::super::task_definition::short;
 use super::super::{DEPLOY, told};
 use super::{Handover, Old, SetUp, set_up, wrong};
 use crate::context::StepContext;
+use crate::deployment::Replaced;
+use crate::deployment::invalid;
+use crate::deployment::spec::{self, Kind, UNITS};
 use crate::step::{Progress, Step, Undo};
 
 /// Fields of the spec.

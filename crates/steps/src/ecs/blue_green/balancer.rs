@@ -4,10 +4,10 @@ use aws_sdk_elasticloadbalancingv2::types::{Action, LoadBalancer, TargetHealthSt
 use serde::{Deserialize, Serialize};
 use slipway_model::status::Failure;
 
-use super::super::manifest::invalid;
 use super::super::site::Site;
 use super::forward::Forward;
 use crate::aws::error::{Doing, code, failure};
+use crate::deployment::invalid;
 
 /// A rule of a listener, as a spec names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,6 @@ use slipway_model::status::Failure;
 
 use super::super::DEPLOY;
 use super::super::beside::{self, Beside, Role};
-use super::super::change::token;
 use super::super::manifest::TaskDefinition;
 use super::super::removal::{self, Removal};
 use super::super::scaling::detach;
@@ -22,6 +21,7 @@ use super::create::{Creation, Phase};
 use super::routes::Routes;
 use super::{tag, wrong};
 use crate::context::StepContext;
+use crate::deployment::token;
 
 impl Creation {
     /// Makes room in the stage target group.

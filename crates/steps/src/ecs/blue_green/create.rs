@@ -11,7 +11,6 @@ use slipway_model::status::Failure;
 use super::super::beside;
 use super::super::instances::{info, running};
 use super::super::manifest::Documents;
-use super::super::phases::{Phases, Turn, walk};
 use super::super::removal::Removal;
 use super::super::scaling::Scaling;
 use super::super::site::Site;
@@ -22,6 +21,7 @@ use super::routes::Routes;
 use super::spec::{Create, check_create};
 use super::{Handover, Patience, tag, wrong};
 use crate::context::StepContext;
+use crate::deployment::phases::{Phases, Turn, walk};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.

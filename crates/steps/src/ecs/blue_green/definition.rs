@@ -3,10 +3,11 @@
 use serde_json::Value;
 use slipway_model::status::Failure;
 
-use super::super::manifest::{Documents, TaskDefinition, invalid};
+use super::super::manifest::{Documents, TaskDefinition};
 use super::super::site::Site;
 use super::balancer;
 use super::routes::Routes;
+use crate::deployment::invalid;
 
 /// Longest name of a service (ECS API reference, `CreateService`).
 const LONGEST_NAME: usize = 255;

@@ -29,12 +29,13 @@ mod undo_new;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use slipway_model::status::{ErrorType, Failure};
+use slipway_model::status::Failure;
 
-use super::rollback::{Before, Replaced};
+use super::rollback::Before;
 use super::scaling::Scaling;
 use super::site::Site;
 use crate::context::StepContext;
+use crate::deployment::{Replaced, wrong};
 use routes::Routes;
 
 pub use create::CreateService;
@@ -109,13 +110,5 @@ impl Patience {
             self.told = told;
         }
         Ok(Some(PAUSE))
-    }
-}
-
-fn wrong(message: String) -> Failure {
-    Failure {
-        error: ErrorType::Unknown,
-        message,
-        left_behind: None,
     }
 }

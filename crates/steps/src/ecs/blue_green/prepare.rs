@@ -5,8 +5,7 @@ use std::time::Duration;
 use slipway_model::status::Failure;
 use slipway_plan::Node;
 
-use super::super::manifest::invalid;
-use super::super::rollback::{Before, Replaced, keepable};
+use super::super::rollback::{Before, keepable};
 use super::super::scaling::Scaling;
 use super::super::service::{Described, Standing, describe};
 use super::super::task_definition::{intended, short};
@@ -16,6 +15,8 @@ use super::routes::Routes;
 use super::sides::{Seen, Sides};
 use super::{Blue, Green, Handover, balancer, definition, tag, wrong};
 use crate::context::StepContext;
+use crate::deployment::Replaced;
+use crate::deployment::invalid;
 
 impl Creation {
     /// Writes down how rules and services are.

@@ -13,7 +13,6 @@ use slipway_model::status::Failure;
 use super::super::beside;
 use super::super::flags::check_flags;
 use super::super::instances::{self, Change};
-use super::super::phases::{Phases, Turn, walk};
 use super::super::removal::Removal;
 use super::super::resize::Resize;
 use super::super::scaling::Scaling;
@@ -26,6 +25,7 @@ use super::create::Phase as Creating;
 use super::made::{Made, Moved};
 use super::{Blue, Patience, tag, wrong};
 use crate::context::StepContext;
+use crate::deployment::phases::{Phases, Turn, walk};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 use slipway_model::status::Failure;
 
-use super::super::manifest::invalid;
 use super::super::site::Site;
 use super::balancer::{self, Place, Rule};
 use super::forward::Forward;
 use super::spec::Create;
+use crate::deployment::invalid;
 
 /// A rule and how it was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

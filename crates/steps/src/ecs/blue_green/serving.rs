@@ -7,8 +7,6 @@ use slipway_model::status::Failure;
 
 use super::super::beside::{self, Beside, Role};
 use super::super::instances::{self, Change};
-use super::super::manifest::invalid;
-use super::super::rollback::Replaced;
 use super::super::scaling::Scaling;
 use super::super::service::{Standing, describe};
 use super::super::site::Site;
@@ -17,6 +15,8 @@ use super::create::Phase as Creating;
 use super::made::Made;
 use super::{Blue, Patience, tag, wrong};
 use crate::context::StepContext;
+use crate::deployment::Replaced;
+use crate::deployment::invalid;
 
 /// What `EcsBlueGreenCreateService` of this stage made, when it ended well.
 pub(super) fn created(cx: &StepContext<'_>) -> Result<Made, Failure> {

@@ -10,8 +10,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
-use super::super::manifest::invalid;
-use super::super::phases::{Phases, Turn, walk};
 use super::super::site::Site;
 use super::super::told;
 use super::balancer::{self, Rule};
@@ -22,6 +20,8 @@ use super::serving::{check_new, created, note, serve};
 use super::spec::{Shift, check_shift};
 use super::{Patience, wrong};
 use crate::context::StepContext;
+use crate::deployment::invalid;
+use crate::deployment::phases::{Phases, Turn, walk};
 use crate::step::{Progress, Step, Undo};
 
 /// The command unit.

@@ -3,9 +3,9 @@
 use serde_json::Value;
 use slipway_model::status::Failure;
 
-use super::super::manifest::invalid;
-use super::super::spec::{Kind, check, count, flag, given, text};
 use super::balancer::Place;
+use crate::deployment::invalid;
+use crate::deployment::spec::{Kind, check, count, flag, given, text};
 use crate::variable::{self, is_expression};
 
 /// Fields of `EcsBlueGreenCreateService`. `forceNewDeployment` is not in Harness's schema and stands in pipelines

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
-use super::super::manifest::{Documents, invalid};
-use super::super::phases::{Phases, Turn, walk};
+use super::super::manifest::Documents;
 use super::super::scaling::{Scaling, detach};
 use super::super::service::{Standing, describe, update};
 use super::super::site::Site;
@@ -19,6 +18,8 @@ use super::serving::{as_it_is, check_new, created, note, serve};
 use super::spec::{Swap, check_swap};
 use super::{Blue, Patience, wrong};
 use crate::context::StepContext;
+use crate::deployment::invalid;
+use crate::deployment::phases::{Phases, Turn, walk};
 use crate::step::{Progress, Step, Undo};
 
 /// The command unit.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use slipway_model::status::Failure;
 
-use super::manifest::invalid;
+use super::invalid;
 use crate::variable::is_expression;
 
 /// What a field holds.

@@ -11,7 +11,7 @@ use crate::context::StepContext;
 use crate::step::Progress;
 
 /// What a phase came to.
-pub(super) enum Turn {
+pub(crate) enum Turn {
     /// The next phase may begin.
     On,
     /// The same phase goes on after this time.
@@ -28,7 +28,7 @@ impl From<Option<Duration>> for Turn {
 
 /// One call's worth of a step.
 #[async_trait]
-pub(super) trait Phases: Send {
+pub(crate) trait Phases: Send {
     /// What it remembers.
     type State: Serialize + Send + Sync;
 
@@ -42,7 +42,7 @@ pub(super) trait Phases: Send {
 }
 
 /// Goes as far as possible without waiting.
-pub(super) async fn walk<P: Phases>(
+pub(crate) async fn walk<P: Phases>(
     mut phases: P,
     cx: &mut StepContext<'_>,
 ) -> Result<Progress, Failure> {

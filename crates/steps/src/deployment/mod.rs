@@ -1,0 +1,76 @@
+//! What the steps of all deployment types share: their command units, the loop over phases, specs field by field,
+//! manifests, and what is known of the deployment that another one replaces.
+
+pub(crate) mod manifest;
+pub(crate) mod phases;
+mod replaced;
+pub(crate) mod spec;
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+use slipway_model::status::{ErrorType, Failure};
+
+use crate::context::StepContext;
+
+pub(crate) use replaced::Replaced;
+
+/// Command unit that reads the manifests.
+pub(crate) const FETCH: &str = "Fetch manifests";
+/// Command unit that writes down how to undo.
+pub(crate) const PREPARE: &str = "Prepare rollback data";
+/// Command unit that changes the account.
+pub(crate) const DEPLOY: &str = "Deploy";
+/// Command unit of rollback steps.
+pub(crate) const ROLLBACK: &str = "Rollback";
+
+/// Writes into a step's log why it failed, if it did.
+pub(crate) fn told<T>(
+    cx: &mut StepContext<'_>,
+    units: &[&'static str],
+    result: Result<T, Failure>,
+) -> Result<T, Failure> {
+    if let Err(failure) = &result {
+        let unit = open_unit(cx, units);
+        cx.error(unit, &failure.message);
+    }
+    result
+}
+
+/// The unit that a failure belongs to: the one that is open, or the last.
+pub(crate) fn open_unit(cx: &StepContext<'_>, units: &[&'static str]) -> &'static str {
+    let open = units.iter().find(|name| cx.unit_is_open(name));
+    open.or(units.last()).copied().unwrap_or(DEPLOY)
+}
+
+/// The same for every repetition of one attempt: at most 36 characters (`CreateService`, `clientToken`).
+pub(crate) fn token(cx: &StepContext<'_>) -> String {
+    let mut hash = Sha256::new();
+    for part in [
+        cx.run().as_str(),
+        cx.node().as_str(),
+        &cx.attempt().to_string(),
+    ] {
+        hash.update(part);
+        hash.update([0]);
+    }
+    hash.finalize()
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// A request that cannot be carried out as it is written.
+pub(crate) fn invalid(message: impl fmt::Display) -> Failure {
+    wrong(format!("Invalid request: {message}"))
+}
+
+/// A failure of no kind that failure strategies know by name.
+pub(crate) fn wrong(message: String) -> Failure {
+    Failure {
+        error: ErrorType::Unknown,
+        message,
+        left_behind: None,
+    }
+}
