@@ -1,5 +1,6 @@
 //! What whole-system tests share: the binary `slipway` as users start it, and AWS SDK clients that talk to it.
 
+pub mod balancer;
 pub mod dice;
 pub mod history;
 

@@ -3,11 +3,9 @@
 
 use std::time::Duration;
 
-use aws_sdk_elasticloadbalancingv2::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_elasticloadbalancingv2::types::{
-    Action, ActionTypeEnum, ForwardActionConfig, ProtocolEnum, TargetGroupTuple, TargetTypeEnum,
-};
+use aws_sdk_elasticloadbalancingv2::types::TargetTypeEnum;
 use serde_json::Value;
+use slipway_tests::balancer::{self, Forwarding, Listener};
 use slipway_tests::{LocalProcess, checkout};
 
 /// Longest that a run takes to the next thing that a test waits for.
@@ -16,96 +14,19 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A local mode with the templates, a cluster, and the load balancer `shop` with two listeners.
 struct Shop {
     local: LocalProcess,
-    /// Listeners and their rules, production first.
-    listeners: Vec<(String, String)>,
+    /// Production first.
+    listeners: Vec<Listener>,
     _dir: tempfile::TempDir,
 }
 
-fn elb(local: &LocalProcess) -> aws_sdk_elasticloadbalancingv2::Client {
-    let config = aws_sdk_elasticloadbalancingv2::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .endpoint_url(local.url())
-        .region(Region::new("us-east-1"))
-        .credentials_provider(Credentials::new(
-            "AKIATESTTESTTESTTEST",
-            "secret",
-            None,
-            None,
-            "test",
-        ));
-    aws_sdk_elasticloadbalancingv2::Client::from_conf(config.build())
-}
-
-/// Forwards to two target groups by weight.
-fn forward(groups: &[String], weights: [i32; 2]) -> Action {
-    let tuples = groups.iter().zip(weights).map(|(group, weight)| {
-        TargetGroupTuple::builder()
-            .target_group_arn(group)
-            .weight(weight)
-            .build()
-    });
-    let config = ForwardActionConfig::builder().set_target_groups(Some(tuples.collect()));
-    Action::builder()
-        .r#type(ActionTypeEnum::Forward)
-        .forward_config(config.build())
-        .build()
-}
-
 impl Shop {
-    /// `weights` of the two target groups in the default rules of both listeners; none is one each.
-    async fn open(weights: Option<[i32; 2]>) -> Self {
+    async fn open(forwarding: Forwarding) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let local = LocalProcess::start(dir.path());
         let cluster = local.ecs().create_cluster().cluster_name("shop");
         cluster.send().await.expect("a cluster");
-        let elb = elb(&local);
-        let balancer = elb.create_load_balancer().name("shop");
-        let balancer = balancer
-            .subnets("subnet-1")
-            .subnets("subnet-2")
-            .send()
-            .await;
-        let balancer = balancer.expect("a load balancer");
-        let balancer = balancer.load_balancers()[0]
-            .load_balancer_arn()
-            .expect("an ARN");
-        let mut groups = Vec::new();
-        for name in ["one", "two"] {
-            let group = elb
-                .create_target_group()
-                .name(name)
-                .vpc_id("vpc-1")
-                .port(80);
-            let group = group
-                .protocol(ProtocolEnum::Http)
-                .target_type(TargetTypeEnum::Ip);
-            let made = group.send().await.expect("a target group");
-            let arn = made.target_groups()[0].target_group_arn();
-            groups.push(arn.expect("an ARN").to_owned());
-        }
-        let mut listeners = Vec::new();
-        for (port, group) in [80, 8080].into_iter().zip(&groups) {
-            let action = match weights {
-                Some(weights) => forward(&groups, weights),
-                None => Action::builder()
-                    .r#type(ActionTypeEnum::Forward)
-                    .target_group_arn(group)
-                    .build(),
-            };
-            let listener = elb.create_listener().load_balancer_arn(balancer).port(port);
-            let listener = listener
-                .protocol(ProtocolEnum::Http)
-                .default_actions(action);
-            let made = listener.send().await.expect("a listener");
-            let listener = made.listeners()[0]
-                .listener_arn()
-                .expect("an ARN")
-                .to_owned();
-            let rules = elb.describe_rules().listener_arn(&listener).send().await;
-            let rules = rules.expect("rules");
-            let rule = rules.rules()[0].rule_arn().expect("an ARN").to_owned();
-            listeners.push((listener, rule));
-        }
+        let ports = [80, 8080];
+        let listeners = balancer::open(&local, TargetTypeEnum::Ip, &ports, forwarding).await;
         for folder in ["ecs-rolling", "ecs-blue-green", "ecs-traffic-shift"] {
             let folder = checkout(&format!("templates/{folder}"));
             local.json(&["apply", "-f", folder.to_str().expect("text"), "-o", "json"]);
@@ -119,10 +40,7 @@ impl Shop {
 
     /// Starts a pipeline whose variables for listeners and rules have these names.
     fn start(&self, pipeline: &str, names: [&str; 4], tag: &str) -> String {
-        let [(prod, prod_rule), (stage, stage_rule)] = &self.listeners[..] else {
-            panic!("two listeners")
-        };
-        let values = [prod, prod_rule, stage, stage_rule];
+        let values = self.listeners.iter().flat_map(|one| [&one.arn, &one.rule]);
         let inputs = names
             .iter()
             .zip(values)
@@ -160,7 +78,7 @@ impl Shop {
 
     /// Requests of production that found no healthy target since an instant.
     async fn failed(&self, since: &str) -> f64 {
-        let (listener, _) = &self.listeners[0];
+        let listener = &self.listeners[0].arn;
         let url = format!(
             "{}/_sandbox/traffic?listener={listener}&since={since}",
             self.local.url()
@@ -204,7 +122,7 @@ fn now() -> String {
 
 #[tokio::test]
 async fn two_versions_are_swapped_and_a_broken_one_is_not() {
-    let shop = Shop::open(None).await;
+    let shop = Shop::open(Forwarding::Apart).await;
     let names = ["prodListener", "prodRule", "stageListener", "stageRule"];
     let pipeline = "deploy_shop_blue_green";
     let run = shop.start(pipeline, names, "1.0");
@@ -222,7 +140,7 @@ async fn two_versions_are_swapped_and_a_broken_one_is_not() {
 
 #[tokio::test]
 async fn requests_are_shifted_in_turns_that_people_approve() {
-    let shop = Shop::open(Some([1, 0])).await;
+    let shop = Shop::open(Forwarding::Weighted([1, 0])).await;
     let names = ["listener", "rule", "testListener", "testRule"];
     let pipeline = "shift_requests_to_shop";
     let run = shop.start(pipeline, names, "1.0");

@@ -1,12 +1,9 @@
 //! The golden pipelines of Auto Scaling groups, run by the binary as users have it, behind a load balancer whose
 //! requests are counted.
 
-use aws_sdk_elasticloadbalancingv2::Client;
-use aws_sdk_elasticloadbalancingv2::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_elasticloadbalancingv2::types::{
-    Action, ActionTypeEnum, ForwardActionConfig, ProtocolEnum, TargetGroupTuple, TargetTypeEnum,
-};
+use aws_sdk_elasticloadbalancingv2::types::TargetTypeEnum;
 use serde_json::Value;
+use slipway_tests::balancer::{self, Forwarding};
 use slipway_tests::{LocalProcess, checkout};
 
 /// A local mode with the templates.
@@ -84,59 +81,15 @@ async fn machines_move_in_phases() {
     assert_eq!(counted(&local), ["shop_phased__2", "shop_phased__2"]);
 }
 
-fn elb(local: &LocalProcess) -> Client {
-    let config = aws_sdk_elasticloadbalancingv2::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .endpoint_url(local.url())
-        .region(Region::new("us-east-1"))
-        .credentials_provider(Credentials::new("AKIATEST", "secret", None, None, "test"));
-    Client::from_conf(config.build())
-}
-
-/// The load balancer `shop` with a listener whose default rule has two target groups: listener and rule.
-async fn balancer(elb: &Client) -> (String, String) {
-    let made = elb.create_load_balancer().name("shop");
-    let made = made.subnets("subnet-1").subnets("subnet-2").send().await;
-    let made = made.expect("a load balancer").load_balancers()[0].clone();
-    let mut tuples = Vec::new();
-    for (name, weight) in [("blue", 100), ("green", 0)] {
-        let group = elb
-            .create_target_group()
-            .name(name)
-            .port(80)
-            .vpc_id("vpc-1");
-        let group = group.protocol(ProtocolEnum::Http);
-        let group = group.target_type(TargetTypeEnum::Instance).send().await;
-        let group = group.expect("a target group").target_groups()[0].clone();
-        let tuple = TargetGroupTuple::builder().weight(weight);
-        tuples.push(tuple.set_target_group_arn(group.target_group_arn).build());
-    }
-    let config = ForwardActionConfig::builder().set_target_groups(Some(tuples));
-    let forward = Action::builder()
-        .r#type(ActionTypeEnum::Forward)
-        .forward_config(config.build());
-    let listener = elb.create_listener().port(80).protocol(ProtocolEnum::Http);
-    let listener = listener.default_actions(forward.build());
-    let listener = listener
-        .set_load_balancer_arn(made.load_balancer_arn)
-        .send()
-        .await;
-    let listener = listener.expect("a listener").listeners()[0].clone();
-    let listener = listener.listener_arn().expect("an ARN").to_owned();
-    let rules = elb.describe_rules().listener_arn(&listener).send().await;
-    let rule = rules.expect("rules").rules()[0]
-        .rule_arn()
-        .expect("an ARN")
-        .to_owned();
-    (listener, rule)
-}
-
 #[tokio::test]
 async fn blue_and_green_machines_take_turns_without_a_failed_request() {
     let dir = tempfile::tempdir().expect("a folder");
     let local = shop(dir.path());
-    let (listener, rule) = balancer(&elb(&local)).await;
-    let (listener_input, rule) = (format!("listener={listener}"), format!("rule={rule}"));
+    let weighted = Forwarding::Weighted([100, 0]);
+    let listeners = balancer::open(&local, TargetTypeEnum::Instance, &[80], weighted).await;
+    let listener = &listeners[0].arn;
+    let rule = format!("rule={}", listeners[0].rule);
+    let listener_input = format!("listener={listener}");
     let deploy = |image: &str| {
         let inputs = [image, listener_input.as_str(), rule.as_str()];
         run(&local, "deploy_machines_blue_green", &inputs)

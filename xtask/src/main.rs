@@ -117,7 +117,7 @@ fn simulate(seeds: u64, from: u64, jobs: Option<usize>) -> Result<()> {
 
 fn bench(rest: &[String]) -> Result<()> {
     run(cargo().args(["build", "--release", "--package", "slipway-cli"]))?;
-    for bench in ["language", "expressions", "local", "waiting"] {
+    for bench in ["language", "expressions", "local", "waiting", "calls"] {
         let arguments = ["bench", "--package", "slipway-tests", "--bench", bench];
         run(cargo().args(arguments).arg("--").args(rest))?;
     }

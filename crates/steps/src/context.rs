@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_clock::Clock;
+use slipway_engine::error::RunError;
+use slipway_engine::error_name::ErrorName;
 use slipway_engine::gather::FileSource;
 use slipway_engine::runs::Runs;
 use slipway_model::id::{NodeId, PrincipalId, RunId};
@@ -517,6 +519,22 @@ pub(crate) fn store_failure(doing: &str, error: &StoreError) -> Failure {
         outage::met();
     }
     told(doing, error)
+}
+
+/// A use case of the engine that did not succeed, as the failure of a step. Where a service does not answer the call is
+/// repeated.
+pub(crate) fn run_failure(doing: &str, error: &RunError) -> Failure {
+    if matches!(
+        error.name(),
+        ErrorName::StoreUnavailable | ErrorName::WorkflowUnavailable
+    ) {
+        outage::met();
+    }
+    Failure {
+        error: ErrorType::Unknown,
+        message: format!("Cannot {doing}: {}", error.full_text()),
+        left_behind: None,
+    }
 }
 
 /// A store's error, for people.

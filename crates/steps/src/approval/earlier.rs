@@ -11,10 +11,14 @@ use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_store::Page;
 use slipway_store::record::RunRecord;
 
+use crate::context::{run_failure, store_failure};
+
 use super::{Activity, KIND, Verdict};
 
 /// Earlier runs that are looked at.
 const EARLIER: usize = 50;
+/// For errors.
+const DOING: &str = "reject what earlier runs wait for";
 
 /// Rejects them, as the one who approved `run`.
 pub(super) async fn reject(
@@ -25,11 +29,11 @@ pub(super) async fn reject(
 ) -> Result<(), Failure> {
     let page = Page::first(EARLIER);
     let newest = runs.store.list_runs(&run.scope, Some(&run.pipeline), page);
-    let newest = newest.await.map_err(|error| failed(&error.to_string()))?;
+    let newest = newest.await.map_err(|error| store_failure(DOING, &error))?;
     let open = |other: &&RunRecord| !other.status.is_final() && other.sequence < run.sequence;
     for earlier in newest.items.iter().filter(open) {
         let found = runs.store.get_node(&earlier.id, node).await;
-        let found = found.map_err(|error| failed(&error.to_string()))?;
+        let found = found.map_err(|error| store_failure(DOING, &error))?;
         let Some(found) = found.filter(|found| found.status == Status::ApprovalWaiting) else {
             continue;
         };
@@ -40,7 +44,7 @@ pub(super) async fn reject(
             who: String::new(),
             at_ms: 0,
         };
-        let says = serde_json::to_string(&activity).map_err(|error| failed(&error.to_string()))?;
+        let says = serde_json::to_string(&activity).map_err(|error| unwritten(&error))?;
         let word = Word::Step {
             node: found.id,
             attempt: found.attempt,
@@ -51,7 +55,7 @@ pub(super) async fn reject(
             Ok(()) => {}
             // It was answered, or ended, in the meantime.
             Err(error) if is_late(&error) => {}
-            Err(error) => return Err(failed(&error.full_text())),
+            Err(error) => return Err(run_failure(DOING, &error)),
         }
     }
     Ok(())
@@ -61,10 +65,10 @@ fn is_late(error: &RunError) -> bool {
     error.name() == ErrorName::Conflict
 }
 
-fn failed(why: &str) -> Failure {
+fn unwritten(error: &serde_json::Error) -> Failure {
     Failure {
         error: ErrorType::Unknown,
-        message: format!("What earlier runs wait for could not be rejected: {why}"),
+        message: format!("Cannot {DOING}: {error}"),
         left_behind: None,
     }
 }

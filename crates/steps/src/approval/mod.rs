@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_model::status::{ErrorType, Failure, Status};
 
-use crate::context::StepContext;
+use crate::context::{StepContext, store_failure};
 use crate::step::{Progress, Step, Undo};
 use crate::variable::{read, wrong};
 
@@ -67,15 +67,9 @@ impl Step for HarnessApproval {
         let automatic = approval
             .automatic()
             .map_err(|message| wrong(&step, &message))?;
-        let run = cx
-            .store()
-            .get_run(cx.run())
-            .await
-            .map_err(|error| Failure {
-                error: ErrorType::Unknown,
-                message: format!("What was said about {step} could not be read: {error}"),
-                left_behind: None,
-            })?;
+        let run = cx.store().get_run(cx.run()).await;
+        let run = run
+            .map_err(|error| store_failure(&format!("read what was said about {step}"), &error))?;
         let said = activities(&run.signals, cx.node(), cx.attempt());
         if let Some(rejected) = said.iter().find(|one| one.verdict == Verdict::Reject) {
             return Err(Failure {

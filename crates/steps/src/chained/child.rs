@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use slipway_engine::context::RunContext;
 use slipway_engine::error::RunError;
-use slipway_engine::error_name::ErrorName;
 use slipway_engine::given::given;
 use slipway_engine::start::{Parent, StartRun, start_run};
 use slipway_expr::{Limits, evaluate_json};
@@ -14,8 +13,7 @@ use slipway_model::{Kind, emit, entity};
 use slipway_store::record::{ParentRecord, RunRecord};
 
 use super::{Spec, inputs};
-use crate::context::{StepContext, store_failure};
-use crate::outage;
+use crate::context::{StepContext, run_failure, store_failure};
 use crate::registry::STEP_TYPES;
 
 /// Id of the run: the same whenever an attempt of the step asks, so that it starts one run.
@@ -64,7 +62,7 @@ pub(super) async fn start(
     };
     let starts = cx.starts();
     let started = start_run(&starts.runs, request, &STEP_TYPES, &*starts.files).await;
-    started.map_err(|error| failed(&format!("run pipeline {}", spec.pipeline), &error))
+    started.map_err(|error| run_failure(&format!("run pipeline {}", spec.pipeline), &error))
 }
 
 /// The runtime inputs of the run: input sets, and the stage's own over them.
@@ -92,10 +90,10 @@ async fn document(
     let found = found.map_err(|error| store_failure(&format!("read pipeline {id}"), &error))?;
     let doing = format!("put the input sets of pipeline {id} together");
     let pipeline = entity::parse(id.as_str(), &found.yaml)
-        .map_err(|faults| failed(&doing, &RunError::faulty(faults)))?;
+        .map_err(|faults| run_failure(&doing, &RunError::faulty(faults)))?;
     let sets = &spec.input_set_references;
     let given = given(runs, scope, &pipeline, sets, own.as_deref(), &STEP_TYPES).await;
-    let given = given.map_err(|error| failed(&doing, &error))?;
+    let given = given.map_err(|error| run_failure(&doing, &error))?;
     Ok(given.inputs.map(|tree| emit::to_yaml(&tree)))
 }
 
@@ -134,9 +132,9 @@ async fn outputs(cx: &StepContext<'_>, spec: &Spec, run: &RunRecord) -> Result<V
     let (run, plan) = runs
         .load(&run.id)
         .await
-        .map_err(|error| failed(doing, &error))?;
+        .map_err(|error| run_failure(doing, &error))?;
     let nodes = runs.nodes(&run.id, None).await;
-    let nodes = nodes.map_err(|error| failed(doing, &error))?;
+    let nodes = nodes.map_err(|error| run_failure(doing, &error))?;
     let context = RunContext {
         plan: &plan,
         run: &run,
@@ -159,19 +157,4 @@ async fn outputs(cx: &StepContext<'_>, spec: &Spec, run: &RunRecord) -> Result<V
         all.insert(output.name.clone(), value);
     }
     Ok(Value::Object(all))
-}
-
-/// A use case of the engine that did not succeed. Where a service does not answer the call is repeated.
-pub(super) fn failed(doing: &str, error: &RunError) -> Failure {
-    if matches!(
-        error.name(),
-        ErrorName::StoreUnavailable | ErrorName::WorkflowUnavailable
-    ) {
-        outage::met();
-    }
-    Failure {
-        error: ErrorType::Unknown,
-        message: format!("Cannot {doing}: {}", error.full_text()),
-        left_behind: None,
-    }
 }

@@ -16,7 +16,7 @@ use slipway_model::id::{EntityId, OrgId, PrincipalId, ProjectId};
 use slipway_model::status::{Failure, Status};
 use slipway_plan::CHAINED;
 
-use crate::context::{StepContext, store_failure};
+use crate::context::{StepContext, run_failure, store_failure};
 use crate::step::{Progress, Step, Undo};
 use crate::variable::{read, wrong};
 
@@ -118,7 +118,7 @@ impl Step for Pipeline {
             Err(error) if matches!(error.name(), ErrorName::Conflict | ErrorName::NotFound) => {
                 Ok(())
             }
-            Err(error) => Err(child::failed("abort the run of the stage", &error)),
+            Err(error) => Err(run_failure("abort the run of the stage", &error)),
         }
     }
 }
