@@ -21,6 +21,7 @@ use tower::ServiceExt as _;
 
 use crate::args::{PaceArg, SandboxArgs};
 use crate::exit::Exit;
+use crate::local::documents::HttpDocuments;
 use crate::local::objects::EmbeddedObjects;
 use crate::local::port::{local, signed_for};
 use crate::local::{data_dir::DataDir, interrupted, place};
@@ -46,6 +47,7 @@ pub async fn serve_account(clock: &Clock, args: &SandboxArgs) -> anyhow::Result<
         client: store.s3(),
         own_bucket: Layout::local().bucket,
     }));
+    account.read_documents_with(Arc::new(HttpDocuments));
     let router = router(account.router(), store.router(), address.ip().is_loopback());
     let stop = CancellationToken::new();
     let moves = tokio::spawn({

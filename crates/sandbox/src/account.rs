@@ -25,7 +25,7 @@ use crate::pace::Pace;
 use crate::scaling::{Policy, ScalableTarget};
 use crate::sts::{Role, Session};
 use crate::table::{Change, Table};
-use crate::{autoscaling, ec2, elb};
+use crate::{autoscaling, ec2, elb, iam};
 
 /// Events that one advance works through before the account gives up catching up with a long absence and
 /// lets what is still due happen now: a service that crashes every second must not make opening take
@@ -76,6 +76,7 @@ pub(crate) struct Account {
     pub(crate) ec2: ec2::Tables,
     pub(crate) autoscaling: autoscaling::Tables,
     pub(crate) lambda: lambda::Tables,
+    pub(crate) iam: iam::Tables,
     ledger: Table<Ledger>,
     agenda: BTreeSet<(Timestamp, Wake)>,
     /// Stopped tasks by the time they stopped, to forget the oldest first.
@@ -103,6 +104,7 @@ impl Account {
             ec2: ec2::Tables::new(),
             autoscaling: autoscaling::Tables::new(),
             lambda: lambda::Tables::new(),
+            iam: iam::Tables::new(),
             ledger: Table::new("ledger"),
             agenda: BTreeSet::new(),
             stopped: BTreeSet::new(),
@@ -124,6 +126,7 @@ impl Account {
             || self.ec2.load(key, value)?
             || self.autoscaling.load(key, value)?
             || self.lambda.load(key, value)?
+            || self.iam.load(key, value)?
             || self.ledger.load(key, value)?;
         Ok(())
     }
@@ -165,6 +168,7 @@ impl Account {
         self.autoscaling.show(into);
         self.ec2.show(into);
         self.lambda.show(into);
+        self.iam.show(into);
         self.roles.show(into);
         self.images.show(into);
     }
@@ -185,6 +189,7 @@ impl Account {
         self.ec2.changes(&mut changes)?;
         self.autoscaling.changes(&mut changes)?;
         self.lambda.changes(&mut changes)?;
+        self.iam.changes(&mut changes)?;
         self.ledger.changes(&mut changes)?;
         Ok(changes)
     }
@@ -204,6 +209,7 @@ impl Account {
         self.ec2.forget_changes();
         self.autoscaling.forget_changes();
         self.lambda.forget_changes();
+        self.iam.forget_changes();
         self.ledger.forget_changes();
     }
 
@@ -212,7 +218,8 @@ impl Account {
         let of_ecs = self.tasks.pending() + self.services.pending();
         let of_groups = self.ec2.pending() + self.autoscaling.pending();
         let of_functions = self.lambda.pending();
-        of_ecs + of_groups + of_functions + self.sessions.pending() + self.elb.pending()
+        let of_roles = self.iam.pending() + self.sessions.pending();
+        of_ecs + of_groups + of_functions + of_roles + self.elb.pending()
     }
 
     /// When the next event is due.

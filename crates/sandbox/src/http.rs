@@ -1,5 +1,5 @@
-//! AWS's protocols on HTTP: JSON 1.1 for ECS and Application Auto Scaling, Query for EC2, its Auto Scaling, ELB
-//! and STS, REST-JSON for Lambda.
+//! AWS's protocols on HTTP: JSON 1.1 for ECS and Application Auto Scaling, Query for EC2, its Auto Scaling, ELB,
+//! IAM and STS, REST-JSON for Lambda.
 //!
 //! The signature of a request says who calls and in which region; it is **not verified**, so the port
 //! belongs on a loopback address.
@@ -23,7 +23,7 @@ use crate::error::ApiError;
 use crate::fault::FaultEffect;
 use crate::fields::{Document, Fields};
 use crate::query::{Dialect, Form};
-use crate::{autoscaling, control, ec2, ecs, elb, inventory, lambda, scaling, sts};
+use crate::{autoscaling, control, ec2, ecs, elb, iam, inventory, lambda, scaling, sts};
 
 /// Largest request, bytes. The largest that AWS takes here is a task definition of 64 KiB; Lambda takes more.
 const LARGEST: usize = 1 << 20;
@@ -51,6 +51,8 @@ enum Request {
     Query {
         service: &'static str,
         form: Form,
+        /// What the provider of an identity token publishes, once it was asked.
+        keys: Result<Value, ApiError>,
     },
     Lambda(Box<lambda::Request>),
 }
@@ -88,10 +90,15 @@ impl Request {
             elb::VERSION => elb::SIGNING_NAME,
             autoscaling::VERSION => autoscaling::SIGNING_NAME,
             ec2::VERSION => ec2::SIGNING_NAME,
+            iam::VERSION => iam::SIGNING_NAME,
             _ if balancing => elb::SIGNING_NAME,
             _ => "sts",
         };
-        Self::Query { service, form }
+        Self::Query {
+            service,
+            form,
+            keys: Ok(Value::Null),
+        }
     }
 
     fn service(&self) -> &'static str {
@@ -109,6 +116,7 @@ impl Request {
                 elb::SIGNING_NAME => (Dialect::Query, elb::NAMESPACE),
                 autoscaling::SIGNING_NAME => (Dialect::Query, autoscaling::NAMESPACE),
                 ec2::SIGNING_NAME => (Dialect::Ec2, ec2::NAMESPACE),
+                iam::SIGNING_NAME => (Dialect::Query, iam::NAMESPACE),
                 _ => (Dialect::Query, sts::NAMESPACE),
             }),
         }
@@ -137,6 +145,21 @@ impl Request {
             let object = objects.read(bucket, key, version).await;
             request.give(object);
         }
+        if let Self::Query {
+            service,
+            form,
+            keys,
+        } = self
+            && *service == "sts"
+            && form.get("Action") == Some(sts::BY_TOKEN)
+        {
+            *keys = sts::keys(sandbox, form).await;
+        }
+    }
+
+    /// Whether it needs no signature.
+    fn is_anonymous(&self) -> bool {
+        self.service() == "sts" && self.operation() == sts::BY_TOKEN
     }
 
     fn carry_out(&self, account: &mut Account, caller: &Caller) -> Result<Reply, ApiError> {
@@ -154,12 +177,17 @@ impl Request {
                 };
                 answer.map(|answer| (200, answer.to_string()))
             }
-            Self::Query { service, form } => {
+            Self::Query {
+                service,
+                form,
+                keys,
+            } => {
                 let result = match *service {
                     elb::SIGNING_NAME => elb::call(account, caller, form),
                     autoscaling::SIGNING_NAME => autoscaling::call(account, caller, form),
                     ec2::SIGNING_NAME => ec2::call(account, caller, form),
-                    _ => sts::call(account, caller, form),
+                    iam::SIGNING_NAME => iam::call(account, caller, form),
+                    _ => sts::call(account, caller, form, keys),
                 }?;
                 let dialect = self.dialect();
                 let (dialect, namespace) = dialect.unwrap_or((Dialect::Query, sts::NAMESPACE));
@@ -314,16 +342,23 @@ async fn serve(
     fault: Option<&FaultEffect>,
     call: &mut Call,
 ) -> Result<Reply, ApiError> {
-    let Some(mut credential) = credential(headers) else {
-        return Err(ApiError::client(
-            "MissingAuthenticationTokenException",
-            "Missing Authentication Token",
-        ));
+    let caller = match credential(headers) {
+        Some(mut credential) => {
+            if credential.region.is_empty() {
+                credential.region = sandbox.region();
+            }
+            sandbox.look(|account| sts::identify(account, credential))
+        }
+        None if request.is_anonymous() => {
+            sandbox.look(|account| Ok(sts::anonymous(account, sandbox.region())))
+        }
+        None => {
+            return Err(ApiError::client(
+                "MissingAuthenticationTokenException",
+                "Missing Authentication Token",
+            ));
+        }
     };
-    if credential.region.is_empty() {
-        credential.region = sandbox.region();
-    }
-    let caller = sandbox.look(|account| sts::identify(account, credential));
     let caller = caller.map_err(|error| ApiError::server(error.to_string()))??;
     call.principal.clone_from(&caller.arn);
     let action = format!("{}:{}", call.service, call.operation);

@@ -2,7 +2,7 @@
 //! on the wire.
 //!
 //! A [`Sandbox`] answers Amazon ECS, EC2 and its Auto Scaling, Elastic Load Balancing v2, Application Auto
-//! Scaling, AWS Lambda and STS in their own protocols, so that `aws ecs … --endpoint-url`, `aws ecs wait services-stable` and every SDK work
+//! Scaling, AWS Lambda, STS and IAM in their own protocols, so that `aws ecs … --endpoint-url`, `aws ecs wait services-stable` and every SDK work
 //! against it. Behind the operations lives a service scheduler: deployments go from IN_PROGRESS to COMPLETED
 //! or FAILED task by task, under the healthy percentages, with events, a circuit breaker and its rollback.
 //! Tasks of services with target groups are their targets, initial, healthy and draining, and so are the
@@ -35,9 +35,11 @@ mod error;
 mod fault;
 mod fields;
 mod http;
+mod iam;
 mod image;
 mod inventory;
 mod journal;
+mod keys;
 mod lambda;
 mod objects;
 mod pace;
@@ -62,6 +64,7 @@ pub use crate::error::{OpenError, StoreError};
 pub use crate::fault::{ActiveFault, Fault, FaultEffect, Faults};
 pub use crate::image::{ImageBehaviour, ImageRule};
 pub use crate::inventory::Resource;
+pub use crate::keys::{Documents, Unreachable};
 pub use crate::lambda::AliasTraffic;
 pub use crate::objects::{Object, ObjectError, Objects};
 pub use crate::pace::Pace;
@@ -98,6 +101,7 @@ struct Inner {
     faults: Faults,
     calls: CallLog,
     objects: OnceLock<Arc<dyn Objects>>,
+    documents: OnceLock<Arc<dyn Documents>>,
     known_as: OnceLock<String>,
     /// Something may be due earlier than [`Sandbox::run`] thinks.
     changed: Notify,
@@ -127,6 +131,7 @@ impl Sandbox {
             faults: Faults::default(),
             calls: CallLog::default(),
             objects: OnceLock::new(),
+            documents: OnceLock::new(),
             known_as: OnceLock::new(),
             changed: Notify::new(),
         })))
@@ -145,6 +150,15 @@ impl Sandbox {
 
     pub(crate) fn objects(&self) -> Option<&dyn Objects> {
         self.0.objects.get().map(|objects| &**objects)
+    }
+
+    /// Says how STS reads what OpenID Connect providers publish; the first word counts. Without it no provider can be reached.
+    pub fn read_documents_with(&self, documents: Arc<dyn Documents>) {
+        self.0.documents.get_or_init(|| documents);
+    }
+
+    pub(crate) fn documents(&self) -> Option<&dyn Documents> {
+        self.0.documents.get().map(|documents| &**documents)
     }
 
     /// Says at which address clients reach the account, `http://127.0.0.1:7880` for instance, for answers that name a

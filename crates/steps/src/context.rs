@@ -538,7 +538,7 @@ pub(crate) fn run_failure(doing: &str, error: &RunError) -> Failure {
 }
 
 /// A store's error, for people.
-pub(crate) fn told(doing: &str, error: &StoreError) -> Failure {
+pub(crate) fn told(doing: &str, error: &dyn std::error::Error) -> Failure {
     let mut message = format!("Cannot {doing}: {error}");
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

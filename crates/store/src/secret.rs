@@ -123,6 +123,69 @@ impl SecretStore {
         }
     }
 
+    /// A secret of Slipway itself, which no reference of a user can name: a key, for instance. `None` when there is none.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    pub async fn own(&self, name: &str) -> Result<Option<SecretString>, StoreError> {
+        let got = self
+            .client
+            .get_secret_value()
+            .secret_id(self.own_name(name));
+        match got.send().await {
+            Ok(answer) => Ok(answer.secret_string.map(SecretString::from)),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|e| e.is_resource_not_found_exception()) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(refused("read a secret", name, error)),
+        }
+    }
+
+    /// Makes a secret of Slipway itself.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyExists`] when somebody was faster.
+    pub async fn create_own(&self, name: &str, value: &SecretString) -> Result<(), StoreError> {
+        let create = self.client.create_secret().name(self.own_name(name));
+        let created = create.secret_string(value.expose_secret()).send().await;
+        match created {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|e| e.is_resource_exists_exception()) =>
+            {
+                Err(StoreError::AlreadyExists {
+                    what: name.to_owned(),
+                })
+            }
+            Err(error) => Err(refused("create a secret", name, error)),
+        }
+    }
+
+    /// Gives a secret of Slipway itself another value.
+    ///
+    /// # Errors
+    /// When the service refuses, or there is no such secret.
+    pub async fn replace_own(&self, name: &str, value: &SecretString) -> Result<(), StoreError> {
+        let put = self
+            .client
+            .put_secret_value()
+            .secret_id(self.own_name(name));
+        let put = put.secret_string(value.expose_secret()).send().await;
+        put.map(drop)
+            .map_err(|error| refused("write a secret", name, error))
+    }
+
+    /// `prefix-own/name`: names of users' secrets begin with `prefix/`.
+    fn own_name(&self, name: &str) -> String {
+        format!("{}-own/{name}", self.prefix)
+    }
+
     /// `prefix/account/org/project/id`: identifiers of Harness are letters, digits, `_` and `$`, of which
     /// Secrets Manager takes all but `$`, and no escape of [`key::part`] either.
     fn name(&self, scope: &Scope, id: &EntityId) -> String {

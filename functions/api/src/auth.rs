@@ -14,10 +14,11 @@ use slipway_store::StoreError;
 
 use crate::Deps;
 use crate::error::{ApiError, ApiResult};
+use crate::oidc;
 use crate::query::Query;
 use crate::token::{self, Permission};
 
-/// Answered without a token: whether the process is up, and nothing else.
+/// Answered without a token: whether the process is up. Beside it only what [`oidc`] publishes is.
 const OPEN: &str = "/slipway/api/health";
 
 /// Longer texts are no tokens of ours; they are refused before anything is done with them.
@@ -61,7 +62,8 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if request.uri().path() == OPEN {
+    let path = request.uri().path();
+    if path == OPEN || oidc::is_public(path) {
         return next.run(request).await;
     }
     let headers = request.headers().clone();

@@ -30,6 +30,7 @@ mod input_set;
 mod interrupt;
 mod log;
 mod multipart;
+mod oidc;
 mod organization;
 mod overrides;
 mod page;
@@ -147,6 +148,7 @@ pub fn router(deps: Deps) -> Router {
         .merge(approval::routes())
         .merge(interrupt::routes())
         .merge(log::routes())
+        .merge(oidc::routes())
         .merge(slipway::routes())
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)

@@ -8,6 +8,7 @@ use slipway_clock::Clock;
 use slipway_engine::runs::Runs;
 use slipway_fn_api::{Deps, router};
 use slipway_source::{Source, SourceConfig};
+use slipway_steps::aws::oidc::Issuer;
 use slipway_steps::aws::{AwsTargets, TargetConfig};
 use slipway_store::layout::Layout;
 use slipway_store::{SecretStore, Store};
@@ -36,7 +37,13 @@ async fn main() -> Result<(), lambda_http::Error> {
     };
     let values = aws_sdk_secretsmanager::Client::new(&config);
     let values = SecretStore::new(values, variable("SLIPWAY_SECRET_PREFIX")?);
-    let targets = AwsTargets::new(TargetConfig::from_env(), runs.clock.clone());
+    let issuer = Issuer::new(
+        &variable("SLIPWAY_URL")?,
+        values.clone(),
+        runs.clock.clone(),
+    );
+    let targets =
+        AwsTargets::with_issuer(TargetConfig::from_env(), runs.clock.clone(), Some(issuer));
     let files = Source::new(
         SourceConfig::default(),
         targets.clone(),

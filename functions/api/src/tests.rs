@@ -14,6 +14,7 @@ mod inputs;
 mod limits;
 mod logs;
 mod loops;
+mod oidc;
 mod pipelines;
 mod rollback;
 mod secrets;
@@ -33,6 +34,7 @@ use slipway_clock::Clock;
 use slipway_engine::runs::Runs;
 use slipway_model::id::{AccountId, PrincipalId};
 use slipway_source::{Source, SourceConfig};
+use slipway_steps::aws::oidc::Issuer;
 use slipway_steps::aws::{Ambient, AwsTargets, Objects, TargetConfig};
 use slipway_store::Store;
 use slipway_store::embedded::{Embedded, in_process};
@@ -128,7 +130,12 @@ fn targets(embedded: &Embedded, clock: &Clock) -> AwsTargets {
             own_bucket: Layout::local().bucket,
         }),
     };
-    AwsTargets::new(target, clock.clone())
+    let issuer = Issuer::new(
+        "https://slipway.example.com/",
+        embedded.secrets(),
+        clock.clone(),
+    );
+    AwsTargets::with_issuer(target, clock.clone(), Some(issuer))
 }
 
 /// Reads files of target accounts.

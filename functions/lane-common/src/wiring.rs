@@ -7,6 +7,7 @@ use slipway_clock::Clock;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::runs::Runs;
 use slipway_source::{Source, SourceConfig};
+use slipway_steps::aws::oidc::Issuer;
 use slipway_steps::aws::{AwsTargets, TargetConfig};
 use slipway_steps::context::Starts;
 use slipway_steps::secrets::SecretSource;
@@ -67,7 +68,8 @@ pub async fn wire(
         pipeline_machine: pipeline_machine.unwrap_or_default(),
         notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
     };
-    let aws = AwsTargets::new(TargetConfig::from_env(), clock.clone());
+    let issuer = Issuer::new(&variable("SLIPWAY_URL")?, values.clone(), clock.clone());
+    let aws = AwsTargets::with_issuer(TargetConfig::from_env(), clock.clone(), Some(issuer));
     let secrets: Arc<dyn SecretSource> = Arc::new(values);
     let source = SourceConfig::default();
     let files = Source::new(source, aws.clone(), secrets.clone(), clock.clone());

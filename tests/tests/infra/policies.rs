@@ -220,8 +220,13 @@ fn every_star_has_a_reason() {
                 .iter()
                 .rposition(|line| line.contains("- Effect:"));
             let above = statement.map(|statement| lines[statement - 1].trim_start());
+            // What is no statement of a policy has its reason right above.
+            let right_above = lines[at - 1].trim_start();
             assert!(
-                above.is_some_and(|above| above.starts_with('#')),
+                above
+                    .into_iter()
+                    .chain([right_above])
+                    .any(|above| above.starts_with('#')),
                 "{file}: {line}"
             );
         }

@@ -518,7 +518,7 @@ async fn the_connectors_role_is_assumed_and_renewed() {
 #[tokio::test(start_paused = true)]
 async fn credentials_that_this_version_has_not_are_refused_by_name() {
     let mut world = World::new().await;
-    for kind in ["OidcAuthentication", "Magic"] {
+    for kind in ["Magic", "AssumeSTSRole"] {
         world.next_run();
         world.connector = json!({"credential": {"type": kind}});
         let failure = world.run(DEPLOY, json!({})).await.failed();

@@ -10,6 +10,8 @@ mod ecs;
 mod generic;
 mod instances;
 mod lambda;
+mod oidc;
+mod published;
 mod run_task;
 mod scale;
 mod strategies;

@@ -23,6 +23,7 @@ use slipway_plan::{
     ServicePlan, StagePlan, StepPlan,
 };
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
+use slipway_steps::aws::oidc::Issuer;
 use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
 use slipway_steps::context::Starts;
 use slipway_steps::secrets::SecretSource;
@@ -34,7 +35,11 @@ use slipway_store::{NodeEnd, Store};
 use slipway_world::NoFiles;
 
 use crate::balancer::Balancer;
+use crate::published::Published;
 use crate::tap::{Mode, Tap};
+
+/// How the world knows Slipway in these tests.
+pub(crate) const PUBLIC_URL: &str = "https://slipway.example.com";
 
 /// A value that must never be seen outside the account.
 pub(crate) use slipway_world::ticket::PASSWORD;
@@ -241,10 +246,12 @@ impl World {
             ambient: Ambient::Sandbox,
             objects: None,
         };
+        let issuer = Issuer::new(PUBLIC_URL, embedded.secrets(), clock.clone());
+        sandbox.read_documents_with(Arc::new(Published(issuer.clone())));
         let services = StepServices {
             store: store.clone(),
             clock: clock.clone(),
-            aws: AwsTargets::new(target, clock.clone()),
+            aws: AwsTargets::with_issuer(target, clock.clone(), Some(issuer)),
             secrets: Arc::new(Vault),
             starts: Starts {
                 runs: Runs {

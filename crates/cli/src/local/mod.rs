@@ -5,6 +5,7 @@
 //! a socket.
 
 pub(crate) mod data_dir;
+pub(crate) mod documents;
 mod functions;
 mod machines;
 pub mod objects;
@@ -31,6 +32,7 @@ use slipway_model::id::{AccountId, PrincipalId};
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_source::{Source, SourceConfig};
 use slipway_steps::StepServices;
+use slipway_steps::aws::oidc::Issuer;
 use slipway_steps::aws::{Ambient, AwsTargets, Objects, TargetConfig};
 use slipway_steps::context::Starts;
 use slipway_steps::secrets::SecretSource;
@@ -47,6 +49,7 @@ use crate::exit::Exit;
 use crate::token;
 
 use data_dir::DataDir;
+use documents::HttpDocuments;
 use functions::Functions;
 use objects::EmbeddedObjects;
 use port::Services;
@@ -216,6 +219,7 @@ impl Parts {
             client: embedded.s3(),
             own_bucket: Layout::local().bucket,
         }));
+        sandbox.read_documents_with(Arc::new(HttpDocuments));
         sandbox.known_as(format!("http://{address}"));
         let functions = Arc::new(Functions::default());
         let config = EngineConfig {
@@ -232,7 +236,9 @@ impl Parts {
             pipeline_machine: place::machine("slipway-pipeline"),
             notify_machine: Some(place::machine("slipway-notify")),
         };
-        let aws = AwsTargets::new(targets(local.target, &sandbox, &embedded), clock.clone());
+        let issuer = Issuer::new(&public_url(address), embedded.secrets(), clock.clone());
+        let targets = targets(local.target, &sandbox, &embedded);
+        let aws = AwsTargets::with_issuer(targets, clock.clone(), Some(issuer));
         let secrets: Arc<dyn SecretSource> = Arc::new(embedded.secrets());
         let source = SourceConfig {
             // Who reaches the port from outside must not read this machine.
@@ -309,6 +315,15 @@ impl Parts {
             store: self.embedded.router(),
             sandbox: self.sandbox.router(),
         }
+    }
+}
+
+/// How the world knows this process, for the identity tokens that it signs: AWS itself takes no others than `https` ones.
+fn public_url(address: SocketAddr) -> String {
+    let named = std::env::var("SLIPWAY_PUBLIC_URL").unwrap_or_default();
+    match named.trim() {
+        "" => format!("http://{address}"),
+        named => named.to_owned(),
     }
 }
 

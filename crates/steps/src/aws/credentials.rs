@@ -3,14 +3,16 @@
 use std::fmt;
 
 use aws_credential_types::Credentials;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use slipway_model::id::Scope;
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::ConnectorPlan;
 
 use super::error::{Doing, failure};
+use super::oidc::{Bearer, Issuer};
 use super::runtime::Backoff;
+use crate::context::told;
 use crate::secrets::Secrets;
 
 /// Seconds of an assumed session; AWS's shortest, renewed before it ends.
@@ -18,6 +20,21 @@ const SESSION_SECONDS: i32 = 900;
 
 /// Where the first credentials come from.
 pub(super) enum Base {
+    /// What is here already.
+    Local(Local),
+    /// `OidcAuthentication`.
+    Oidc(Federation),
+}
+
+/// A role for a token of Slipway's own.
+pub(super) struct Federation {
+    pub(super) role: String,
+    /// Who the token is for.
+    pub(super) audience: String,
+}
+
+/// Credentials that are had without asking AWS.
+pub(super) enum Local {
     /// `InheritFromDelegate`.
     Ambient,
     /// `Irsa`: the role of the Kubernetes service account that the delegate runs under.
@@ -63,22 +80,16 @@ impl ConnectorCredentials {
         let credential = &spec["credential"];
         let kind = text(&credential["type"]).unwrap_or_default();
         let base = match kind.as_str() {
-            "InheritFromDelegate" => Base::Ambient,
+            "InheritFromDelegate" => Base::Local(Local::Ambient),
             "ManualConfig" => keys(connector, &credential["spec"], scope, secrets).await?,
-            "Irsa" => Base::ServiceAccount,
-            "OidcAuthentication" => {
-                return Err(refused(
-                    connector,
-                    "credential type OidcAuthentication is not supported by this version: use Irsa, ManualConfig or \
-                     InheritFromDelegate, with crossAccountAccess where needed",
-                ));
-            }
+            "Irsa" => Base::Local(Local::ServiceAccount),
+            "OidcAuthentication" => oidc(connector, &credential["spec"])?,
             other => {
                 return Err(refused(
                     connector,
                     format!(
-                        "its credential type `{other}` is unknown: InheritFromDelegate, ManualConfig \
-                         and Irsa are supported"
+                        "its credential type `{other}` is unknown: InheritFromDelegate, ManualConfig, \
+                         OidcAuthentication and Irsa are supported"
                     ),
                 ));
             }
@@ -101,6 +112,23 @@ impl ConnectorCredentials {
     }
 }
 
+/// The role and the audience of `OidcAuthentication`; Harness has one audience, and here a connector may name its own.
+fn oidc(connector: &ConnectorPlan, spec: &Value) -> Result<Base, Failure> {
+    let Some(role) = text(&spec["iamRoleArn"]) else {
+        return Err(refused(
+            connector,
+            "it has no iamRoleArn: name the role that trusts Slipway as an OIDC provider",
+        ));
+    };
+    // AWS's documentation of IAM in China names another audience.
+    let usual = match role.starts_with("arn:aws-cn:") {
+        true => "sts.amazonaws.com.cn",
+        false => "sts.amazonaws.com",
+    };
+    let audience = text(&spec["audience"]).unwrap_or_else(|| usual.to_owned());
+    Ok(Base::Oidc(Federation { role, audience }))
+}
+
 async fn keys(
     connector: &ConnectorPlan,
     spec: &Value,
@@ -120,11 +148,11 @@ async fn keys(
         Some(reference) => Some(secrets.value_in(scope, &reference).await?),
         None => None,
     };
-    Ok(Base::Keys {
+    Ok(Base::Local(Local::Keys {
         access_key,
         secret_key,
         session_token,
-    })
+    }))
 }
 
 impl Role {
@@ -149,21 +177,66 @@ impl Role {
             .send()
             .await
             .map_err(|error| failure(Doing::with(&doing), error))?;
-        let given = answer.credentials().ok_or_else(|| {
-            refused(
-                connector,
-                format!("STS gave no credentials for {}", self.arn),
-            )
-        })?;
-        let ends = std::time::SystemTime::try_from(*given.expiration()).ok();
-        Ok(Credentials::new(
-            given.access_key_id(),
-            given.secret_access_key(),
-            Some(given.session_token().to_owned()),
-            ends,
-            "slipway-assumed-role",
-        ))
+        given(connector, &self.arn, answer.credentials())
     }
+}
+
+/// Credentials of `role` for a session of 15 minutes, for a token that says which connector asks.
+pub(super) async fn assume_with_token(
+    sts: &aws_sdk_sts::Client,
+    (issuer, bearer): (&Issuer, Bearer<'_>),
+    role: &str,
+    connector: &ConnectorPlan,
+    region: &str,
+) -> Result<Credentials, Failure> {
+    let token = issuer.token(bearer).await.map_err(|error| {
+        let mut failure = told(
+            &format!("sign a token for connector {}", connector.reference),
+            &error,
+        );
+        failure.error = ErrorType::Authentication;
+        failure
+    })?;
+    let doing = AssumeRole {
+        role,
+        connector: &connector.reference,
+        region,
+    };
+    let answer = sts
+        .assume_role_with_web_identity()
+        .role_arn(role)
+        .role_session_name("slipway")
+        .web_identity_token(token.expose_secret())
+        .duration_seconds(SESSION_SECONDS)
+        .send()
+        .await
+        .map_err(|error| {
+            let mut failure = failure(Doing::with(&doing), error);
+            failure.message.push_str(&format!(
+                " The account of the role needs an IAM identity provider for {} with audience {}, and the role must trust it.",
+                issuer.url(&bearer.scope.account),
+                bearer.audience
+            ));
+            failure
+        })?;
+    given(connector, role, answer.credentials())
+}
+
+fn given(
+    connector: &ConnectorPlan,
+    role: &str,
+    given: Option<&aws_sdk_sts::types::Credentials>,
+) -> Result<Credentials, Failure> {
+    let given =
+        given.ok_or_else(|| refused(connector, format!("STS gave no credentials for {role}")))?;
+    let ends = std::time::SystemTime::try_from(*given.expiration()).ok();
+    Ok(Credentials::new(
+        given.access_key_id(),
+        given.secret_access_key(),
+        Some(given.session_token().to_owned()),
+        ends,
+        "slipway-assumed-role",
+    ))
 }
 
 struct AssumeRole<'a> {

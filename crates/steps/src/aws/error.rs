@@ -22,8 +22,11 @@ impl<'a> Doing<'a> {
 const AUTHENTICATION: &[&str] = &[
     "ExpiredToken",
     "ExpiredTokenException",
+    "IDPCommunicationError",
+    "IDPRejectedClaim",
     "IncompleteSignature",
     "InvalidClientTokenId",
+    "InvalidIdentityToken",
     "InvalidSignatureException",
     "MissingAuthenticationToken",
     "MissingAuthenticationTokenException",

@@ -4,12 +4,14 @@
 mod credentials;
 pub mod document;
 pub mod error;
+pub mod oidc;
 pub mod query;
 mod reading;
 mod runtime;
 pub mod wire;
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use aws_config::provider_config::ProviderConfig;
@@ -24,7 +26,7 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use slipway_clock::Clock;
-use slipway_model::id::Scope;
+use slipway_model::id::{EntityId, Scope};
 use slipway_model::status::Failure;
 use slipway_plan::ConnectorPlan;
 use tokio::sync::Mutex;
@@ -32,7 +34,8 @@ use tokio::sync::Mutex;
 use crate::secrets::Secrets;
 use query::{Parts, QueryClient, Service};
 
-use credentials::{Base, ConnectorCredentials, refused};
+use credentials::{Base, ConnectorCredentials, Federation, Local, assume_with_token, refused};
+use oidc::{Bearer, Issuer};
 pub use runtime::Backoff;
 use runtime::{ClockSleep, ClockTime, timeouts};
 
@@ -130,6 +133,7 @@ pub struct AwsTargets(Arc<Inner>);
 struct Inner {
     config: TargetConfig,
     clock: Clock,
+    issuer: Option<Issuer>,
     cache: Mutex<HashMap<String, Cached>>,
 }
 
@@ -141,11 +145,22 @@ struct Cached {
 impl AwsTargets {
     /// Targets at the places that `config` names.
     pub fn new(config: TargetConfig, clock: Clock) -> Self {
+        Self::with_issuer(config, clock, None)
+    }
+
+    /// The same; connectors of type `OidcAuthentication` use tokens of `issuer`, and are refused without one.
+    pub fn with_issuer(config: TargetConfig, clock: Clock, issuer: Option<Issuer>) -> Self {
         Self(Arc::new(Inner {
             config,
             clock,
+            issuer,
             cache: Mutex::new(HashMap::new()),
         }))
+    }
+
+    /// Who signs tokens for connectors of type `OidcAuthentication`.
+    pub fn issuer(&self) -> Option<&Issuer> {
+        self.0.issuer.as_ref()
     }
 
     /// Clients for `connector`, whose spec with expressions resolved is `spec`, in `region`.
@@ -163,14 +178,15 @@ impl AwsTargets {
         if region.trim().is_empty() {
             return Err(refused(connector, "no region is named"));
         }
-        let (connector_scope, _) = scope.resolve(&connector.reference);
+        let (connector_scope, id) = scope.resolve(&connector.reference);
         let wanted = ConnectorCredentials::read(connector, spec, &connector_scope, secrets).await?;
         let key = self.key(connector, &connector_scope, spec, &wanted, region);
         if let Some(target) = self.cached(&key).await {
             return Ok(target);
         }
         // Not under the lock: a slow account must not hold up the others. Two at once both ask, once.
-        let (provider, ends) = self.provider(connector, &wanted, region).await?;
+        let place = (&connector_scope, &id);
+        let (provider, ends) = self.provider(connector, place, &wanted, region).await?;
         let target = self.clients(&provider, region, &wanted.backoff);
         let mut cache = self.0.cache.lock().await;
         if cache.len() >= MOST_CACHED {
@@ -248,11 +264,11 @@ impl AwsTargets {
         add(&format!("{scope:?}"));
         add(&spec.to_string());
         add(region);
-        if let Base::Keys {
+        if let Base::Local(Local::Keys {
             access_key,
             secret_key,
             session_token,
-        } = &wanted.base
+        }) = &wanted.base
         {
             add(access_key.expose_secret());
             add(secret_key.expose_secret());
@@ -266,15 +282,27 @@ impl AwsTargets {
             .collect()
     }
 
+    /// Credentials, and when they end if they do.
     async fn provider(
         &self,
         connector: &ConnectorPlan,
+        place: (&Scope, &EntityId),
         wanted: &ConnectorCredentials,
         region: &str,
     ) -> Result<(SharedCredentialsProvider, Option<Timestamp>), Failure> {
-        let base = self.base(connector, wanted, region).await?;
+        let (base, ends) = match &wanted.base {
+            Base::Oidc(federation) => {
+                // On the heap: calls of SDKs in calls of steps nest deeper than the compiler follows.
+                let given = self.federated(connector, place, federation, region);
+                until(boxed(given).await?)
+            }
+            Base::Local(local) => {
+                let chained = wanted.role.is_some();
+                (self.base(connector, local, chained, region).await?, None)
+            }
+        };
         let Some(role) = &wanted.role else {
-            return Ok((base, None));
+            return Ok((base, ends));
         };
         let sts = aws_sdk_sts::Client::from_conf(configure!(
             aws_sdk_sts::Config::builder(),
@@ -283,22 +311,58 @@ impl AwsTargets {
             region,
             wanted.backoff
         ));
-        let assumed = role.assume(&sts, connector, region).await?;
-        let ends = assumed
-            .expiry()
-            .and_then(|ends| Timestamp::try_from(ends).ok());
-        Ok((SharedCredentialsProvider::new(assumed), ends))
+        Ok(until(role.assume(&sts, connector, region).await?))
+    }
+
+    /// Credentials of a role for a token of Slipway's own. STS takes the call unsigned.
+    async fn federated(
+        &self,
+        connector: &ConnectorPlan,
+        (scope, id): (&Scope, &EntityId),
+        federation: &Federation,
+        region: &str,
+    ) -> Result<Credentials, Failure> {
+        let Some(issuer) = &self.0.issuer else {
+            return Err(refused(
+                connector,
+                "its credentials are for a token of Slipway, and this process has no issuer of tokens",
+            ));
+        };
+        let reachable = issuer.url(&scope.account).starts_with("https://");
+        if !reachable && self.0.config.ambient != Ambient::Sandbox {
+            let why = format!(
+                "AWS takes tokens only of issuers that it can reach by https, and Slipway is known as {}: set \
+                 SLIPWAY_PUBLIC_URL",
+                issuer.url(&scope.account)
+            );
+            return Err(refused(connector, why));
+        }
+        let nobody = SharedCredentialsProvider::new(Credentials::new("", "", None, None, "nobody"));
+        let sts = aws_sdk_sts::Client::from_conf(configure!(
+            aws_sdk_sts::Config::builder(),
+            self,
+            nobody,
+            region,
+            Backoff::default()
+        ));
+        let bearer = Bearer {
+            scope,
+            connector: id,
+            audience: &federation.audience,
+        };
+        assume_with_token(&sts, (issuer, bearer), &federation.role, connector, region).await
     }
 
     async fn base(
         &self,
         connector: &ConnectorPlan,
-        wanted: &ConnectorCredentials,
+        base: &Local,
+        chained: bool,
         region: &str,
     ) -> Result<SharedCredentialsProvider, Failure> {
-        match (&wanted.base, self.0.config.ambient) {
+        match (base, self.0.config.ambient) {
             (
-                Base::Keys {
+                Local::Keys {
                     access_key,
                     secret_key,
                     session_token,
@@ -313,13 +377,13 @@ impl AwsTargets {
                 None,
                 "slipway-connector",
             ))),
-            (Base::ServiceAccount, Ambient::Host) => service_account(connector, region),
-            (Base::ServiceAccount, Ambient::HostToAssumeRoles) => Err(refused(
+            (Local::ServiceAccount, Ambient::Host) => service_account(connector, region),
+            (Local::ServiceAccount, Ambient::HostToAssumeRoles) => Err(refused(
                 connector,
                 "its credentials are those of a Kubernetes service account, which a Lambda function does not have: \
                  use InheritFromDelegate with a crossAccountAccess role",
             )),
-            (Base::Ambient | Base::ServiceAccount, Ambient::Sandbox) => {
+            (Local::Ambient | Local::ServiceAccount, Ambient::Sandbox) => {
                 Ok(SharedCredentialsProvider::new(Credentials::new(
                     "AKIASLIPWAYSANDBOX00",
                     "sandbox",
@@ -328,12 +392,12 @@ impl AwsTargets {
                     "sandbox",
                 )))
             }
-            (Base::Ambient, Ambient::HostToAssumeRoles) if wanted.role.is_none() => Err(refused(
+            (Local::Ambient, Ambient::HostToAssumeRoles) if !chained => Err(refused(
                 connector,
                 "it inherits the credentials of the delegate, and a Lambda function deploys with a \
                  role of the target account only: give the connector a crossAccountAccess role",
             )),
-            (Base::Ambient, Ambient::Host | Ambient::HostToAssumeRoles) => {
+            (Local::Ambient, Ambient::Host | Ambient::HostToAssumeRoles) => {
                 let chain =
                     aws_config::default_provider::credentials::DefaultCredentialsChain::builder()
                         .region(Region::new(region.to_owned()))
@@ -407,6 +471,20 @@ impl AwsTargets {
             region: region.to_owned(),
         }
     }
+}
+
+/// A future on the heap, its type forgotten.
+fn boxed<'a, T>(
+    future: impl Future<Output = T> + Send + 'a,
+) -> Pin<Box<dyn Future<Output = T> + Send + 'a>> {
+    Box::pin(future)
+}
+
+/// Credentials of a session, and when it ends.
+fn until(given: Credentials) -> (SharedCredentialsProvider, Option<Timestamp>) {
+    let ends = given.expiry();
+    let ends = ends.and_then(|ends| Timestamp::try_from(ends).ok());
+    (SharedCredentialsProvider::new(given), ends)
 }
 
 /// What EKS gives to a pod whose service account has a role: its ARN, and a file with a token for it.

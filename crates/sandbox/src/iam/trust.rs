@@ -1,0 +1,109 @@
+//! Who may assume a role, and who may pass one.
+
+use std::collections::BTreeMap;
+
+use super::policy::{Question, Verdict, decide};
+use super::provider;
+use super::role::Role;
+use super::token::Token;
+use crate::account::Account;
+use crate::arn::{Arn, last_part};
+use crate::caller::Caller;
+use crate::error::ApiError;
+
+/// Whether anybody created a role in the account `id`; without any, nothing is looked up there.
+fn is_kept(account: &Account, id: &str) -> bool {
+    account.iam.roles.under(&format!("{id}/")).next().is_some()
+}
+
+/// The role of an ARN: path and name must be those that it was created with.
+fn find<'a>(account: &'a Account, arn: &str) -> Option<&'a Role> {
+    let parsed = Arn::parse(arn)?;
+    let key = format!("{}/{}", parsed.account, last_part(arn));
+    let role = account.iam.roles.get(&key);
+    role.filter(|role| role.arn == arn)
+}
+
+fn denied(who: &str, action: &str, resource: &str) -> ApiError {
+    ApiError {
+        code: "AccessDenied",
+        status: 403,
+        message: format!(
+            "User: {who} is not authorized to perform: {action} on resource: {resource}"
+        ),
+    }
+}
+
+/// Principals that a caller is, for the `AWS` of a policy.
+fn principals(caller: &Caller) -> Vec<(&'static str, String)> {
+    let mut names = vec![
+        caller.arn.clone(),
+        caller.account.clone(),
+        format!("arn:aws:iam::{}:root", caller.account),
+    ];
+    names.extend(role_of(caller));
+    names.into_iter().map(|name| ("AWS", name)).collect()
+}
+
+/// ARN of the role whose session calls, as far as the session tells: roles with a path are named by their own ARN.
+fn role_of(caller: &Caller) -> Option<String> {
+    let session = Arn::parse(&caller.arn).filter(|arn| arn.service == "sts")?;
+    let name = session.named("assumed-role")?.split('/').next()?;
+    Some(format!("arn:aws:iam::{}:role/{name}", session.account))
+}
+
+/// Whether `caller` may assume the role, with the external id that it gives. Gives the longest session, if the role has one.
+pub(crate) fn assume(
+    account: &Account,
+    caller: &Caller,
+    role_arn: &str,
+    external_id: Option<&str>,
+) -> Result<Option<i64>, ApiError> {
+    let id = Arn::parse(role_arn).map_or("", |arn| arn.account);
+    if !is_kept(account, id) {
+        return Ok(None);
+    }
+    let context = external_id.map(|given| ("sts:externalid".to_owned(), given.to_owned()));
+    let question = Question {
+        action: "sts:AssumeRole",
+        resource: None,
+        principals: &principals(caller),
+        context: &context.into_iter().collect(),
+    };
+    let role = find(account, role_arn);
+    match role.filter(|role| decide(&role.trust, &question) == Verdict::Allowed) {
+        Some(role) => Ok(Some(role.longest_session)),
+        None => Err(denied(&caller.arn, question.action, role_arn)),
+    }
+}
+
+/// Whether the bearer of a checked token may assume the role. Gives the longest session.
+pub(crate) fn assume_with_token(
+    account: &Account,
+    token: &Token<'_>,
+    audience: &str,
+    role_arn: &str,
+) -> Result<i64, ApiError> {
+    let id = Arn::parse(role_arn).map_or("", |arn| arn.account);
+    let issuer = token.claim("iss");
+    let name = provider::without_scheme(issuer).to_lowercase();
+    let context = BTreeMap::from([
+        (format!("{name}:aud"), audience.to_owned()),
+        (format!("{name}:sub"), token.claim("sub").to_owned()),
+    ]);
+    let question = Question {
+        action: "sts:AssumeRoleWithWebIdentity",
+        resource: None,
+        principals: &[("Federated", provider::arn(id, issuer))],
+        context: &context,
+    };
+    let role = find(account, role_arn);
+    match role.filter(|role| decide(&role.trust, &question) == Verdict::Allowed) {
+        Some(role) => Ok(role.longest_session),
+        None => Err(ApiError {
+            code: "AccessDenied",
+            status: 403,
+            message: "Not authorized to perform sts:AssumeRoleWithWebIdentity".to_owned(),
+        }),
+    }
+}
