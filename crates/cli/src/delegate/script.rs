@@ -1,12 +1,13 @@
-//! Running one script in bash, in a process group of its own that dies with the delegate.
+//! Running one script in bash or PowerShell, in a process group of its own that dies with the delegate.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use slipway_clock::Clock;
-use slipway_steps::shell::task::{Outcome, Output, Status};
+use slipway_steps::shell::task::{Outcome, Output, Shell, Status};
 use slipway_store::record::LogLine;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, Command};
@@ -20,6 +21,19 @@ use super::output::{self, Budget};
 
 const WRAPPER: &str = include_str!("wrapper.sh");
 
+/// What PowerShell runs: the script, and then the report of its variables.
+const POWERSHELL_WRAPPER: &str = include_str!("wrapper.ps1");
+
+/// What bash runs where the script is one for PowerShell, which takes its place: whoever ends bash ends PowerShell.
+const POWERSHELL: &str =
+    "exec pwsh -NoLogo -NoProfile -NonInteractive -File \"${slipway_script%/*}/wrapper.ps1\" \\
+  \"${slipway_script%/*}/script.ps1\" \"$slipway_outputs\" \"${slipway_names[@]}\"
+";
+
+/// What a delegate lacks that has no PowerShell.
+const NO_POWERSHELL: &str = "The delegate has no `pwsh` (PowerShell 7) in its PATH, which scripts with `shell: PowerShell` \
+                             need. Install it there, or send the step to a delegate that has it by `delegateSelectors`.";
+
 /// Most that a script's output variables may have together, in bytes: what a value may have.
 const OUTPUTS_LIMIT: u64 = 256 * 1024;
 
@@ -31,6 +45,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 
 /// A script with its secrets filled in. Has no `Debug`.
 pub(super) struct Script {
+    pub(super) shell: Shell,
     pub(super) text: String,
     pub(super) environment: Vec<(String, String)>,
     pub(super) outputs: Vec<Output>,
@@ -39,6 +54,22 @@ pub(super) struct Script {
     pub(super) grace: Duration,
     /// Most bytes of its output that are kept.
     pub(super) log_limit: usize,
+}
+
+impl Script {
+    /// Whether its PATH leads to a program of this name.
+    fn finds(&self, program: &str) -> bool {
+        let own = self.environment.iter().rev();
+        let own = own
+            .filter(|(name, _)| name == "PATH")
+            .map(|(_, value)| value.into())
+            .next();
+        let path = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| {
+            let file = folder.join(program).metadata();
+            file.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+        })
+    }
 }
 
 enum Ended {
@@ -56,6 +87,10 @@ pub(super) async fn run(
     lines: &Sender<LogLine>,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, DelegateError> {
+    if script.shell == Shell::PowerShell && !script.finds("pwsh") {
+        let message = Some(NO_POWERSHELL.to_owned());
+        return Ok(Some(failed(Status::Failure, None, message)));
+    }
     let mut child = start(script, folder.path())?;
     let budget = Budget::new(script.log_limit);
     let mut leash = child.stdin.take();
@@ -100,7 +135,14 @@ pub(super) async fn run(
 fn start(script: &Script, folder: &Path) -> Result<Child, DelegateError> {
     let (wrapper, text) = (folder.join("wrapper.sh"), folder.join("script.sh"));
     write_private(&wrapper, WRAPPER.as_bytes())?;
-    write_private(&text, script.text.as_bytes())?;
+    match script.shell {
+        Shell::Bash => write_private(&text, script.text.as_bytes())?,
+        Shell::PowerShell => {
+            write_private(&text, POWERSHELL.as_bytes())?;
+            write_private(&folder.join("wrapper.ps1"), POWERSHELL_WRAPPER.as_bytes())?;
+            write_private(&folder.join("script.ps1"), script.text.as_bytes())?;
+        }
+    }
     let mut command = Command::new("bash");
     command
         .args(["--noprofile", "--norc"])

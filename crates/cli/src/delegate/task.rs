@@ -197,6 +197,7 @@ fn prepare(task: ClaimedTask) -> Result<(Script, TaskSecrets), String> {
         .map(|text| values.reveal(text))
         .transpose()?;
     let script = Script {
+        shell: payload.shell,
         text: values.reveal(&payload.script)?,
         environment,
         outputs: payload.outputs,

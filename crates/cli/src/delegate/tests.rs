@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use slipway_clock::Clock;
-use slipway_steps::shell::task::{Outcome, Output, Status};
+use slipway_steps::shell::task::{Outcome, Output, Shell, Status};
 use slipway_store::record::LogLine;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,7 @@ fn script(text: &str) -> Script {
         secret,
     };
     Script {
+        shell: Shell::Bash,
         text: text.to_owned(),
         environment: vec![("GIVEN".to_owned(), "a $(id) 'b'\n\"c\"".to_owned())],
         outputs: vec![output("A", false), output("B", true), output("C", false)],
@@ -79,6 +80,72 @@ async fn variables_are_reported_however_a_script_ends_well() {
         assert_eq!(outcome.secret_outputs, ["B"], "{ending}");
         assert!(!outcome.outputs.contains_key("C"), "{ending}");
     }
+}
+
+/// A program in the place of PowerShell that takes its arguments as PowerShell does, and runs the script, which bash
+/// understands, as the wrapper says: the script, then the report.
+const PWSH: &str = r#"#!/bin/bash
+[[ "$1 $2 $3 $4" == "-NoLogo -NoProfile -NonInteractive -File" && $5 == */wrapper.ps1 ]] || exit 64
+grep -q 'Get-Variable -Name' "$5" || exit 65
+script=$6 outputs=$7; shift 7
+trap 'for name; do [[ -n ${!name+set} ]] && printf "%s\0%s\0" "$name" "${!name}"; done >"$outputs"' EXIT
+. "$script" || exit
+"#;
+
+fn powershell(text: &str, folder: &std::path::Path) -> Script {
+    use std::os::unix::fs::PermissionsExt;
+    let program = folder.join("pwsh");
+    std::fs::write(&program, PWSH).expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let mut script = script(text);
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    script.environment.push(("PATH".to_owned(), path));
+    script.shell = Shell::PowerShell;
+    script
+}
+
+#[tokio::test]
+async fn a_script_for_powershell_is_run_by_pwsh() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = powershell("echo \"given $GIVEN\"; a=1; b=hunter2", folder.path());
+    let (outcome, lines) = run(whole, CancellationToken::new()).await;
+    let outcome = outcome.expect("not cancelled");
+    assert_eq!(outcome.status, Status::Success, "{lines:?}");
+    assert_eq!(
+        (&*outcome.outputs["A"], &*outcome.outputs["B"]),
+        ("1", "hunter2")
+    );
+    assert!(lines[0].starts_with("INFO given a $(id)"), "{lines:?}");
+
+    let fails = powershell("exit 7", folder.path());
+    let (outcome, _) = run(fails, CancellationToken::new()).await;
+    assert_eq!(outcome.expect("not cancelled").exit_code, Some(7));
+
+    let mut hangs = powershell("sleep 4712 & sleep 4712", folder.path());
+    hangs.timeout = Duration::from_millis(500);
+    let began = Instant::now();
+    let (outcome, _) = run(hangs, CancellationToken::new()).await;
+    assert_eq!(outcome.expect("not cancelled").status, Status::Timeout);
+    assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+#[tokio::test]
+async fn a_delegate_without_powershell_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut script = powershell("exit 0", folder.path());
+    std::fs::remove_file(folder.path().join("pwsh")).expect("removed");
+    script.environment.retain(|(name, _)| name != "PATH");
+    script
+        .environment
+        .push(("PATH".to_owned(), folder.path().display().to_string()));
+    let (outcome, _) = run(script, CancellationToken::new()).await;
+    let outcome = outcome.expect("not cancelled");
+    assert_eq!((outcome.status, outcome.exit_code), (Status::Failure, None));
+    let message = outcome.message.expect("a message");
+    assert!(
+        message.contains("has no `pwsh` (PowerShell 7) in its PATH"),
+        "{message}"
+    );
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use slipway_model::status::{ErrorType, Failure};
 use crate::context::StepContext;
 use crate::step::{DelegateWork, Progress, Step, Undo};
 use crate::variable::{Kind, Variable, flag, is_expression, read, selectors, wrong};
-use task::{Environment, Outcome, Output, Payload, Status, is_shell_name};
+use task::{Environment, Outcome, Output, Payload, Shell, Status, is_shell_name};
 
 /// The one command unit, named as Harness names it.
 const UNIT: &str = "Execute";
@@ -96,11 +96,11 @@ impl Spec {
         let mut faults = Vec::new();
         let later = |text: &str| open && is_expression(text);
         match self.shell.as_str() {
-            "Bash" => {}
-            "PowerShell" => faults
-                .push("shell: PowerShell is not supported by this version; use Bash".to_owned()),
+            "Bash" | "PowerShell" => {}
             text if later(text) => {}
-            other => faults.push(format!("shell: `{other}` is unknown; use Bash")),
+            other => faults.push(format!(
+                "shell: `{other}` is unknown; use Bash or PowerShell"
+            )),
         }
         match (self.source.kind.as_str(), &self.source.spec.script) {
             ("Inline", Some(_)) => {}
@@ -166,6 +166,10 @@ impl Spec {
             _ => None,
         };
         Ok(Payload {
+            shell: match self.shell.as_str() {
+                "PowerShell" => Shell::PowerShell,
+                _ => Shell::Bash,
+            },
             script: self.source.spec.script.clone().unwrap_or_default(),
             environment: environment?,
             outputs: outputs.collect(),

@@ -13,7 +13,10 @@ pub const TASK_TYPE: &str = "ShellScript";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Payload {
-    /// The script for bash.
+    /// What runs the script.
+    #[serde(default, skip_serializing_if = "Shell::is_bash")]
+    pub shell: Shell,
+    /// The script.
     pub script: String,
     /// Environment variables of the script.
     pub environment: Vec<Environment>,
@@ -23,6 +26,22 @@ pub struct Payload {
     pub working_directory: Option<String>,
     /// How long it may run, in seconds.
     pub timeout_seconds: u64,
+}
+
+/// What runs a script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Shell {
+    /// `bash`.
+    #[default]
+    Bash,
+    /// `pwsh`, PowerShell 7.
+    PowerShell,
+}
+
+impl Shell {
+    fn is_bash(&self) -> bool {
+        *self == Self::Bash
+    }
 }
 
 /// One environment variable.

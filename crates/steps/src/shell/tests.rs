@@ -35,14 +35,27 @@ fn a_spec_becomes_a_payload_with_references_of_secrets() {
         .map(|o| (&*o.variable, o.secret))
         .collect();
     assert_eq!(outputs, [("tag", false), ("B", true)]);
+    assert_eq!(payload.shell, task::Shell::Bash);
+}
+
+#[test]
+fn powershell_is_named_in_the_payload_and_bash_as_ever_is_not() {
+    let payload = |shell: &str| {
+        let mut spec = spec();
+        spec["shell"] = json!(shell);
+        let payload = read::<Spec>(&spec).and_then(|spec| spec.payload(600));
+        json!(payload.expect("a payload"))["shell"].clone()
+    };
+    assert_eq!(payload("PowerShell"), json!("PowerShell"));
+    assert_eq!(payload("Bash"), Value::Null);
 }
 
 #[test]
 fn what_cannot_run_is_refused_by_name() {
     let cases = [
         (
-            with(|s| s["shell"] = json!("PowerShell")),
-            "PowerShell is not supported",
+            with(|s| s["shell"] = json!("Zsh")),
+            "`Zsh` is unknown; use Bash or PowerShell",
         ),
         (
             with(|s| s["source"]["type"] = json!("Harness")),

@@ -131,7 +131,8 @@ async fn specs_are_checked_before_the_run() {
         ("approvalCriteria", nothing, "at least one condition"),
         ("scriptTimeout", json!("0s"), "scriptTimeout"),
         ("retryInterval", json!("often"), "retryInterval"),
-        ("shell", json!("PowerShell"), "PowerShell is not supported"),
+        ("shell", json!("PowerShell"), ""),
+        ("shell", json!("Zsh"), "`Zsh` is unknown"),
         (
             "scriptTimeOut",
             json!("1m"),
