@@ -147,6 +147,8 @@ pub enum Command {
     Answer(AnswerArgs),
     /// Give a step of a run the inputs that it asks for (`executionInput()`), or show what it asks for
     Input(AskedArgs),
+    /// Start a stage of a run that waits for it (`runMode: Manual`)
+    Start(StartArgs),
     /// Mark what runs as failed: its failure strategies decide what follows
     Fail(FailArgs),
     /// Work as a delegate: run scripts for a service elsewhere.
@@ -442,6 +444,15 @@ pub struct AskedArgs {
     /// Go on with the defaults of all fields.
     #[arg(long, conflicts_with = "inputs")]
     pub defaults: bool,
+}
+
+/// Options of `slipway start`.
+#[derive(Debug, Args)]
+pub struct StartArgs {
+    /// Id of the run.
+    pub run: String,
+    /// The stage: its identifier, with its turn behind it (`deploy_0`) where it loops.
+    pub stage: String,
 }
 
 /// Options of `slipway fail`.

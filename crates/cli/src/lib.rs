@@ -76,6 +76,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Resume(args) => interrupt::resume(&client()?, &args).await?,
         Command::Answer(args) => interrupt::answer(&client()?, &args).await?,
         Command::Input(args) => input::input(&client()?, format, &args).await?,
+        Command::Start(args) => interrupt::start(&client()?, &args).await?,
         Command::Fail(args) => interrupt::fail(&client()?, &args).await?,
     })
 }

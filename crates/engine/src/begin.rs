@@ -8,6 +8,7 @@ use slipway_plan::{Plan, StagePlan};
 use slipway_store::record::{StageSummary, WaitRecord};
 use slipway_store::{Holder, Turn};
 
+use crate::by_hand;
 use crate::context::RunContext;
 use crate::end::tell_barriers;
 use crate::error::{Doing, RunError};
@@ -67,7 +68,7 @@ pub struct LaneInput {
 /// Decides whether a stage runs, takes its infrastructure, and records that it has begun. `function_of`
 /// tells the function of a stage's swimlane. Repeating it changes nothing.
 ///
-/// Fails with `StageSkipped`, `InfrastructureBusy` or `RunAborted` where the stage does not go on, and with
+/// Fails with `StageSkipped`, `StageNotStarted`, `InfrastructureBusy` or `RunAborted` where the stage does not go on, and with
 /// `RollBackStage` where it has ended before and is to be rolled back with its run.
 pub async fn stage_begin(
     runs: &Runs,
@@ -96,6 +97,7 @@ pub async fn stage_begin(
     check_time(runs, &of_run).await?;
     stage_loop::check_whole(runs, &of_run).await?;
     if status != Status::Running {
+        by_hand::check_started(runs, &of_run, attempt).await?;
         check_freeze(runs, &of_run).await?;
     }
     take_queues(runs, &of_run, attempt).await?;
@@ -277,7 +279,7 @@ pub(crate) async fn take_infrastructure(
 }
 
 /// Removes a wait of the stage, if there may be one: a stage that has ended may have waited to its end.
-async fn forget(
+pub(crate) async fn forget(
     runs: &Runs,
     of_run: &StageOfRun,
     attempt: u32,
@@ -358,6 +360,7 @@ pub(crate) async fn release_infrastructure(
     of_run: &StageOfRun,
     attempt: u32,
 ) -> Result<(), RunError> {
+    forget(runs, of_run, attempt, by_hand::START).await?;
     forget(runs, of_run, attempt, QUEUE).await?;
     let Some(key) = infrastructure_key(&of_run.plan, of_run.stage()) else {
         return Ok(());
@@ -429,7 +432,7 @@ fn holder(run: &RunId, stage: &StageId, attempt: u32) -> Holder {
 }
 
 /// The wait of a stage is recorded under this name.
-fn stage_node(stage: &StageId) -> NodeId {
+pub(crate) fn stage_node(stage: &StageId) -> NodeId {
     NodeId::new(format!("stages.{stage}"))
 }
 

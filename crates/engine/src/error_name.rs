@@ -65,6 +65,8 @@ names! {
     Frozen => "INVALID_REQUEST", false;
     /// Another stage deploys this service to this infrastructure; wait for the turn.
     InfrastructureBusy => "RESOURCE_BUSY", false;
+    /// Nobody has started the stage yet, which waits for that (`runMode` Manual).
+    StageNotStarted => "STAGE_WAITING", false;
     /// The stage does not run because its condition says so.
     StageSkipped => "STAGE_SKIPPED", false;
     /// The stage failed and its failure strategy asks for its rollback steps.

@@ -125,6 +125,7 @@ pub(crate) fn stage(id: &str, steps: Vec<Node>) -> StagePlan {
         rollback_steps: Vec::new(),
         iteration: None,
         each: None,
+        start_within: None,
     }
 }
 

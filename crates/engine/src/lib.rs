@@ -6,6 +6,7 @@
 
 pub mod abort;
 pub mod begin;
+pub mod by_hand;
 pub mod check;
 pub mod context;
 pub mod copy;

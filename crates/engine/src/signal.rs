@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use slipway_model::id::{NodeId, PrincipalId, RunId, Scope};
+use slipway_model::id::{NodeId, PrincipalId, RunId, Scope, StageId};
 use slipway_model::status::Status;
 use slipway_store::record::{NodeRecord, RunRecord, SignalRecord};
 use slipway_store::{Page, StoreError};
 
 use crate::abort::{abort_run, cancel_task, task_of};
 use crate::begin::complete;
+use crate::by_hand;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::execution_input;
@@ -67,6 +68,11 @@ pub enum Word {
         /// The values.
         values: Map<String, Value>,
     },
+    /// A stage that waits for it begins (`runMode` Manual).
+    Start {
+        /// The stage.
+        stage: StageId,
+    },
     /// This node, which runs, has failed.
     MarkNodeAsFailed {
         /// The node.
@@ -119,6 +125,13 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             let known = node_in(runs, run, node, "waiting for inputs", asks_for_inputs).await?;
             let says = inputs_of(runs, run, node, values).await?;
             vec![(node.clone(), known, execution_input::INPUT.to_owned(), says)]
+        }
+        Word::Start { stage } => {
+            if record.abort.is_some() {
+                return Err(conflict(format!("run {run} is being aborted")));
+            }
+            let node = by_hand::starting(runs, &record, stage).await?;
+            vec![(node, 0, by_hand::START.to_owned(), String::new())]
         }
         Word::Step {
             node,
@@ -278,7 +291,10 @@ pub async fn wake(runs: &Runs, run: &RunId) -> Result<(), RunError> {
     let stopped = stopped(&record);
     let waits = runs.store.list_waits(run).await;
     for wait in waits.doing(|| format!("read what run {run} waits for"))? {
+        // Nothing else begins a stage that waits for somebody to start it.
+        let unstarted = wait.kind == by_hand::START && !by_hand::is_started(&record, &wait.node);
         match &wait.token {
+            _ if unstarted => {}
             Some(token) if wait.kind != "resource" => complete(runs, token).await?,
             _ => {}
         }

@@ -287,6 +287,21 @@ fn steps_lane(stage: &StagePlan) -> LanePlan<'_> {
 /// What the stage's own strategies want undone after a failure that no step stands for. Nothing is tried again, and
 /// nobody is asked.
 fn by_stage(stage: &StagePlan, error: ErrorType, status: Status, now_ms: i64) -> Undo {
+    match verdict(stage, error, status, now_ms) {
+        Verdict::Over {
+            halt: Some(Undo::Stage | Undo::Group(_)),
+            ..
+        } => Undo::Stage,
+        Verdict::Over {
+            halt: Some(Undo::Run),
+            ..
+        } => Undo::Run,
+        _ => Undo::Nothing,
+    }
+}
+
+/// What the stage's own strategies make of a failure that no step stands for.
+fn verdict(stage: &StagePlan, error: ErrorType, status: Status, now_ms: i64) -> Verdict {
     let level = |strategies| Level {
         strategies,
         retried: u32::MAX,
@@ -300,16 +315,15 @@ fn by_stage(stage: &StagePlan, error: ErrorType, status: Status, now_ms: i64) ->
         now_ms,
     };
     let levels = [level(&[][..]), level(&stage.failure_strategies)];
-    match strategy::judge(&levels, &failed) {
-        Verdict::Over {
-            halt: Some(Undo::Stage | Undo::Group(_)),
-            ..
-        } => Undo::Stage,
-        Verdict::Over {
-            halt: Some(Undo::Run),
-            ..
-        } => Undo::Run,
-        _ => Undo::Nothing,
+    strategy::judge(&levels, &failed)
+}
+
+/// How a stage ends that nobody started in time, and whether its run is rolled back then: as its own failure strategies
+/// say. Nobody is asked, and nothing is tried again.
+pub(crate) fn unstarted(stage: &StagePlan, now_ms: i64) -> (Status, bool) {
+    match verdict(stage, ErrorType::Timeout, Status::Expired, now_ms) {
+        Verdict::Over { status, halt } => (status, halt == Some(Undo::Run)),
+        _ => (Status::Expired, false),
     }
 }
 

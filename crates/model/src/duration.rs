@@ -75,6 +75,26 @@ pub fn parse_from_zero(text: &str) -> Result<Duration, DurationError> {
     Ok(Duration::from_secs(seconds))
 }
 
+/// A time limit as YAML writes it: `1h 30m`.
+pub fn shown(limit: Duration) -> String {
+    let seconds = limit.as_secs();
+    let parts = [
+        (seconds / 3_600, "h"),
+        (seconds / 60 % 60, "m"),
+        (seconds % 60, "s"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, unit)| format!("{number}{unit}"))
+        .collect();
+    if parts.is_empty() {
+        "0s".to_owned()
+    } else {
+        parts.join(" ")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

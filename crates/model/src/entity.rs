@@ -62,6 +62,19 @@ impl Parsed {
     pub fn to_json(&self) -> serde_json::Value {
         shape::to_json(self.body(), schema::root(self.head.kind))
     }
+
+    /// The entity with other texts in the place of some of its scalars, which must be its own.
+    #[must_use]
+    pub fn with_texts(&self, texts: &[(Ref<'_>, String)]) -> Self {
+        let mut tree = self.tree.clone();
+        for (value, text) in texts {
+            tree.set_text(*value, text);
+        }
+        Self {
+            tree,
+            ..self.clone()
+        }
+    }
 }
 
 fn body(tree: &Tree, kind: Kind) -> Ref<'_> {

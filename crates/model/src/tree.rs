@@ -88,6 +88,15 @@ impl Tree {
         self.push(place, Data::Scalar(text.into(), style))
     }
 
+    /// Puts another text in the place of a scalar that this tree, or the one that it is a clone of, has.
+    pub(crate) fn set_text(&mut self, value: Ref<'_>, text: &str) {
+        if let Some(node) = self.nodes.get_mut(value.id as usize)
+            && matches!(node.data, Data::Scalar(..))
+        {
+            node.data = Data::Scalar(text.into(), Style::Plain);
+        }
+    }
+
     /// The topmost value.
     pub fn root(&self) -> Ref<'_> {
         Ref {

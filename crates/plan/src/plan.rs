@@ -152,6 +152,9 @@ pub struct StagePlan {
     /// its turns in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each: Option<RunLoop>,
+    /// Where somebody must start it (`runMode` Manual): how long that may take, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_within: Option<u64>,
 }
 
 /// A variable of a pipeline, stage or service.

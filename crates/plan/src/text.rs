@@ -96,10 +96,14 @@ impl<'p> Page<'p> {
         };
         let timeout = duration(stage.timeout);
         let when = when(stage.when.as_ref());
+        let by_hand = stage.start_within.map_or_else(String::new, |seconds| {
+            let limit = duration(Duration::from_secs(seconds));
+            format!(", when somebody starts it, within {limit}")
+        });
         self.line(
             depth,
             &format!(
-                "stage {} \"{}\": {kind} (at most {timeout}){when}",
+                "stage {} \"{}\": {kind} (at most {timeout}){when}{by_hand}",
                 stage.id, stage.name
             ),
         );

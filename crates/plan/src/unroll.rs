@@ -7,7 +7,7 @@ use slipway_expr::Context;
 use slipway_model::id::{EntityId, NodeId, StageId};
 use slipway_model::names::{MOST_STAGES, MOST_STEPS};
 
-use crate::resolve::{in_turn, taken_apart};
+use crate::resolve::{group_in_turn, in_turn, taken_apart};
 use crate::{GroupPlan, Iteration, Node, ParallelPlan, Plan, RunLoop, StagePlan, StepPlan};
 
 /// Most bytes of a plan that the turns of one loop may take.
@@ -185,7 +185,7 @@ fn stage_in_turn(stage: &StagePlan, turn: &RunTurn) -> StagePlan {
     let (old, new) = (format!("stages.{}.", stage.id), format!("stages.{id}."));
     let nodes = own.steps.iter_mut().chain(&mut own.rollback_steps);
     nodes.for_each(|node| rename(node, &old, &new));
-    in_turn(&mut own.variables, stage.id.as_str(), &id);
+    in_turn(&mut own, stage.id.as_str(), &id);
     own
 }
 
@@ -283,6 +283,7 @@ fn rename(node: &mut Node, old: &str, new: &str) {
         Node::Step(step) => step.id = renamed(&step.id),
         Node::Group(group) => {
             group.id = renamed(&group.id);
+            group_in_turn(&mut group.variables, old, new);
             let all = group.nodes.iter_mut().chain(&mut group.rollback_steps);
             all.for_each(|node| rename(node, old, new));
         }

@@ -7,12 +7,12 @@ use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::execution_input;
 use slipway_engine::lane::{LanePlan, StopReason};
+use slipway_model::duration::shown;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::StepPlan;
 use slipway_store::record::NodeRecord;
 
 use crate::HandlerError;
-use crate::step::shown;
 use crate::walk::Walk;
 
 /// What became of the inputs of a step.

@@ -1,7 +1,5 @@
 //! Calls of steps: give them what they need, write down how far they came.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value};
 use slipway_engine::abort::{abort_run, cancel_task, task_of};
 use slipway_engine::directive::Directive;
@@ -10,6 +8,7 @@ use slipway_engine::error_name::ErrorName;
 use slipway_engine::lane::{LanePlan, StopReason, judge};
 use slipway_engine::signal::{is_told, stopped_by, tell_end, wake};
 use slipway_engine::strategy::Verdict;
+use slipway_model::duration::shown;
 use slipway_model::id::PrincipalId;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::StepPlan;
@@ -490,24 +489,4 @@ fn failed_as(failure: &Failure) -> Status {
 /// Something of a step could not be read or written: the invocation is repeated.
 fn unavailable(failure: Failure) -> HandlerError {
     HandlerError::new(ErrorName::StoreUnavailable, failure.message)
-}
-
-/// A time limit as YAML writes it: `1h 30m`.
-pub(crate) fn shown(limit: Duration) -> String {
-    let seconds = limit.as_secs();
-    let parts = [
-        (seconds / 3_600, "h"),
-        (seconds / 60 % 60, "m"),
-        (seconds % 60, "s"),
-    ];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, unit)| format!("{number}{unit}"))
-        .collect();
-    if parts.is_empty() {
-        "0s".to_owned()
-    } else {
-        parts.join(" ")
-    }
 }

@@ -59,7 +59,7 @@ fn recorded<'f>(facts: &'f Facts, event: &Event) -> Fact<'f> {
         Event::StageStart { stage_id } => match stage(facts, stage_id) {
             None => Fact::NotYet,
             Some(stage) => match stage.status {
-                Status::NotStarted | Status::ResourceWaiting => Fact::NotYet,
+                Status::NotStarted | Status::ResourceWaiting | Status::InputWaiting => Fact::NotYet,
                 Status::Skipped => Fact::Never("the stage was skipped"),
                 _ => Fact::Happened(Record::Stage(stage)),
             },

@@ -1,11 +1,12 @@
 //! The function of the pipeline and stage machines: `Plan`, `PlanMore`, `RollBack` and `Finish`, `Begin`,
-//! `HoldInfrastructure` and `End`; and of the schedule that starts accepted runs. Each is one use case of the engine.
+//! `TimeToStart`, `AwaitStart`, `HoldInfrastructure` and `End`; and of the schedule that starts accepted runs. Each is one use case of the engine.
 
 mod wiring;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_engine::begin::{stage_begin, stage_hold};
+use slipway_engine::by_hand::{await_start, time_to_start};
 use slipway_engine::end::{Finished, finish_run, stage_end};
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::plan_run::plan_run;
@@ -107,6 +108,26 @@ pub enum Event {
         /// Completes the state.
         token: String,
     },
+    /// `TimeToStart`.
+    TimeToStart {
+        /// The run.
+        run_id: RunId,
+        /// The stage.
+        stage_id: StageId,
+        /// Which attempt of it.
+        attempt: u32,
+    },
+    /// `AwaitStart`.
+    AwaitStart {
+        /// The run.
+        run_id: RunId,
+        /// The stage.
+        stage_id: StageId,
+        /// Which attempt of it.
+        attempt: u32,
+        /// Completes the state.
+        token: String,
+    },
     /// `End`.
     End {
         /// The run.
@@ -161,6 +182,20 @@ pub async fn handle(deps: &Deps, event: Event) -> Result<Value, HandlerError> {
             token,
         } => {
             stage_hold(runs, &run_id, &stage_id, attempt, &token).await?;
+            Ok(json!({}))
+        }
+        Event::TimeToStart {
+            run_id,
+            stage_id,
+            attempt,
+        } => told(time_to_start(runs, &run_id, &stage_id, attempt).await?),
+        Event::AwaitStart {
+            run_id,
+            stage_id,
+            attempt,
+            token,
+        } => {
+            await_start(runs, &run_id, &stage_id, attempt, &token).await?;
             Ok(json!({}))
         }
         Event::End {

@@ -650,6 +650,7 @@ impl World {
             rollback_steps: Vec::new(),
             iteration: None,
             each: None,
+            start_within: None,
         };
         Plan {
             format: 1,

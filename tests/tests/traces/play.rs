@@ -190,6 +190,10 @@ impl Story<'_> {
                 let path = format!("/slipway/api/runs/{run}/inputs/{first}");
                 Call::post(self.path(&path), Some(json!({"inputs": inputs})))
             }
+            "begins" => {
+                let path = format!("/slipway/api/runs/{run}/stages/{first}/start");
+                Call::post(self.path(&path), None)
+            }
             "fails" if word.rest.is_empty() => interrupt("UserMarkedFailAll"),
             "fails" => Call::put(self.path(&format!(
                 "{EXECUTE}/interrupt/{run}/{first}?interruptType=UserMarkedFailure"

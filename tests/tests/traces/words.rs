@@ -6,6 +6,7 @@
 //! | `approves`, `rejects` | step, `input=value` … | an answer to a HarnessApproval |
 //! | `answers` | step, action | an answer to a failure that asks (ManualIntervention) |
 //! | `gives` | step, `field=value` … | execution-time inputs |
+//! | `begins` | stage | a stage that somebody must start (`runMode: Manual`) |
 //! | `fails` | step, or none for all that runs | marked as failed |
 //! | `pauses`, `resumes`, `aborts` | | interrupts of the run |
 //! | `retries` | stages | a retry from these stages |

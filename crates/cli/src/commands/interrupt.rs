@@ -1,8 +1,8 @@
-//! `slipway pause`, `resume`, `answer` and `fail`: what a person says about a run.
+//! `slipway pause`, `resume`, `answer`, `start` and `fail`: what a person says about a run.
 
 use reqwest::Method;
 
-use crate::args::{AnswerArgs, FailArgs, RunArg};
+use crate::args::{AnswerArgs, FailArgs, RunArg, StartArgs};
 use crate::client::{Body, Client};
 use crate::commands::entity::segment;
 use crate::error::CliError;
@@ -31,6 +31,16 @@ pub async fn fail(client: &Client, args: &FailArgs) -> Result<Exit, CliError> {
         None => (None, "UserMarkedFailAll"),
     };
     say(client, "interrupt", &args.run, step, interrupt).await
+}
+
+/// A stage that somebody must start begins.
+pub async fn start(client: &Client, args: &StartArgs) -> Result<Exit, CliError> {
+    let (run, stage) = (segment(&args.run), segment(&args.stage));
+    let path = format!("/slipway/api/runs/{run}/stages/{stage}/start");
+    client.call(Method::POST, &path, &[], Body::Empty).await?;
+    let run = &args.run;
+    anstream::eprintln!("started; `slipway get run {run}` shows where it stands");
+    Ok(Exit::Succeeded)
 }
 
 async fn say(

@@ -149,12 +149,18 @@ fn asks_later(value: Ref<'_>) -> bool {
     RuntimeInput::of(value).is_some_and(|request| request.execution)
 }
 
-/// Whether the input at a path may be asked for while the run goes on: it is a variable of a stage, part of the spec of a
-/// step, or given to a template, which decides. Everywhere else a default counts when the run starts.
+/// Whether the input at a path may be asked for while the run goes on: it is a variable of a stage or step group, part of
+/// the spec of a step, given to a service, an environment or a chained pipeline, or given to a template, which decides.
+/// Everywhere else a default counts when the run starts.
 fn may_wait(path: &str) -> bool {
     [
         ".stage.variables",
+        ".stepGroup.variables",
         ".step.spec.",
+        ".serviceInputs.",
+        ".environmentInputs.",
+        ".serviceOverrideInputs.",
+        ".inputs.",
         ".templateInputs.",
         "template.spec.spec.",
     ]

@@ -9,6 +9,7 @@ use slipway_model::{Code, Diagnostic, Ref, schema};
 
 use super::known::Known;
 use super::looping::{Loop, Looping, Turn};
+use super::stage_inputs::Question;
 use super::{Resolver, texts, unplanned};
 use crate::{
     FailureStrategy, GroupPlan, Iteration, Node, ParallelPlan, RunLoop, StagePlan, StepPlan, When,
@@ -231,12 +232,16 @@ impl Resolver<'_> {
             deployment: place.deployment,
             selectors,
         };
-        let variables = self.variables(group.get("variables"), "stepGroup.variables");
+        let mut variables = self.variables(group.get("variables"), "stepGroup.variables");
+        let steps = list("steps");
+        let question = Question::of_variables(&steps.list, &mut variables);
+        let mut nodes = self.nodes(group.get("steps"), &steps, known);
+        question.ask_first_in_group(&steps.list, &mut nodes);
         Some(GroupPlan {
             variables,
             when: self.when(group, "stageStatus"),
             failure_strategies: self.failure_strategies(group),
-            nodes: self.nodes(group.get("steps"), &list("steps"), known),
+            nodes,
             rollback_steps: self.nodes(group.get("rollbackSteps"), &list("rollbackSteps"), known),
             id: NodeId::new(called.id),
             identifier: EntityId::new(called.identifier),

@@ -36,6 +36,11 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// `nodeName`, where the loop has one.
+    pub(super) fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
     /// The name of the element in this turn.
     pub(crate) fn name(&self, name: &str) -> String {
         match &self.label {

@@ -17,6 +17,7 @@ mod overrides;
 mod remote;
 mod scope;
 mod service;
+mod several;
 mod spread;
 mod stage;
 mod stage_inputs;
@@ -35,9 +36,10 @@ use crate::{BarrierPlan, Chosen, Entities, FORMAT, Plan, Reference, Wanted, chos
 
 use known::Known;
 use lookup::Referred;
+use stage_inputs::Later;
 
 pub(crate) use looping::taken_apart;
-pub(crate) use stage_inputs::in_turn;
+pub(crate) use stage_inputs::{group_in_turn, in_turn};
 pub use unplanned::WITHOUT_EFFECT;
 
 /// Time limit of a pipeline that names none: Harness's for paid accounts (docs: platform/pipelines/
@@ -68,7 +70,8 @@ pub struct Request<'a> {
 pub fn resolve(request: &Request<'_>) -> Result<Plan, Vec<Diagnostic>> {
     let asked = RefCell::default();
     let (pipeline, notes) = whole(request, &asked)?;
-    let mut resolver = Resolver::new(request, &asked);
+    let (pipeline, later) = stage_inputs::set_aside(pipeline);
+    let mut resolver = Resolver::new(request, &asked, later);
     resolver.faults.extend(notes);
     let plan = resolver.pipeline(&pipeline);
     let faults = resolver.faults;
@@ -109,7 +112,8 @@ fn once_each(mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
 pub fn wanted(request: &Request<'_>) -> Wanted {
     let asked = RefCell::default();
     if let Ok((pipeline, _)) = whole(request, &asked) {
-        Resolver::new(request, &asked).pipeline(&pipeline);
+        let (pipeline, later) = stage_inputs::set_aside(pipeline);
+        Resolver::new(request, &asked, later).pipeline(&pipeline);
     }
     asked.into_inner().into_wanted()
 }
@@ -188,10 +192,12 @@ struct Resolver<'a> {
     /// Steps and stages so far, those of loops counted as often as they run.
     steps: usize,
     stages: usize,
+    /// What stages ask for when they begin, beside variables.
+    later: Later,
 }
 
 impl<'a> Resolver<'a> {
-    fn new(request: &'a Request<'a>, asked: &'a RefCell<Asked>) -> Self {
+    fn new(request: &'a Request<'a>, asked: &'a RefCell<Asked>, later: Later) -> Self {
         Self {
             request,
             faults: Diagnostics::default(),
@@ -201,6 +207,7 @@ impl<'a> Resolver<'a> {
             barriers: Vec::new(),
             steps: 0,
             stages: 0,
+            later,
         }
     }
 
@@ -251,22 +258,17 @@ impl<'a> Resolver<'a> {
     }
 
     /// Inputs that nothing was given for are left only where they are asked for while the run goes on: steps ask, and
-    /// stages for their variables. What decides the plan must be known before.
+    /// stages and step groups for their variables and for what they give to what they deploy. What decides the plan must
+    /// be known before.
     fn refuse_execution_inputs(&mut self, body: Ref<'_>) {
         for value in body.scalars() {
             if inputs::RuntimeInput::of(value).is_none() {
                 continue;
             }
-            let path = value.path();
-            let of_stage = path.contains(".stage.variables[") && path.ends_with(".value");
-            if path.contains(".step.spec.") || of_stage {
-                continue;
+            if let Some(advice) = stage_inputs::too_early(&value.path()) {
+                let message = format!("`executionInput()` cannot be asked for here{advice}");
+                self.fault(Code::NotSupported, value, message);
             }
-            self.unsupported(
-                value,
-                "`executionInput()` outside of the `spec` of a step and the variables of a stage",
-                "; give the input when the run starts, or refer to a variable of the stage that asks",
-            );
         }
     }
 
@@ -311,7 +313,12 @@ impl<'a> Resolver<'a> {
         match known.evaluate(text) {
             Ok(text) => Some(text),
             Err(reason) => {
-                let message = format!("this must be known before the run begins: {reason}");
+                let given = stage_inputs::reads_given(text) || stage_inputs::reads_given(&reason);
+                let message = match given {
+                    true => "this decides the plan of the run and must be known before it begins; `executionInput()` asks when the stage begins, which is too late"
+                        .to_owned(),
+                    false => format!("this must be known before the run begins: {reason}"),
+                };
                 self.fault(Code::BadExpression, value, message);
                 None
             }
@@ -348,6 +355,8 @@ mod tests;
 mod tests_broken;
 #[cfg(test)]
 mod tests_chained;
+#[cfg(test)]
+mod tests_later;
 #[cfg(test)]
 mod tests_loops;
 #[cfg(test)]

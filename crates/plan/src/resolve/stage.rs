@@ -7,8 +7,10 @@ use slipway_model::{Code, Ref};
 use super::execution::run_loop;
 use super::known::Known;
 use super::looping::{Looping, Turn};
+use super::several::{self, Several};
 use super::spread::{Spread, Target};
-use super::{Resolver, stage_inputs, tags};
+use super::stage_inputs::Question;
+use super::{Resolver, tags};
 use crate::chosen::flatten;
 use crate::{CHAINED, Iteration, StagePlan};
 
@@ -77,7 +79,7 @@ impl Resolver<'_> {
             selectors,
         };
         let found = match self.looping(stage, &format!("stage `{identifier}`"), known) {
-            Looping::None => return Some(self.turn(&around, None, known)),
+            Looping::None => return Some(self.turn(&around, None, 0, known).in_waves()),
             Looping::Later => return Some(self.stage_that_loops_later(&around, known)),
             Looping::Known(found) => found,
         };
@@ -85,18 +87,17 @@ impl Resolver<'_> {
             .turns
             .first()
             .map_or(0, |turn| turn.iteration.concurrency);
-        let mut planned = Vec::new();
+        let mut turns = Vec::new();
+        let mut before = 0;
         for turn in &found.turns {
             if self.faults.is_full() || self.stages > MOST_STAGES {
                 break;
             }
-            planned.extend(self.turn(&around, Some(turn), known).into_iter().flatten());
+            let planned = self.turn(&around, Some(turn), before, known);
+            before += planned.stages.len();
+            turns.push(planned);
         }
-        let wave = match usize::try_from(concurrency) {
-            Ok(wave) if wave > 0 && found.skips_queued => wave,
-            _ => usize::MAX,
-        };
-        Some(waves(planned, wave))
+        Some(several::in_waves(turns, concurrency, found.skips_queued))
     }
 
     /// A stage that loops over what the run brings forth: one that stands for its turns until they are known.
@@ -105,19 +106,28 @@ impl Resolver<'_> {
         around: &Around<'r, '_>,
         known: &mut Known<'r>,
     ) -> Vec<Vec<StagePlan>> {
-        let mut planned = self.turn(around, None, known);
-        for stage in planned.iter_mut().flatten() {
+        let mut planned = self.turn(around, None, 0, known);
+        if planned.many
+            && let Some(strategy) = around.stage.get("strategy")
+        {
+            let what = "what a loop goes over on a stage that deploys several services or to several infrastructures and";
+            let what = format!("{what} is known only while the run goes on");
+            self.unsupported(strategy, &what, "; loop over what is known before, or put the services and infrastructures into the loop");
+        }
+        for stage in &mut planned.stages {
             stage.each = run_loop(around.stage);
         }
-        planned
+        planned.in_waves()
     }
 
+    /// The stages of a turn, `before` of which were planned in earlier turns.
     fn turn<'r>(
         &mut self,
         around: &Around<'r, '_>,
         turn: Option<&Turn>,
+        before: usize,
         known: &mut Known<'r>,
-    ) -> Vec<Vec<StagePlan>> {
+    ) -> Several {
         let own = around.stage.get_text("identifier").unwrap_or_default();
         let name = around.stage.get_text("name").unwrap_or(own);
         known.enter_stage(turn.map(|turn| &turn.iteration));
@@ -138,38 +148,31 @@ impl Resolver<'_> {
             let name = turn.map_or_else(|| name.to_owned(), |turn| turn.name(name));
             let target = spread.targets.into_iter().next().unwrap_or_default();
             let called = called(iteration.as_ref(), name);
-            let plan = self.one(around, &target, (called, iteration), known);
-            return vec![vec![plan]];
-        }
-        if let Some(strategy) = around.stage.get("strategy") {
-            let what = format!(
-                "a looping `strategy` on stage `{own}`, which deploys several services or to several infrastructures,"
-            );
-            self.unsupported(strategy, &what, "; put them into the loop");
-            return Vec::new();
+            return Several::one(self.one(around, &target, (called, iteration), known));
         }
         let total = spread.targets.len();
+        let name = turn.and_then(Turn::label).unwrap_or(name);
         let mut planned = Vec::new();
         for (index, target) in spread.targets.iter().enumerate() {
             if self.faults.is_full() || self.stages > MOST_STAGES {
                 break;
             }
-            let iteration = self.iteration(own, (index, total), target, known);
+            let mut iteration = self.iteration(own, (before + index, total), target, known);
+            if let Some(turn) = turn {
+                iteration = several::within(&turn.iteration, iteration);
+            }
             known.enter_stage(Some(&iteration));
             known.stage_variables =
                 self.variables(around.stage.get("variables"), "stage.variables");
             let called = called(Some(&iteration), format!("{name}{}", iteration.postfix()));
             planned.push(self.one(around, target, (called, Some(iteration)), known));
         }
-        if spread.runs_all {
-            for plan in &mut planned {
-                if let Some(iteration) = &mut plan.iteration {
-                    iteration.concurrency = u32::try_from(spread.width).unwrap_or(u32::MAX);
-                }
-            }
-            return vec![planned];
+        Several {
+            stages: planned,
+            many: true,
+            width: spread.width,
+            runs_all: spread.runs_all,
         }
-        waves(planned, spread.width)
     }
 
     /// The turn that a target is: its names are those of a matrix over services and infrastructures.
@@ -219,7 +222,7 @@ impl Resolver<'_> {
         known: &mut Known<'r>,
     ) -> StagePlan {
         let stage = around.stage;
-        let asking = stage_inputs::asking(&identifier, &mut known.stage_variables);
+        let question = Question::of_stage(&identifier, &mut known.stage_variables);
         self.stages += 1;
         if self.stages == MOST_STAGES + 1 {
             let message = format!("with its loops the pipeline has more than {MOST_STAGES} stages");
@@ -244,6 +247,7 @@ impl Resolver<'_> {
             rollback_steps: Vec::new(),
             iteration,
             each: None,
+            start_within: self.start_within(stage, known),
         };
         if plan.delegate_selectors.is_empty() {
             plan.delegate_selectors = around.selectors.to_vec();
@@ -257,8 +261,21 @@ impl Resolver<'_> {
             CHAINED => self.chained(around.spec, &mut plan, known),
             _ => self.execution(around.spec, &mut plan, known),
         }
-        stage_inputs::ask_first(&mut plan, asking);
+        plan.when = self.guarded(plan.when.take(), around.spec);
+        let own = stage.get_text("identifier").unwrap_or_default();
+        question.ask_first(&mut plan, own, &self.later);
         plan
+    }
+
+    /// How long somebody may take to start a stage whose `runMode` is Manual, in seconds.
+    fn start_within(&mut self, stage: Ref<'_>, known: &Known<'_>) -> Option<u64> {
+        let mode = stage.get("runMode")?;
+        let kind = mode.get("type").and_then(|kind| self.text(kind, known))?;
+        if kind != "Manual" {
+            return None;
+        }
+        let limit = self.timeout(mode, known).unwrap_or(known.pipeline_timeout);
+        Some(limit.as_secs())
     }
 
     /// `type` of a stage that this version runs.
@@ -285,14 +302,4 @@ struct Around<'r, 's> {
     stage_type: &'r str,
     before: &'s [Vec<StagePlan>],
     selectors: &'s [String],
-}
-
-/// Stages in waves of at most so many.
-fn waves(planned: Vec<StagePlan>, width: usize) -> Vec<Vec<StagePlan>> {
-    let mut out = Vec::new();
-    let mut planned = planned.into_iter().peekable();
-    while planned.peek().is_some() {
-        out.push(planned.by_ref().take(width).collect());
-    }
-    out
 }

@@ -379,7 +379,7 @@ fn faults_name_what_and_where() {
         (
             ".default(v1)",
             ".executionInput()",
-            "`executionInput()` outside of the `spec` of a step and the variables of a stage is not supported by this version yet",
+            "`executionInput()` cannot be asked for here: stages, step groups and steps ask when they begin, and a pipeline has begun before anybody can be asked; put the variable into the stage that needs it",
         ),
     ];
     for (from, to, expected) in cases {

@@ -241,6 +241,119 @@ fn services_and_environments_are_taken_apart() {
 }
 
 #[test]
+fn a_loop_around_several_services_takes_both_apart() {
+    let spec = |parallel: &str, config: &str| {
+        format!(
+            "deploymentType: ECS, services: {{metadata: {{parallel: {parallel}}}, values: [{{serviceRef: web, {INPUTS}}}, {{serviceRef: api}}]}}, environment: {{environmentRef: qa, infrastructureDefinitions: [{{identifier: eu}}]}}{config}"
+        )
+    };
+    let all = ", multiDeploymentConfig: {onFailure: RunAll, maxConcurrency: 1}";
+    let cases = [
+        ("repeat: {times: 2}", "true", ""),
+        ("repeat: {times: 2}", "false", ""),
+        (
+            "matrix: {zone: [a, b, c], maxConcurrency: 2}, onFailure: SkipQueued",
+            "false",
+            "",
+        ),
+        ("matrix: {zone: [a, b, c], maxConcurrency: 2}", "true", ""),
+        (
+            "matrix: {zone: [a, b, c], maxConcurrency: 2, nodeName: in <+matrix.zone>}",
+            "true",
+            all,
+        ),
+    ];
+    let mut shown_all = String::new();
+    for (strategy, parallel, config) in cases {
+        let spec = spec(parallel, config);
+        let stages = format!(
+            "[{{stage: {{identifier: d, name: D, type: Deployment, strategy: {{{strategy}}}, failureStrategies: [], spec: {{{spec}, execution: {{steps: []}}}}}}}}]"
+        );
+        let plan = planned_stages(&stages, &[]).unwrap_or_else(|faults| panic!("{}", told(faults)));
+        let limits = plan.groups.iter().map(|group| {
+            let turns = group.iter().filter_map(|stage| stage.iteration.as_ref());
+            let limits: Vec<_> = turns.map(|turn| turn.concurrency).collect();
+            assert!(
+                limits.windows(2).all(|pair| pair[0] == pair[1]),
+                "{strategy}"
+            );
+            limits.first().copied().unwrap_or_default().to_string()
+        });
+        let limits: Vec<_> = limits.collect();
+        let name = &plan.groups[0][0].name;
+        let _ = writeln!(
+            shown_all,
+            "{strategy}, parallel {parallel}: {name}, at most {} at once\n{}",
+            limits.join(", "),
+            shown(&plan)
+        );
+    }
+    insta::assert_snapshot!(shown_all, @r#"
+    repeat: {times: 2}, parallel true: D_0, at most 0 at once
+    0: d_0 web qa/eu serviceRef="web" environmentRef="qa" identifier="eu"
+    0: d_1 api qa/eu serviceRef="api" environmentRef="qa" identifier="eu"
+    0: d_2 web qa/eu serviceRef="web" environmentRef="qa" identifier="eu"
+    0: d_3 api qa/eu serviceRef="api" environmentRef="qa" identifier="eu"
+
+    repeat: {times: 2}, parallel false: D_0, at most 0, 0 at once
+    0: d_0 web qa/eu serviceRef="web" environmentRef="qa" identifier="eu"
+    0: d_2 web qa/eu serviceRef="web" environmentRef="qa" identifier="eu"
+    1: d_1 api qa/eu serviceRef="api" environmentRef="qa" identifier="eu"
+    1: d_3 api qa/eu serviceRef="api" environmentRef="qa" identifier="eu"
+
+    matrix: {zone: [a, b, c], maxConcurrency: 2}, onFailure: SkipQueued, parallel false: D_0, at most 0, 0, 0, 0 at once
+    0: d_0 web qa/eu zone="a" serviceRef="web" environmentRef="qa" identifier="eu"
+    0: d_2 web qa/eu zone="b" serviceRef="web" environmentRef="qa" identifier="eu"
+    1: d_1 api qa/eu zone="a" serviceRef="api" environmentRef="qa" identifier="eu"
+    1: d_3 api qa/eu zone="b" serviceRef="api" environmentRef="qa" identifier="eu"
+    2: d_4 web qa/eu zone="c" serviceRef="web" environmentRef="qa" identifier="eu"
+    3: d_5 api qa/eu zone="c" serviceRef="api" environmentRef="qa" identifier="eu"
+
+    matrix: {zone: [a, b, c], maxConcurrency: 2}, parallel true: D_0, at most 4 at once
+    0: d_0 web qa/eu zone="a" serviceRef="web" environmentRef="qa" identifier="eu"
+    0: d_1 api qa/eu zone="a" serviceRef="api" environmentRef="qa" identifier="eu"
+    0: d_2 web qa/eu zone="b" serviceRef="web" environmentRef="qa" identifier="eu"
+    0: d_3 api qa/eu zone="b" serviceRef="api" environmentRef="qa" identifier="eu"
+    0: d_4 web qa/eu zone="c" serviceRef="web" environmentRef="qa" identifier="eu"
+    0: d_5 api qa/eu zone="c" serviceRef="api" environmentRef="qa" identifier="eu"
+
+    matrix: {zone: [a, b, c], maxConcurrency: 2, nodeName: in <+matrix.zone>}, parallel true: in a_0, at most 2 at once
+    0: d_0 web qa/eu zone="a" serviceRef="web" environmentRef="qa" identifier="eu"
+    0: d_1 api qa/eu zone="a" serviceRef="api" environmentRef="qa" identifier="eu"
+    0: d_2 web qa/eu zone="b" serviceRef="web" environmentRef="qa" identifier="eu"
+    0: d_3 api qa/eu zone="b" serviceRef="api" environmentRef="qa" identifier="eu"
+    0: d_4 web qa/eu zone="c" serviceRef="web" environmentRef="qa" identifier="eu"
+    0: d_5 api qa/eu zone="c" serviceRef="api" environmentRef="qa" identifier="eu"
+    "#);
+}
+
+#[test]
+fn a_guard_of_several_deployments_is_part_of_each_condition() {
+    let planned = |when: &str, guard: &str| {
+        let stages = format!(
+            "[{{stage: {{identifier: d, name: D, type: Deployment, {when} failureStrategies: [], spec: {{deploymentType: ECS, service: {{serviceRef: api}}, environment: {{environmentRef: qa, deployToAll: true}}, multiDeploymentConfig: {{when: '{guard}'}}, execution: {{steps: []}}}}}}}}]"
+        );
+        planned_stages(&stages, &[])
+    };
+    let conditions = |when: &str| {
+        let plan = planned(when, "<+pipeline.tags.zone> == \"us\"").unwrap();
+        let stages = plan.groups.iter().flatten();
+        let texts = stages.map(|stage| format!("{:?}", stage.when));
+        texts.collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(conditions(""), @r#"
+    Some(When { status: Success, condition: Some("<+pipeline.tags.zone> == \"us\"") })
+    Some(When { status: Success, condition: Some("<+pipeline.tags.zone> == \"us\"") })
+    "#);
+    insta::assert_snapshot!(conditions("when: {pipelineStatus: All, condition: <+stage.identifier> != \"d_1\"},"), @r#"
+    Some(When { status: All, condition: Some("(<+pipeline.tags.zone> == \"us\") && (<+stage.identifier> != \"d_1\")") })
+    Some(When { status: All, condition: Some("(<+pipeline.tags.zone> == \"us\") && (<+stage.identifier> != \"d_1\")") })
+    "#);
+    let found = planned("", "<+a> ==").map_or_else(told, |_| String::new());
+    assert!(found.contains("the condition does not parse"), "{found}");
+}
+
+#[test]
 fn what_cannot_be_taken_apart_says_why() {
     let site = "environment: {environmentRef: qa, infrastructureDefinitions: [{identifier: eu}]}";
     let cases = [

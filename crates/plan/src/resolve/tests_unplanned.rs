@@ -61,7 +61,7 @@ fn what_would_change_the_run_is_refused_by_name() {
   variables: [{name: tag, type: String, required: true, value: ''}],
   delegateSelectors: [{expression: {expressionValue: <+a>}}],
   flowControl: {barriers: [{identifier: a, name: A}, {identifier: a, name: B}]},
-  stages: [{stage: {identifier: s, name: S, type: Custom, runMode: {type: Manual, timeout: 1d}, spec: {
+  stages: [{stage: {identifier: s, name: S, type: Custom, spec: {
     environment: {environmentRef: prod, gitBranch: x},
     execution: {steps: [
       {stepGroup: {identifier: g, name: G, timeout: 1h, enforce: {policySets: [p]}, delegateSelectors: [<+steps.x.output.host>], steps: [
@@ -73,7 +73,6 @@ fn what_would_change_the_run_is_refused_by_name() {
     pipeline.yaml:1:49: pipeline.gitBranch: `gitBranch` of a pipeline is not supported by this version yet; entities are kept in Slipway's store and not in Git, leave it out
     pipeline.yaml:4:54: pipeline.flowControl.barriers[1]: a second barrier has the identifier `a`
     pipeline.yaml:3:23: pipeline.delegateSelectors[0]: a mapping stands where a text is expected
-    pipeline.yaml:5:75: pipeline.stages[0].stage.runMode.type: `runMode` Manual of a stage is not supported by this version yet; leave it out, the stage then begins by itself
     pipeline.yaml:6:52: pipeline.stages[0].stage.spec.environment.gitBranch: `gitBranch` of `environment` is not supported by this version yet; entities are kept in Slipway's store and not in Git, leave it out
     pipeline.yaml:6:35: pipeline.stages[0].stage.spec.environment.environmentRef: the environment `prod` does not exist in project `shop` of organization `default`
     pipeline.yaml:8:66: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.enforce: `enforce` of a step group is not supported by this version yet; leave it out, or check the policy in a step
@@ -115,4 +114,24 @@ fn parallel_blocks_in_parallel_blocks_begin_with_what_is_around_them() {
         ids.collect::<Vec<_>>().join(" ")
     });
     assert_eq!(ids.collect::<Vec<_>>(), ["a b c", "d"]);
+}
+
+#[test]
+fn a_stage_that_somebody_must_start_says_for_how_long() {
+    let stage = |mode: &str| {
+        let text = format!(
+            "pipeline: {{identifier: web, name: P, variables: [{{name: wait, type: String, value: 90m}}], stages: [{{stage: {{identifier: s, name: S, type: Custom, runMode: {mode}, spec: {{execution: {{steps: []}}}}}}}}]}}"
+        );
+        plan(&text).map(|plan| plan.groups[0][0].start_within)
+    };
+    assert_eq!(stage("{type: Manual, timeout: 1d}").unwrap(), Some(86_400));
+    assert_eq!(
+        stage("{type: Manual, timeout: <+pipeline.variables.wait>}").unwrap(),
+        Some(5_400)
+    );
+    assert_eq!(stage("{type: Auto}").unwrap(), None);
+    let late = plan(
+        "pipeline: {identifier: web, name: P, stages: [{stage: {identifier: s, name: S, type: Custom, runMode: {type: Manual, timeout: <+pipeline.stages.t.output.x>}, spec: {execution: {steps: []}}}}]}",
+    );
+    assert!(faults(late).contains("this must be known before the run begins"));
 }

@@ -217,3 +217,38 @@ fn a_turn_reads_the_inputs_that_it_was_given() {
     );
     assert_eq!(unrolled.groups[0][1].steps.len(), 2);
 }
+
+#[test]
+fn a_group_in_a_turn_reads_the_inputs_that_it_was_given_there() {
+    let pipeline = "pipeline: {identifier: web, name: P, stages: [{stage: {identifier: s, name: S, type: Custom,
+      strategy: {repeat: {items: '<+pipeline.stages.t.output.x>'}}, spec: {execution: {steps: [{stepGroup: {identifier: g, name: G,
+      strategy: {repeat: {items: '<+pipeline.stages.t.output.y>'}}, variables: [{name: v, type: String, value: '<+input>.executionInput()'}],
+      steps: [{step: {identifier: x, name: X, type: Wait, spec: {duration: 1s}}}]}}]}}}}]}";
+    let plan = plan(pipeline).unwrap();
+    let each = plan.groups[0][0].each.as_ref().expect("a loop");
+    let list = BTreeMap::from([("pipeline.stages.t.output.x", serde_json::json!(["a", "b"]))]);
+    let found = turns(each, &Brought(list)).unwrap();
+    let unrolled = plan.unrolled(&|_| Some(found.clone()));
+    let Node::Parallel(block) = &unrolled.groups[0][1].steps[0] else {
+        panic!("a loop");
+    };
+    let Node::Group(group) = &block.branches[1] else {
+        panic!("a group");
+    };
+    assert_eq!(
+        group.variables[0].value.as_str(),
+        Some("<+pipeline.stages.s_1.spec.execution.steps.g_1.steps.__inputs.output.variables.v>")
+    );
+    assert_eq!(
+        id_of(&group.nodes[0]),
+        "stages.s_1.spec.execution.steps.g_1.steps.__inputs"
+    );
+}
+
+fn id_of(node: &Node) -> &str {
+    match node {
+        Node::Step(step) => step.id.as_str(),
+        Node::Group(group) => group.id.as_str(),
+        Node::Parallel(parallel) => parallel.id.as_str(),
+    }
+}

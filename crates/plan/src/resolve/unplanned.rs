@@ -186,12 +186,6 @@ impl Resolver<'_> {
 
     pub(super) fn check_stage(&mut self, stage: Ref<'_>) {
         self.look_over(stage, "a stage", STAGE);
-        if let Some(mode) = stage.at(&["runMode", "type"])
-            && mode.text() == Some("Manual")
-        {
-            let advice = "; leave it out, the stage then begins by itself";
-            self.unsupported(mode, "`runMode` Manual of a stage", advice);
-        }
     }
 
     /// The spec of a stage that deploys nothing.
@@ -203,12 +197,6 @@ impl Resolver<'_> {
     /// The spec of a deployment stage.
     pub(super) fn check_spec(&mut self, spec: Ref<'_>) {
         self.check_custom(spec);
-        if let Some(when) = spec.at(&["multiDeploymentConfig", "when"])
-            && says_something(when)
-        {
-            let advice = "; put the condition into `when` of the stage";
-            self.unsupported(when, "`when` of `multiDeploymentConfig`", advice);
-        }
     }
 
     /// What a stage says of its services and environments beside naming them.

@@ -19,6 +19,10 @@ pub(crate) fn waiting(mut run: RunRecord, nodes: &[NodeRecord]) -> RunRecord {
     if run.status.is_final() {
         return run;
     }
+    // A stage that somebody must start has no node that asks.
+    if run.stages.iter().any(|stage| asks(stage.status)) {
+        run.status = Status::InputWaiting;
+    }
     for node in nodes.iter().filter(|node| asks(node.status)) {
         let mut stages = run.stages.iter_mut();
         if let Some(stage) = stages.find(|stage| stage.id == node.stage) {

@@ -5,6 +5,7 @@ mod delegate;
 mod input;
 mod instances;
 mod plan;
+mod start;
 
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -22,6 +23,10 @@ pub(crate) fn routes() -> Router<Deps> {
         .route(
             "/slipway/api/runs/{run}/inputs/{step}",
             get(input::show).post(input::give),
+        )
+        .route(
+            "/slipway/api/runs/{run}/stages/{stage}/start",
+            post(start::start),
         )
         .route("/slipway/api/instances", get(instances::list))
         .merge(delegate::routes())

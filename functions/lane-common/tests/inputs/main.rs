@@ -2,6 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
 
+mod begin;
+mod by_hand;
+
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};

@@ -1,6 +1,7 @@
 //! Stages that loop over what the run brings forth, on the real machines.
 
 mod again;
+mod several;
 
 use std::time::Duration;
 

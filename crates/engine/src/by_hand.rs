@@ -1,0 +1,226 @@
+//! Stages that somebody must start: `runMode: Manual` (developer.harness.io, *Run stages manually*).
+//!
+//! Such a stage waits, as `InputWaiting`, when its condition holds and before it takes its infrastructure: what others
+//! deploy meanwhile is not held up. Its own time begins when it is started. Where nobody starts it in time, the stage's
+//! failure strategies answer that.
+
+use serde::Serialize;
+use slipway_model::id::{NodeId, PrincipalId, RunId, StageId};
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::StagePlan;
+use slipway_store::StoreError;
+use slipway_store::record::{RunRecord, SignalRecord, StageSummary, WaitRecord};
+
+use crate::abort::abort_run;
+use crate::begin::{complete, forget, stage_node};
+use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
+use crate::runs::{Runs, StageOfRun, not_started};
+use crate::stage::unstarted;
+
+/// Kind of the wait for somebody to start a stage, and of the signal that somebody did.
+pub(crate) const START: &str = "start";
+
+/// Kind of the signal that notes when a stage began to wait: not said by a person.
+const ASKED: &str = "asked-start";
+
+/// Longest wait at a time, in seconds: half of the time limit of the stage's machine.
+const LONGEST: i64 = 1_500_000;
+
+/// Answer of `TimeToStart`: how long the machine waits for somebody to start the stage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TimeToStart {
+    /// The run.
+    pub run_id: RunId,
+    /// The stage.
+    pub stage_id: StageId,
+    /// Which attempt of it.
+    pub attempt: u32,
+    /// At least 1.
+    pub seconds: i64,
+}
+
+/// Lets a stage go on that need not be started by anybody, or that somebody has started.
+///
+/// # Errors
+/// `StageNotStarted` while it is waited for; that the stage has ended, where that took too long.
+pub(crate) async fn check_started(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    attempt: u32,
+) -> Result<(), RunError> {
+    let stage = of_run.stage();
+    if stage.start_within.is_none() {
+        return Ok(());
+    }
+    if is_started(&of_run.run, &stage_node(&stage.id)) {
+        return forget(runs, of_run, attempt, START).await;
+    }
+    match deadline_ms(&of_run.run, stage) {
+        Some(deadline) if runs.clock.now_ms() >= deadline => {
+            forget(runs, of_run, attempt, START).await?;
+            give_up(runs, of_run).await
+        }
+        _ => Err(RunError::refused(
+            ErrorName::StageNotStarted,
+            format!("stage {} waits until somebody starts it", stage.id),
+        )),
+    }
+}
+
+/// Whether somebody started a stage.
+pub(crate) fn is_started(run: &RunRecord, stage: &NodeId) -> bool {
+    said(run, stage, START).is_some()
+}
+
+fn said<'r>(run: &'r RunRecord, stage: &NodeId, kind: &str) -> Option<&'r SignalRecord> {
+    let mut signals = run.signals.iter();
+    signals.find(|signal| signal.kind == kind && signal.node == *stage)
+}
+
+/// When a stage that waits is out of time, in epoch milliseconds; `None` before it waits.
+fn deadline_ms(run: &RunRecord, stage: &StagePlan) -> Option<i64> {
+    let asked = said(run, &stage_node(&stage.id), ASKED)?;
+    let limit = stage.start_within?.saturating_mul(1_000);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    Some(asked.at_ms.saturating_add(limit))
+}
+
+/// Ends a stage that nobody started, as its failure strategies say.
+async fn give_up(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
+    let (run, stage) = (&of_run.run.id, of_run.stage());
+    let now_ms = runs.clock.now_ms();
+    let (status, undoes_run) = unstarted(stage, now_ms);
+    if status == Status::Aborted {
+        abort_run(runs, run, &PrincipalId::new("failure-strategy")).await?;
+        let message = format!("nobody started stage {}, which aborts the run", stage.id);
+        return Err(RunError::refused(ErrorName::RunAborted, message));
+    }
+    let limit = std::time::Duration::from_secs(stage.start_within.unwrap_or_default());
+    let message = format!(
+        "Nobody started stage {} within {}.",
+        stage.identifier,
+        slipway_model::duration::shown(limit)
+    );
+    let summary = StageSummary {
+        status,
+        started_ms: Some(now_ms),
+        ended_ms: Some(now_ms),
+        failure: (status != Status::Success).then(|| Failure {
+            error: ErrorType::Timeout,
+            message: message.clone(),
+            left_behind: None,
+        }),
+        undoes_run,
+        ..not_started(stage)
+    };
+    runs.put_stage(run, &summary).await?;
+    Err(RunError::refused(ErrorName::RunFailed, message))
+}
+
+/// Notes that a stage waits for somebody to start it, the first time, and tells for how long it may still.
+///
+/// # Errors
+/// When the store cannot be reached.
+pub async fn time_to_start(
+    runs: &Runs,
+    run: &RunId,
+    stage: &StageId,
+    attempt: u32,
+) -> Result<TimeToStart, RunError> {
+    let signal = SignalRecord {
+        run: run.clone(),
+        node: stage_node(stage),
+        attempt: 0,
+        kind: ASKED.to_owned(),
+        says: String::new(),
+        who: PrincipalId::new("slipway"),
+        at_ms: runs.clock.now_ms(),
+    };
+    match runs.store.put_signal(&signal).await {
+        Ok(()) | Err(StoreError::AlreadyExists { .. }) => {}
+        Err(error) => Err(error).doing(|| format!("note that stage {stage} waits"))?,
+    }
+    let of_run = runs.load_stage(run, stage).await?;
+    if !of_run.summary().status.is_final() {
+        let waiting = StageSummary {
+            status: Status::InputWaiting,
+            ..not_started(of_run.stage())
+        };
+        runs.put_stage(run, &waiting).await?;
+    }
+    let now_ms = runs.clock.now_ms();
+    let until_ms = deadline_ms(&of_run.run, of_run.stage()).unwrap_or(now_ms);
+    let left = until_ms.min(of_run.deadline_ms()).saturating_sub(now_ms);
+    Ok(TimeToStart {
+        run_id: run.clone(),
+        stage_id: stage.clone(),
+        attempt,
+        // A part of a second counts as one, so that it is over then.
+        seconds: left.saturating_add(999).div_euclid(1_000).clamp(1, LONGEST),
+    })
+}
+
+/// Waits for somebody to start a stage, who completes `token`. Where somebody has, or the run is being aborted, it is
+/// completed at once.
+///
+/// # Errors
+/// When the store or Step Functions cannot be reached.
+pub async fn await_start(
+    runs: &Runs,
+    run: &RunId,
+    stage: &StageId,
+    attempt: u32,
+    token: &str,
+) -> Result<(), RunError> {
+    let wait = WaitRecord {
+        run: run.clone(),
+        node: stage_node(stage),
+        attempt,
+        kind: START.to_owned(),
+        token: Some(token.to_owned()),
+        task: None,
+    };
+    let put = runs.store.put_wait(&wait).await;
+    put.doing(|| format!("record that stage {stage} waits for somebody to start it"))?;
+    // Read after the wait was recorded: whoever starts or aborts either sees the wait, or is seen here.
+    let record = runs.run(run).await?;
+    if record.abort.is_some() || is_started(&record, &wait.node) {
+        complete(runs, token).await?;
+    }
+    Ok(())
+}
+
+/// The signal that starts a stage.
+///
+/// # Errors
+/// `NotFound` where the run has no such stage, `Conflict` where it does not wait for that.
+pub(crate) async fn starting(
+    runs: &Runs,
+    record: &RunRecord,
+    stage: &StageId,
+) -> Result<NodeId, RunError> {
+    let (_, plan) = runs.load(&record.id).await?;
+    let by_hand = |stage: &&StagePlan| stage.start_within.is_some();
+    let all: Vec<_> = plan.groups.iter().flatten().filter(by_hand).collect();
+    if !all.iter().any(|known| known.id == *stage) {
+        let names: Vec<_> = all.iter().map(|stage| stage.id.as_str()).collect();
+        let others = match names.is_empty() {
+            true => "it has none".to_owned(),
+            false => format!("they are {}", names.join(", ")),
+        };
+        let message = format!(
+            "run {} has no stage {stage} with `runMode` Manual; {others}",
+            record.id
+        );
+        return Err(RunError::refused(ErrorName::NotFound, message));
+    }
+    let summary = record.stages.iter().find(|known| known.id == *stage);
+    let status = summary.map_or(Status::NotStarted, |summary| summary.status);
+    if status != Status::InputWaiting {
+        let message = format!("stage {stage} is {status:?} and does not wait to be started");
+        return Err(RunError::refused(ErrorName::Conflict, message));
+    }
+    Ok(stage_node(stage))
+}
