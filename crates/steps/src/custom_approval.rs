@@ -124,7 +124,7 @@ impl Step for CustomApproval {
         Ok(Progress::Delegate(DelegateWork {
             task_type: TASK_TYPE.to_owned(),
             payload: json!(payload),
-            selectors: shell::chosen_selectors(&spec.script.delegate_selectors, cx),
+            selectors: shell::chosen_selectors(&spec.script.delegate_selectors, cx)?,
             turn: poll.looks,
         }))
     }

@@ -370,15 +370,20 @@ fn texts(value: &mut Value, replace: &mut dyn FnMut(&str) -> Value) {
 
 /// What is not known before the run, and may be while it goes on where it names what runs bring forth.
 fn later<'r, T>(at: Ref<'r>, reason: &str) -> Outcome<'r, T> {
-    let of_run = |text: &str| BROUGHT_FORTH.iter().any(|name| text.contains(name));
     let mut texts = at.scalars().filter_map(Ref::scalar);
     Err(Refused {
         at,
         code: Code::NotSupported,
         message: format!("what it goes over is not known: {reason}"),
-        // A variable may stand between; the reason names what it stands for.
-        later: texts.any(of_run) || of_run(reason),
+        later: texts.any(|text| is_of_run(text, reason)) || is_of_run("", reason),
     })
+}
+
+/// Whether what a text stands for, which cannot be told for this reason, may be brought forth by the run. A variable may
+/// stand between; the reason names what it stands for.
+pub(super) fn is_of_run(text: &str, reason: &str) -> bool {
+    let named = |text: &str| BROUGHT_FORTH.iter().any(|name| text.contains(name));
+    named(text) || named(reason)
 }
 
 /// Names of what runs bring forth, in expressions.

@@ -288,16 +288,27 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// `delegateSelectors` of an element.
+    /// `delegateSelectors` of an element. Those that name what the run brings forth stay expressions until a delegate is
+    /// needed.
     fn selectors(&mut self, element: Ref<'_>, known: &Known<'_>) -> Vec<String> {
         let Some(list) = element.get("delegateSelectors") else {
             return Vec::new();
         };
         let single = list.text().map(|_| list);
         let all = single.into_iter().chain(list.items());
-        all.filter_map(|value| self.text(value, known))
-            .filter(|text| !text.is_empty())
-            .collect()
+        all.filter_map(|value| {
+            let text = value.text().filter(|text| text.contains("<+"));
+            let later = text.filter(|text| {
+                let found = known.evaluate(text);
+                found.is_err_and(|reason| looping::is_of_run(text, &reason))
+            });
+            match later {
+                Some(text) => Some(text.to_owned()),
+                None => self.text(value, known),
+            }
+        })
+        .filter(|text| !text.is_empty())
+        .collect()
     }
 
     /// The text of a value whose expressions can be told before the run. A fault where they cannot.

@@ -77,9 +77,25 @@ fn what_would_change_the_run_is_refused_by_name() {
     pipeline.yaml:6:35: pipeline.stages[0].stage.spec.environment.environmentRef: the environment `prod` does not exist in project `shop` of organization `default`
     pipeline.yaml:8:66: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.enforce: `enforce` of a step group is not supported by this version yet; leave it out, or check the policy in a step
     pipeline.yaml:8:53: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.timeout: `timeout` of a step group is not supported by this version yet; put it on the steps of the group
-    pipeline.yaml:8:105: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.delegateSelectors[0]: this must be known before the run begins: `<+steps.x.output.host>` cannot be evaluated: `steps.x.output.host` is not defined here; check its spelling and that it exists before this point
     pipeline.yaml:9:75: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.steps[0].step.spec.barrierRef: the barrier `c` is not in the pipeline's `flowControl`
     ");
+}
+
+#[test]
+fn selectors_that_the_run_brings_forth_stay_expressions() {
+    let pipeline = |selector: &str| {
+        format!(
+            "pipeline: {{identifier: web, name: P, variables: [{{name: zone, type: String, value: eu}}], stages: [{{stage: {{identifier: s, name: S, type: Custom, delegateSelectors: ['{selector}', '<+pipeline.variables.zone>'], spec: {{execution: {{steps: []}}}}}}}}]}}"
+        )
+    };
+    let host = "<+pipeline.stages.t.spec.execution.steps.x.output.outputVariables.host>";
+    let planned = plan(&pipeline(host)).unwrap();
+    assert_eq!(planned.groups[0][0].delegate_selectors, [host, "eu"]);
+    let found = faults(plan(&pipeline("<+pipeline.variables.none>")));
+    assert!(
+        found.contains("this must be known before the run begins"),
+        "{found}"
+    );
 }
 
 #[test]

@@ -240,21 +240,31 @@ impl Step for ShellScript {
         Ok(Progress::Delegate(DelegateWork {
             task_type: task::TASK_TYPE.to_owned(),
             payload: json!(payload),
-            selectors: chosen_selectors(&spec.delegate_selectors, cx),
+            selectors: chosen_selectors(&spec.delegate_selectors, cx)?,
             turn: 0,
         }))
     }
 }
 
-/// Selectors of the delegate: of the spec, else of the step, else of the stage.
-pub(crate) fn chosen_selectors(own: &Value, cx: &StepContext<'_>) -> Vec<String> {
+/// Selectors of the delegate: of the spec, else of the step, else of the stage. What the run brings forth is known by now.
+pub(crate) fn chosen_selectors(own: &Value, cx: &StepContext<'_>) -> Result<Vec<String>, Failure> {
+    let own = selectors(own);
+    if !own.is_empty() {
+        return Ok(own);
+    }
     let lists = [
-        selectors(own),
-        cx.step().delegate_selectors.clone(),
-        cx.stage().delegate_selectors.clone(),
+        &cx.step().delegate_selectors,
+        &cx.stage().delegate_selectors,
     ];
-    let mut lists = lists.into_iter();
-    lists.find(|list| !list.is_empty()).unwrap_or_default()
+    let Some(list) = lists.into_iter().find(|list| !list.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    let mut chosen = Vec::with_capacity(list.len());
+    for text in list {
+        let value = cx.evaluate(&json!(text))?;
+        chosen.extend(selectors(&value));
+    }
+    Ok(chosen)
 }
 
 /// What a finished script means for the step.

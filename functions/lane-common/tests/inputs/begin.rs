@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
+use slipway_engine::abort::task_id;
 use slipway_engine::signal::{Word, say};
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_world::World;
-use slipway_world::yaml::{TARGET, deployment, group, looped, pipeline, says, stage};
+use slipway_world::yaml::{TARGET, deployment, group, looped, pipeline, says, script, stage};
 
 use super::{word, words};
 
@@ -131,5 +132,34 @@ async fn a_stage_asks_for_what_it_gives_to_its_service() {
     deploy.steps.say #0 Success
     ");
     assert_eq!(words(&world, &run.id).await, ["high", "high"]);
+    world.assert_clean(&run.id).await;
+}
+
+/// The delegate is chosen when it is needed: by what a step before said, and by what a stage was given.
+#[tokio::test(start_paused = true)]
+async fn selectors_name_what_the_run_brings_forth() {
+    let world = World::new().await;
+    let said = "<+execution.steps.say.output.outputVariables.word>";
+    let selectors = format!("    delegateSelectors: ['{said}', 'in-<+stage.variables.zone>']\n");
+    let next =
+        script("next", "ok", "").replacen("    spec:\n", &format!("{selectors}    spec:\n"), 1);
+    let zone = "variables:\n  - {name: zone, type: String, value: <+input>.executionInput()}\n";
+    let steps = says("say", "linux") + &next;
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", zone)]))
+        .await;
+    let run = world.start("release").await;
+    world.runs.clock.sleep(Duration::from_secs(600)).await;
+    give(&world, &run, "__inputs", "variables.zone", "eu")
+        .await
+        .expect("given");
+    let run = world.finish(&run).await;
+    let node = NodeId::new("stages.deploy.spec.execution.steps.next");
+    let task = world
+        .store
+        .get_delegate_task(&task_id(&run.id, &node, 0))
+        .await
+        .expect("the task");
+    assert_eq!(task.selectors, ["linux", "in-eu"]);
     world.assert_clean(&run.id).await;
 }

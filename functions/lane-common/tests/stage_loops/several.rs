@@ -76,9 +76,25 @@ async fn a_guard_that_does_not_hold_keeps_all_of_them_from_running() {
     let mut stories = Vec::new();
     for (word, more) in [("stay", ""), ("go", all)] {
         let world = world().await;
-        let run = run(&world, &[first(), each(more, &guard(word))]).await;
+        let two = each(more, &guard(word)).replacen("<+matrix.zone>", "here", 1);
+        let run = run(&world, &[first(), two]).await;
         stories.push(format!("{word}\n{}", world.story(&run).await));
         world.assert_clean(&run.id).await;
     }
-    insta::assert_snapshot!(stories.join("\n\n"), @"");
+    insta::assert_snapshot!(stories.join("\n\n"), @"
+    stay
+    run Success
+    first Success
+    each_0 Skipped
+    each_1 Skipped
+    first.steps.say #0 Success
+
+    go
+    run Success
+    first Success
+    each_0 Skipped
+    each_1 Success
+    each_1.steps.say #0 Success
+    first.steps.say #0 Success
+    ");
 }
