@@ -18,14 +18,14 @@ use crate::ecs::task::Task;
 use crate::ecs::task_definition::TaskDefinition;
 use crate::ecs::{cluster, scheduler, task};
 use crate::error::StoreError;
-use crate::image::ImageRule;
+use crate::image::{ImageBehaviour, ImageRule, behaviour};
 use crate::inventory::Resource;
 use crate::lambda;
 use crate::pace::Pace;
 use crate::scaling::{Policy, ScalableTarget};
 use crate::sts::{Role, Session};
 use crate::table::{Change, Table};
-use crate::{autoscaling, ec2, elb, iam};
+use crate::{autoscaling, ec2, ecr, elb, iam};
 
 /// Events that one advance works through before the account gives up catching up with a long absence and
 /// lets what is still due happen now: a service that crashes every second must not make opening take
@@ -77,6 +77,7 @@ pub(crate) struct Account {
     pub(crate) autoscaling: autoscaling::Tables,
     pub(crate) lambda: lambda::Tables,
     pub(crate) iam: iam::Tables,
+    pub(crate) ecr: ecr::Tables,
     ledger: Table<Ledger>,
     agenda: BTreeSet<(Timestamp, Wake)>,
     /// Stopped tasks by the time they stopped, to forget the oldest first.
@@ -105,6 +106,7 @@ impl Account {
             autoscaling: autoscaling::Tables::new(),
             lambda: lambda::Tables::new(),
             iam: iam::Tables::new(),
+            ecr: ecr::Tables::new(),
             ledger: Table::new("ledger"),
             agenda: BTreeSet::new(),
             stopped: BTreeSet::new(),
@@ -127,6 +129,7 @@ impl Account {
             || self.autoscaling.load(key, value)?
             || self.lambda.load(key, value)?
             || self.iam.load(key, value)?
+            || self.ecr.load(key, value)?
             || self.ledger.load(key, value)?;
         Ok(())
     }
@@ -169,8 +172,20 @@ impl Account {
         self.ec2.show(into);
         self.lambda.show(into);
         self.iam.show(into);
+        self.ecr.show(into);
         self.roles.show(into);
         self.images.show(into);
+    }
+
+    /// What `image` does where it is pulled, with its exit code. An image that a repository of the account should have
+    /// and has not is no image.
+    pub(crate) fn behaviour(&self, image: &str) -> (ImageBehaviour, i32) {
+        let rules = self.images.iter().map(|(_, rule)| rule);
+        match ecr::pull(self, image) {
+            ecr::Pulled::Elsewhere => behaviour(rules, image),
+            ecr::Pulled::Missing => (ImageBehaviour::PullFails, 1),
+            ecr::Pulled::Here { name, .. } => behaviour(rules, &name),
+        }
     }
 
     /// What changed since the last call.
@@ -190,6 +205,7 @@ impl Account {
         self.autoscaling.changes(&mut changes)?;
         self.lambda.changes(&mut changes)?;
         self.iam.changes(&mut changes)?;
+        self.ecr.changes(&mut changes)?;
         self.ledger.changes(&mut changes)?;
         Ok(changes)
     }
@@ -210,6 +226,7 @@ impl Account {
         self.autoscaling.forget_changes();
         self.lambda.forget_changes();
         self.iam.forget_changes();
+        self.ecr.forget_changes();
         self.ledger.forget_changes();
     }
 

@@ -15,7 +15,7 @@ const LONGEST: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Call {
-    /// Signing name of the service: `ecs`, `elasticloadbalancing`, `application-autoscaling`, `lambda`, `sts`.
+    /// Signing name of the service: `ecs`, `ecr`, `elasticloadbalancing`, `application-autoscaling`, `lambda`, `sts`.
     pub service: &'static str,
     /// Operation, such as `UpdateService`.
     pub operation: String,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fault {
-    /// Signing name of the service: `ecs`, `elasticloadbalancing`, `application-autoscaling`, `lambda`, `sts`. Any when absent.
+    /// Signing name of the service: `ecs`, `ecr`, `elasticloadbalancing`, `application-autoscaling`, `lambda`, `sts`. Any when absent.
     #[serde(default)]
     pub service: Option<String>,
     /// Operation, such as `UpdateService`. Any when absent.

@@ -1,7 +1,7 @@
 //! An AWS account in a process: ECS, Auto Scaling groups, their load balancers and Lambda as they behave over time,
 //! on the wire.
 //!
-//! A [`Sandbox`] answers Amazon ECS, EC2 and its Auto Scaling, Elastic Load Balancing v2, Application Auto
+//! A [`Sandbox`] answers Amazon ECS, ECR, EC2 and its Auto Scaling, Elastic Load Balancing v2, Application Auto
 //! Scaling, AWS Lambda, STS and IAM in their own protocols, so that `aws ecs … --endpoint-url`, `aws ecs wait services-stable` and every SDK work
 //! against it. Behind the operations lives a service scheduler: deployments go from IN_PROGRESS to COMPLETED
 //! or FAILED task by task, under the healthy percentages, with events, a circuit breaker and its rollback.
@@ -29,6 +29,7 @@ mod call;
 mod caller;
 mod control;
 mod ec2;
+mod ecr;
 mod ecs;
 mod elb;
 mod error;

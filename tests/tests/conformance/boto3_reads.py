@@ -194,6 +194,33 @@ def machines():
     )
 
 
+def images():
+    ecr = client("ecr")
+    for name in ["first", "second", "third"]:
+        ecr.create_repository(repositoryName=name)
+    for number in range(5):
+        manifest = '{"schemaVersion": 2, "number": %d}' % number
+        put = ecr.put_image(repositoryName="first", imageManifest=manifest, imageTag=f"v{number}")
+    digest = put["image"]["imageId"]["imageDigest"]
+    found = ecr.describe_images(repositoryName="first", imageIds=[{"imageTag": "v4"}])
+    image = found["imageDetails"][0]
+    assert image["imageDigest"] == digest and image["imagePushedAt"].year > 2000, image
+    got = ecr.batch_get_image(
+        repositoryName="first", imageIds=[{"imageDigest": digest}, {"imageTag": "v9"}]
+    )
+    assert len(got["images"]) == 1 and got["failures"][0]["failureCode"] == "ImageNotFound", got
+    seen("images by tag and digest")
+    pages(ecr, "describe_repositories", "repositories", 2, 2)
+    pages(ecr, "list_images", "imageIds", 2, 3, repositoryName="first")
+    pages(ecr, "describe_images", "imageDetails", 2, 3, repositoryName="first")
+    refused("RepositoryNotFoundException", ecr.list_images, repositoryName="nobody")
+    missing = {"repositoryName": "first", "imageIds": [{"imageTag": "v9"}]}
+    refused("ImageNotFoundException", ecr.describe_images, **missing)
+    refused("RepositoryNotEmptyException", ecr.delete_repository, repositoryName="first")
+    deleted = ecr.batch_delete_image(repositoryName="first", imageIds=[{"imageTag": "v0"}])
+    assert deleted["imageIds"][0]["imageTag"] == "v0", deleted
+
+
 def impatient():
     """A waiter does not end before its time: this service cannot start its tasks."""
     ecs = client("ecs")
@@ -226,4 +253,5 @@ def impatient():
 containers(balancing())
 functions()
 machines()
+images()
 impatient()

@@ -42,8 +42,7 @@ pub(crate) enum Fate {
 /// end its task by ending.
 pub(crate) fn fate(account: &Account, containers: &[Container]) -> Fate {
     let fates = containers.iter().enumerate().map(|(container, one)| {
-        let rules = account.images.iter().map(|(_, rule)| rule);
-        let (behaviour, code) = image::behaviour(rules, &one.spec.image);
+        let (behaviour, code) = account.behaviour(&one.spec.image);
         match behaviour {
             ImageBehaviour::PullFails => (4, Fate::PullFails { container }),
             ImageBehaviour::Exits if one.spec.essential => (3, Fate::Exits { container, code }),

@@ -13,6 +13,7 @@ use super::service::{self, Service, ServiceStatus};
 use super::task::{self, Health, Owner, Status, Task};
 use super::task_definition;
 use crate::account::Account;
+use crate::ecr;
 use crate::ecs::run_task::{Order, new_task};
 
 /// Looks at a service.
@@ -327,10 +328,15 @@ pub(crate) fn containers(
 ) -> Vec<Container> {
     let mut containers = Vec::new();
     for spec in &definition.containers {
+        let arn = format!("{arn_prefix}/{}", account.draw_uuid());
+        let drawn = format!("sha256:{}", account.draw_hex(64));
         containers.push(Container {
             spec: spec.clone(),
-            arn: format!("{arn_prefix}/{}", account.draw_uuid()),
-            digest: format!("sha256:{}", account.draw_hex(64)),
+            arn,
+            digest: match ecr::pull(account, &spec.image) {
+                ecr::Pulled::Here { digest, .. } => digest,
+                _ => drawn,
+            },
             runtime_id: None,
             exit_code: None,
             reason: None,

@@ -9,9 +9,10 @@ use sha2::{Digest, Sha256};
 use super::error::invalid;
 use super::request::Request;
 use crate::account::Account;
+use crate::ecr::{Pulled, pull};
 use crate::error::ApiError;
 use crate::fields::Fields;
-use crate::image::{ImageBehaviour, behaviour};
+use crate::image::ImageBehaviour;
 use crate::objects::ObjectError;
 
 /// Largest package that is kept to be downloaded again, bytes.
@@ -124,15 +125,15 @@ fn of_image(account: &Account, uri: &str) -> Result<Code, ApiError> {
             "Source image {uri} is not valid. Provide a valid source image."
         )));
     }
-    let rules = account.images.iter().map(|(_, rule)| rule);
-    if behaviour(rules, uri).0 == ImageBehaviour::PullFails {
+    if account.behaviour(uri).0 == ImageBehaviour::PullFails {
         return Err(invalid(format!(
             "Source image {uri} does not exist. Provide a valid source image."
         )));
     }
-    let digest = match uri.split_once("@sha256:") {
-        Some((_, digest)) => digest.to_owned(),
-        None => hex(&Sha256::digest(uri)),
+    let digest = match (pull(account, uri), uri.split_once("@sha256:")) {
+        (Pulled::Here { digest, .. }, _) => digest.trim_start_matches("sha256:").to_owned(),
+        (_, Some((_, digest))) => digest.to_owned(),
+        (_, None) => hex(&Sha256::digest(uri)),
     };
     Ok(Code {
         sha256: digest.clone(),

@@ -11,7 +11,7 @@ use super::error::conflict;
 use crate::account::{Account, Wake};
 use crate::error::ApiError;
 use crate::fields::Document;
-use crate::image::{ImageBehaviour, behaviour};
+use crate::image::ImageBehaviour;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Function {
@@ -300,8 +300,7 @@ fn ended(trouble: Option<(&str, String)>, new: bool) -> Phase {
 /// What keeps a revision from getting ready: see the module's docs.
 fn trouble(account: &Account, revision: &Revision) -> Option<(&'static str, String)> {
     if let Some(image) = revision.code.image() {
-        let rules = account.images.iter().map(|(_, rule)| rule);
-        let (does, _) = behaviour(rules, image);
+        let (does, _) = account.behaviour(image);
         if does != ImageBehaviour::Runs {
             let reason = "The image is not valid: its entry point does not start.".to_owned();
             return Some(("InvalidImage", reason));

@@ -12,6 +12,7 @@ mod breaker;
 mod durable;
 mod groups;
 mod hostile;
+mod images;
 mod lambda;
 mod lambda_aliases;
 mod operations;

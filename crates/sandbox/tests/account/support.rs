@@ -84,6 +84,11 @@ impl Aws {
         answer.unwrap_or_else(|refusal| panic!("{operation}: {refusal:?}"))
     }
 
+    pub(crate) async fn try_ecr(&self, operation: &str, body: Value) -> Result<Value, Refusal> {
+        let target = format!("AmazonEC2ContainerRegistry_V20150921.{operation}");
+        self.json(&target, &body).await
+    }
+
     pub(crate) async fn try_scaling(&self, operation: &str, body: Value) -> Result<Value, Refusal> {
         let target = format!("AnyScaleFrontendService.{operation}");
         self.json(&target, &body).await
