@@ -345,7 +345,7 @@ fn a_connector_is_tested_before_anything_depends_on_it() {
                   projectIdentifier: default\n  spec:\n    secretManagerIdentifier: harnessSecretManager\n    \
                   valueType: Inline\n    value: hushhush\n";
     let inherits = "    credential:\n      type: InheritFromDelegate\n";
-    let docker = "    dockerRegistryUrl: https://index.docker.io/v2/\n    providerType: DockerHub\n    \
+    let docker = "    dockerRegistryUrl: http://127.0.0.1:1/v2/\n    providerType: Other\n    \
                   auth: {type: Anonymous}\n";
     let all = [
         secret.to_owned(),
@@ -372,7 +372,9 @@ fn a_connector_is_tested_before_anything_depends_on_it() {
     assert!(!said.contains("hushhush"), "{said}");
     let (exit, said) = test("other");
     assert!(
-        exit == 0 && said.contains("UNKNOWN") && said.contains("DockerRegistry"),
+        exit == 1
+            && said.contains("FAILURE")
+            && said.contains("http://127.0.0.1:1: it cannot be reached"),
         "{said}"
     );
     assert_eq!(test("nobody").0, 1);

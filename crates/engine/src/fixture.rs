@@ -188,6 +188,7 @@ pub(crate) fn deploys(mut stage: StagePlan) -> StagePlan {
             spec: json!({"imagePath": "acme/web", "tag": "<+pipeline.variables.tag>"}),
             image: Some("acme/web:<+artifact.tag>".to_owned()),
             tag: Some("<+pipeline.variables.tag>".to_owned()),
+            pinned: None,
         }),
         sidecars: Vec::new(),
         config_files: Vec::new(),

@@ -65,5 +65,6 @@ fn entities(references: Vec<Reference>) -> Wanted {
     Wanted {
         references,
         files: Vec::new(),
+        artifacts: Vec::new(),
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use slipway_model::id::EntityId;
+use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Kind, entity};
 use slipway_plan::remote::{MOST_BYTES, MOST_FILES};
 use slipway_plan::{
-    EVERY, Entities as _, FILE, FOLDER, Fetched, Found, Reference, RemoteFiles, Snapshot, Wanted,
+    ArtifactAnswer, ConnectorPlan, EVERY, Entities as _, FILE, FOLDER, Fetched, Found, Plan,
+    Reference, RemoteFiles, Snapshot, Wanted, WantedArtifact,
 };
 use slipway_store::Page;
 
@@ -21,13 +22,70 @@ const MOST_ROUNDS: u32 = 32;
 /// Most infrastructures of one environment that a stage may choose from.
 const MOST_LISTED: usize = 1_000;
 
-/// Reads files from where users keep them: Git repositories, buckets.
+/// Reads from where users keep things: files in Git repositories and buckets, artifacts in registries.
 #[async_trait]
 pub trait FileSource: Send + Sync {
     /// The files of each, in the order of `wanted`, or why they cannot be had: what was read, from where, what
     /// went wrong and what to do. What names the same version of the same place is read at the same commit.
     /// No error holds a secret.
     async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>>;
+
+    /// What registries say, in the order of `wanted`, or why they say nothing: which registry was asked for what, what
+    /// went wrong and what to do. No error holds a secret.
+    async fn find(&self, wanted: &[WantedArtifact]) -> Vec<Result<ArtifactAnswer, String>>;
+
+    /// Whether the registry of a connector, whose reference was written in `scope`, takes its login; `None` where
+    /// connectors of its type lead to no registry that can be asked. No error holds a secret.
+    async fn test(&self, connector: &ConnectorPlan, scope: &Scope) -> Option<Result<(), String>>;
+}
+
+/// Answers what an earlier run asked as it was answered then, so that whatever is done again is done to the same.
+pub(crate) struct AsBefore<'a> {
+    pub(crate) inner: &'a dyn FileSource,
+    pub(crate) plan: &'a Plan,
+}
+
+impl AsBefore<'_> {
+    fn answer(&self, wanted: &WantedArtifact) -> Option<ArtifactAnswer> {
+        let stages = self.plan.groups.iter().flatten();
+        let services = stages.filter_map(|stage| stage.service.as_ref());
+        let artifacts = services.flat_map(|one| one.artifact.iter().chain(&one.sidecars));
+        let mut pinned = artifacts.filter_map(|artifact| artifact.pinned.as_ref());
+        let same = pinned.find(|pinned| pinned.question == wanted.question)?;
+        Some(ArtifactAnswer::Found(same.found.clone()))
+    }
+}
+
+#[async_trait]
+impl FileSource for AsBefore<'_> {
+    async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
+        self.inner.fetch(wanted).await
+    }
+
+    async fn find(&self, wanted: &[WantedArtifact]) -> Vec<Result<ArtifactAnswer, String>> {
+        let known: Vec<_> = wanted.iter().map(|one| self.answer(one)).collect();
+        let new = wanted
+            .iter()
+            .zip(&known)
+            .filter(|(_, known)| known.is_none());
+        let new: Vec<_> = new.map(|(one, _)| one.clone()).collect();
+        let mut answers = match new.is_empty() {
+            true => Vec::new(),
+            false => self.inner.find(&new).await,
+        }
+        .into_iter();
+        let next = |known: Option<ArtifactAnswer>| match known {
+            Some(known) => Ok(known),
+            None => answers
+                .next()
+                .unwrap_or_else(|| Err("nobody answered".to_owned())),
+        };
+        known.into_iter().map(next).collect()
+    }
+
+    async fn test(&self, connector: &ConnectorPlan, scope: &Scope) -> Option<Result<(), String>> {
+        self.inner.test(connector, scope).await
+    }
 }
 
 /// What `ask` asks for, fetched until nothing new appears. Without `files` nothing is read from other places.
@@ -39,8 +97,8 @@ pub(crate) async fn gathered(
     let mut known = Snapshot::default();
     for _ in 0..MOST_ROUNDS {
         let wanted = known.unknown(ask(&known));
-        let nothing_more =
-            wanted.references.is_empty() && (files.is_none() || wanted.files.is_empty());
+        let outside = !wanted.files.is_empty() || !wanted.artifacts.is_empty();
+        let nothing_more = wanted.references.is_empty() && (files.is_none() || !outside);
         if nothing_more {
             break;
         }
@@ -51,11 +109,27 @@ pub(crate) async fn gathered(
             };
             known.put(reference, found);
         }
-        if let Some(files) = files.filter(|_| !wanted.files.is_empty()) {
-            let fetched = files.fetch(&wanted.files).await;
-            for (wanted, fetched) in wanted.files.into_iter().zip(fetched) {
-                known.put_files(wanted, fetched);
+        let Some(files) = files.filter(|_| outside) else {
+            continue;
+        };
+        let fetch = async {
+            match wanted.files.is_empty() {
+                true => Vec::new(),
+                false => files.fetch(&wanted.files).await,
             }
+        };
+        let find = async {
+            match wanted.artifacts.is_empty() {
+                true => Vec::new(),
+                false => files.find(&wanted.artifacts).await,
+            }
+        };
+        let (fetched, answers) = tokio::join!(fetch, find);
+        for (wanted, fetched) in wanted.files.into_iter().zip(fetched) {
+            known.put_files(wanted, fetched);
+        }
+        for (wanted, answer) in wanted.artifacts.into_iter().zip(answers) {
+            known.put_artifact(wanted, answer);
         }
     }
     Ok(known)

@@ -6,11 +6,12 @@
 //! [`Snapshot`] and repeats until nothing new is asked for:
 //!
 //! ```
-//! # use slipway_plan::{Fetched, Found, Reference, RemoteFiles, Snapshot, Wanted};
+//! # use slipway_plan::{ArtifactAnswer, Fetched, Found, Reference, RemoteFiles, Snapshot, Wanted, WantedArtifact};
 //! # fn example(
 //! #     ask: impl Fn(&Snapshot) -> Wanted,
 //! #     find: impl Fn(&Reference) -> Option<Found>,
 //! #     fetch: impl Fn(&RemoteFiles) -> Result<Fetched, String>,
+//! #     registry: impl Fn(&WantedArtifact) -> Result<ArtifactAnswer, String>,
 //! # ) {
 //! let mut snapshot = Snapshot::default();
 //! loop {
@@ -26,10 +27,15 @@
 //!         let fetched = fetch(&files);
 //!         snapshot.put_files(files, fetched);
 //!     }
+//!     for artifact in wanted.artifacts {
+//!         let answer = registry(&artifact);
+//!         snapshot.put_artifact(artifact, answer);
+//!     }
 //! }
 //! # }
 //! ```
 
+pub mod artifact;
 mod chosen;
 mod diff;
 mod digest;
@@ -46,6 +52,10 @@ mod text;
 pub mod unroll;
 mod view;
 
+pub use artifact::{
+    ArtifactAnswer, ArtifactPlace, ArtifactQuestion, ArtifactVersion, FoundArtifact,
+    PinnedArtifact, WantedArtifact,
+};
 pub use chosen::{Choice, Chosen, allows_choice, choices};
 pub use diff::diff;
 pub use form::{Form, form};

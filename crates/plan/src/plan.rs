@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use slipway_model::id::{EntityId, NodeId, Scope, StageId};
 
-use crate::Iteration;
+use crate::{Iteration, PinnedArtifact};
 
 /// An immutable plan of one run; stored once, by the digest of its canonical JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -246,6 +246,37 @@ pub struct ArtifactPlan {
     pub image: Option<String>,
     /// What `<+artifact.tag>` is, possibly with expressions.
     pub tag: Option<String>,
+    /// What the registry said when the run was planned; the image, tag and spec above say the same. `None` where it
+    /// was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<Box<PinnedArtifact>>,
+}
+
+impl ArtifactPlan {
+    /// `sha256:…` of an image, the id of a machine image, the version of an object: what the registry told.
+    pub fn digest(&self) -> Option<&str> {
+        self.pinned.as_ref()?.found.digest.as_deref()
+    }
+
+    /// What `<+artifact.metadata>` is. `SHAV2` is the digest of an image's manifest of schema 2 (docs
+    /// continuous-delivery/x-platform-cd-features/services/artifact-sources, Docker digests); nobody keeps schema 1.
+    pub fn metadata(&self) -> Value {
+        let found = self.pinned.iter().flat_map(|pinned| &pinned.found.metadata);
+        let mut all: Map<String, Value> = found
+            .map(|(name, value)| (name.clone(), value.as_str().into()))
+            .collect();
+        if let Some(digest) = self.digest().filter(|digest| digest.contains(':')) {
+            for name in ["SHA", "SHAV2"] {
+                all.insert(name.to_owned(), digest.into());
+            }
+        }
+        for (name, value) in [("image", &self.image), ("tag", &self.tag)] {
+            if let Some(value) = value {
+                all.insert(name.to_owned(), value.as_str().into());
+            }
+        }
+        Value::Object(all)
+    }
 }
 
 /// A resolved environment.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Kind, Parsed};
 
+use crate::artifact::{ArtifactAnswer, WantedArtifact};
 use crate::remote::{Fetched, RemoteFiles};
 
 /// [`Reference::kind`] of a file of the file store.
@@ -116,12 +117,14 @@ pub struct Wanted {
     pub references: Vec<Reference>,
     /// Files of other stores.
     pub files: Vec<RemoteFiles>,
+    /// Versions of artifacts.
+    pub artifacts: Vec<WantedArtifact>,
 }
 
 impl Wanted {
     /// Whether nothing was looked up.
     pub fn is_empty(&self) -> bool {
-        self.references.is_empty() && self.files.is_empty()
+        self.references.is_empty() && self.files.is_empty() && self.artifacts.is_empty()
     }
 }
 
@@ -130,6 +133,7 @@ impl Wanted {
 pub(crate) struct Asked {
     seen: HashSet<Reference>,
     seen_files: HashSet<RemoteFiles>,
+    seen_artifacts: HashSet<WantedArtifact>,
     list: Wanted,
 }
 
@@ -143,6 +147,12 @@ impl Asked {
     pub(crate) fn push_files(&mut self, files: &RemoteFiles) {
         if self.seen_files.insert(files.clone()) {
             self.list.files.push(files.clone());
+        }
+    }
+
+    pub(crate) fn push_artifact(&mut self, artifact: &WantedArtifact) {
+        if self.seen_artifacts.insert(artifact.clone()) {
+            self.list.artifacts.push(artifact.clone());
         }
     }
 
@@ -171,6 +181,11 @@ pub trait Entities {
 
     /// Files of other stores, or why they cannot be had; `None` when nobody has tried to fetch them.
     fn files(&self, wanted: &RemoteFiles) -> Option<Result<Fetched, String>>;
+
+    /// What a registry says, or why it says nothing; `None` when nobody has tried to ask.
+    fn artifact(&self, _wanted: &WantedArtifact) -> Option<Result<ArtifactAnswer, String>> {
+        None
+    }
 }
 
 /// Entities that were fetched before.
@@ -178,6 +193,7 @@ pub trait Entities {
 pub struct Snapshot {
     found: HashMap<Reference, Option<Found>>,
     fetched: HashMap<RemoteFiles, Result<Fetched, String>>,
+    artifacts: HashMap<WantedArtifact, Result<ArtifactAnswer, String>>,
 }
 
 impl Snapshot {
@@ -191,12 +207,26 @@ impl Snapshot {
         self.fetched.insert(files, fetched);
     }
 
+    /// Notes what a registry answered, or why it did not.
+    pub fn put_artifact(&mut self, wanted: WantedArtifact, answer: Result<ArtifactAnswer, String>) {
+        self.artifacts.insert(wanted, answer);
+    }
+
     /// That of `wanted` about which nothing was noted yet.
     pub fn unknown(&self, wanted: Wanted) -> Wanted {
-        let (mut references, mut files) = (wanted.references, wanted.files);
+        let Wanted {
+            mut references,
+            mut files,
+            mut artifacts,
+        } = wanted;
         references.retain(|reference| !self.found.contains_key(reference));
         files.retain(|files| !self.fetched.contains_key(files));
-        Wanted { references, files }
+        artifacts.retain(|artifact| !self.artifacts.contains_key(artifact));
+        Wanted {
+            references,
+            files,
+            artifacts,
+        }
     }
 }
 
@@ -207,5 +237,9 @@ impl Entities for Snapshot {
 
     fn files(&self, wanted: &RemoteFiles) -> Option<Result<Fetched, String>> {
         self.fetched.get(wanted).cloned()
+    }
+
+    fn artifact(&self, wanted: &WantedArtifact) -> Option<Result<ArtifactAnswer, String>> {
+        self.artifacts.get(wanted).cloned()
     }
 }

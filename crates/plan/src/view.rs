@@ -87,6 +87,7 @@ fn artifact(artifact: &ArtifactPlan, path: &[&str]) -> Option<Json> {
     match path {
         ["image"] => Some(artifact.image.as_deref()?.into()),
         ["tag" | "version"] => Some(artifact.tag.as_deref()?.into()),
+        ["metadata", rest @ ..] => below(&artifact.metadata(), rest),
         rest => below(&artifact.spec, rest),
     }
 }

@@ -1,5 +1,5 @@
 //! Reads manifests and config files from where users keep them: Git repositories, S3 buckets, and in local mode
-//! folders of this machine.
+//! folders of this machine. Asks registries which versions of artifacts there are ([`registry`]).
 //!
 //! A plan says what it needs ([`slipway_plan::RemoteFiles`]) and does no I/O; the engine asks a
 //! [`FileSource`], and [`Source`] is the one that there is. Nothing is written anywhere but into temporary
@@ -11,6 +11,7 @@ mod collect;
 mod folder;
 mod git;
 mod nearest;
+mod registry;
 mod s3;
 mod tree;
 
@@ -19,14 +20,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::join_all;
+use jiff::Timestamp;
 use slipway_clock::Clock;
 use slipway_engine::gather::FileSource;
-use slipway_plan::{Fetched, RemoteFiles, RemotePlace};
+use slipway_model::id::Scope;
+use slipway_plan::{
+    ArtifactAnswer, ConnectorPlan, Fetched, RemoteFiles, RemotePlace, WantedArtifact,
+};
 use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::{SecretSource, Secrets};
 
 /// Time for everything that one round of planning asks for: less than API Gateway gives to a request.
 const LIMIT: Duration = Duration::from_secs(20);
+
+/// Registries that are asked at once.
+const AT_ONCE: usize = 16;
 
 /// What a process allows.
 #[derive(Clone, Debug)]
@@ -168,6 +176,59 @@ impl FileSource for Source {
             .collect();
         found.sort_by_key(|(number, _)| *number);
         found.into_iter().map(|(_, found)| found).collect()
+    }
+
+    async fn find(&self, wanted: &[WantedArtifact]) -> Vec<Result<ArtifactAnswer, String>> {
+        let until = self.clock.now() + self.config.limit;
+        let mut answers = Vec::new();
+        for some in wanted.chunks(AT_ONCE) {
+            answers.extend(join_all(some.iter().map(|wanted| self.answer(wanted, until))).await);
+        }
+        answers
+    }
+
+    async fn test(&self, connector: &ConnectorPlan, scope: &Scope) -> Option<Result<(), String>> {
+        if connector.kind != "DockerRegistry" {
+            return None;
+        }
+        let mut secrets = Secrets::new(&*self.secrets, scope);
+        let tested = tokio::select! {
+            tested = registry::test(&self.clock, connector, scope, &mut secrets) => tested,
+            () = self.clock.sleep(self.config.limit) => {
+                Err(format!("it does not answer within {} s", self.config.limit.as_secs()))
+            }
+        };
+        let failed = |why: String| {
+            let why = format!("Cannot test connector {}: {why}", connector.reference);
+            secrets.mask(&why)
+        };
+        Some(tested.map_err(failed))
+    }
+}
+
+impl Source {
+    /// What a registry says about one question, if it does so in time.
+    async fn answer(
+        &self,
+        wanted: &WantedArtifact,
+        until: Timestamp,
+    ) -> Result<ArtifactAnswer, String> {
+        let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
+        let asking = registry::Asking {
+            targets: &self.targets,
+            clock: &self.clock,
+        };
+        let found = tokio::select! {
+            found = registry::find(asking, wanted, &mut secrets) => found,
+            () = self.clock.sleep_until(until) => {
+                let seconds = self.config.limit.as_secs();
+                Err(format!(
+                    "{} did not answer within {seconds} s: check the address and the network",
+                    registry::place(wanted)
+                ))
+            }
+        };
+        found.map_err(|why| secrets.mask(&why))
     }
 }
 

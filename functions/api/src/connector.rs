@@ -216,12 +216,16 @@ async fn test_connection(Call(deps, caller, query): Call, Path(id): Path<String>
                 }
             }
         }
-        kind => {
-            let why = format!(
-                "Connectors of type {kind} are not tested by this version; the first run tries them"
-            );
-            ("UNKNOWN", Some(why))
-        }
+        kind => match deps.files.test(&connector, &record.scope).await {
+            Some(Ok(())) => ("SUCCESS", None),
+            Some(Err(why)) => ("FAILURE", Some(why)),
+            None => {
+                let why = format!(
+                    "Connectors of type {kind} are not tested by this version; the first run tries them"
+                );
+                ("UNKNOWN", Some(why))
+            }
+        },
     };
     let errors = told
         .as_ref()

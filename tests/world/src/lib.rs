@@ -37,7 +37,7 @@ use slipway_fn_notify::MailServer;
 use slipway_model::entity;
 use slipway_model::id::{AccountId, EntityId, OrgId, PrincipalId, ProjectId, RunId, Scope};
 use slipway_model::status::Failure;
-use slipway_plan::{Fetched, RemoteFiles};
+use slipway_plan::{ArtifactAnswer, ConnectorPlan, Fetched, RemoteFiles, WantedArtifact};
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::SecretSource;
@@ -175,6 +175,19 @@ pub struct NoFiles;
 impl FileSource for NoFiles {
     async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
         panic!("nothing here fetches {wanted:?}")
+    }
+
+    async fn find(&self, wanted: &[WantedArtifact]) -> Vec<Result<ArtifactAnswer, String>> {
+        let unasked = |_: &WantedArtifact| {
+            Ok(ArtifactAnswer::Unasked(
+                "there is no registry in this world".to_owned(),
+            ))
+        };
+        wanted.iter().map(unasked).collect()
+    }
+
+    async fn test(&self, _connector: &ConnectorPlan, _scope: &Scope) -> Option<Result<(), String>> {
+        None
     }
 }
 

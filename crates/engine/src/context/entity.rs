@@ -87,6 +87,8 @@ fn artifact(artifact: &ArtifactPlan, path: &[&str]) -> Option<Found> {
         ["type"] => text(&artifact.kind),
         ["image"] => text(artifact.image.as_deref()?),
         ["tag" | "version"] => text(artifact.tag.as_deref()?),
+        ["metadata", rest @ ..] => json(&artifact.metadata(), rest),
+        ["digest"] if artifact.pinned.is_some() => value(artifact.digest()?),
         rest => json(&artifact.spec, rest),
     }
 }

@@ -14,7 +14,7 @@ use slipway_store::record::{Again, Origin, RunRecord, StageSummary};
 use crate::copy::copy_summaries;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
-use crate::gather::FileSource;
+use crate::gather::{AsBefore, FileSource};
 use crate::runs::{Runs, turns_in, unrolled_by};
 use crate::start::{StartRun, StepTypes, launch, prepare, record};
 
@@ -122,7 +122,12 @@ pub async fn retry_run(
         notes: request.notes,
         parent: None,
     };
-    let (plan, yaml) = prepare(runs, &start, steps, files).await?;
+    // What was deployed once is deployed again, wherever its tag has moved since.
+    let files = AsBefore {
+        inner: files,
+        plan: &old_plan,
+    };
+    let (plan, yaml) = prepare(runs, &start, steps, &files).await?;
     choice::same_stages(&old.id, &old_plan, &plan).map_err(conflict)?;
     // What it loops over was brought forth by stages that are taken over.
     let plan_taken = plan.unrolled(&|id| turns_in(&nodes, id));

@@ -5,7 +5,9 @@ use slipway_model::{Code, Kind, Ref};
 
 use super::Resolver;
 use super::known::Known;
+use super::registry::Source;
 use crate::ArtifactPlan;
+use crate::artifact::of_docker_hub;
 
 impl Resolver<'_> {
     pub(super) fn artifact(
@@ -47,32 +49,36 @@ impl Resolver<'_> {
     ) -> Option<ArtifactPlan> {
         let kind = source.get_text("type")?.to_owned();
         let spec = source.get("spec")?;
-        let text = |name: &str| {
-            spec.get_text(name)
-                .map(str::trim)
-                .filter(|text| !text.is_empty())
+        let written = |name: &str| {
+            let text = spec.get_text(name).map(str::trim);
+            text.filter(|text| !text.is_empty())
         };
-        let tag = text("tag").or_else(|| text("version"));
-        let pattern = text("tagRegex").or_else(|| text("versionRegex"));
-        if let (None, Some(_)) = (tag, pattern) {
-            self.unsupported(
-                spec,
-                "choosing an artifact's tag by a pattern",
-                "; give `tag`",
-            );
-        }
-        let registry = self.registry(&kind, spec, scope, known);
-        let image = image(&kind, &text, tag, registry.as_deref());
-        Some(ArtifactPlan {
+        let mut plan = ArtifactPlan {
             identifier: source
                 .get_text("identifier")
                 .unwrap_or(identifier)
                 .to_owned(),
+            tag: written("tag")
+                .or_else(|| written("version"))
+                .map(str::to_owned),
             kind,
             spec: spec.to_json(),
-            image,
-            tag: tag.map(str::to_owned),
-        })
+            image: None,
+            pinned: None,
+        };
+        let registry = self.registry(&plan.kind, spec, scope, known);
+        let source = Source {
+            spec,
+            scope,
+            known,
+            unchecked: known.unchecked_artifacts,
+        };
+        self.pin(&mut plan, &source);
+        let told = plan.pinned.as_ref();
+        let told = told.and_then(|pinned| pinned.found.metadata.get("registryId"));
+        let registry = registry.or_else(|| told.cloned());
+        plan.image = image(&plan, &written, registry.as_deref());
+        Some(plan)
     }
 
     /// The source that `primaryArtifactRef` names.
@@ -130,21 +136,11 @@ impl Resolver<'_> {
             .trim_start_matches("https://")
             .trim_start_matches("http://");
         let host = host.split('/').next().filter(|host| !host.is_empty())?;
-        // Docker Hub answers under several names and is called by one.
-        let hub = [
-            "registry.hub.docker.com",
-            "hub.docker.com",
-            "docker.io",
-            "registry-1.docker.io",
-        ];
-        Some(
-            if hub.contains(&host) {
-                "index.docker.io"
-            } else {
-                host
-            }
-            .to_owned(),
-        )
+        let name = match of_docker_hub(host) {
+            true => "index.docker.io",
+            false => host,
+        };
+        Some(name.to_owned())
     }
 }
 
@@ -164,14 +160,31 @@ fn docker_repository(registry: Option<&str>, path: &str) -> String {
     }
 }
 
-/// What `<+artifact.image>` is, by the kind of registry. `None` where the kind has no image.
+/// What `<+artifact.image>` is: the digest that the registry told, or that is written, before the tag. `None` where the
+/// kind has no image.
 fn image<'t>(
-    kind: &str,
+    plan: &ArtifactPlan,
     text: &impl Fn(&str) -> Option<&'t str>,
-    tag: Option<&str>,
     registry: Option<&str>,
 ) -> Option<String> {
-    let repository = match kind {
+    let repository = repository(&plan.kind, text, registry)?;
+    match (
+        plan.digest().or_else(|| text("digest")),
+        plan.tag.as_deref(),
+    ) {
+        (Some(digest), _) => Some(format!("{repository}@{digest}")),
+        (None, Some(tag)) => Some(format!("{repository}:{tag}")),
+        (None, None) => None,
+    }
+}
+
+/// The repository of an image, by the kind of registry.
+fn repository<'t>(
+    kind: &str,
+    text: &impl Fn(&str) -> Option<&'t str>,
+    registry: Option<&str>,
+) -> Option<String> {
+    Some(match kind {
         "DockerRegistry" => docker_repository(registry, text("imagePath")?),
         "Ecr" => {
             // Without both it is the account of the connector's credentials, which only AWS knows.
@@ -192,13 +205,11 @@ fn image<'t>(
             };
             format!("{registry}{host}/{}", text("repository")?)
         }
-        "GithubPackageRegistry" => {
-            format!(
-                "ghcr.io/{}/{}",
-                text("org").or_else(|| text("user"))?,
-                text("packageName")?
-            )
-        }
+        "GithubPackageRegistry" => format!(
+            "ghcr.io/{}/{}",
+            text("org").or_else(|| text("user"))?,
+            text("packageName")?
+        ),
         "GoogleArtifactRegistry" => format!(
             "{}-docker.pkg.dev/{}/{}/{}",
             text("region")?,
@@ -210,10 +221,5 @@ fn image<'t>(
             format!("{}/{}", text("repositoryUrl")?, text("artifactPath")?)
         }
         _ => return None,
-    };
-    match (text("digest"), tag) {
-        (Some(digest), _) => Some(format!("{repository}@{digest}")),
-        (None, Some(tag)) => Some(format!("{repository}:{tag}")),
-        (None, None) => None,
-    }
+    })
 }

@@ -64,6 +64,8 @@ impl Resolver<'_> {
                 self.faults.extend(faults);
             }
         }
+        let unchecked = spec.at(&["services", "disableArtifactValidation"]);
+        known.unchecked_artifacts = unchecked.and_then(Ref::text) == Some("true");
         if let Some(service) = target.service {
             plan.service = self.service(service, plan, known, before);
         }

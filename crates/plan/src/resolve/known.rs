@@ -23,6 +23,8 @@ pub(super) struct Known<'a> {
     pub(super) service: Option<ServicePlan>,
     pub(super) environment: Option<EnvironmentPlan>,
     pub(super) infrastructure: Option<InfrastructurePlan>,
+    /// Whether the stage's service says `disableArtifactValidation`.
+    pub(super) unchecked_artifacts: bool,
     /// Turns of the loops around, the outermost first; that of the stage is the first where the stage loops.
     pub(super) turns: Vec<Iteration>,
     pub(super) stage_turn: Option<Iteration>,
@@ -45,6 +47,7 @@ impl<'a> Known<'a> {
             service: None,
             environment: None,
             infrastructure: None,
+            unchecked_artifacts: false,
             turns: Vec::new(),
             stage_turn: None,
             scope_variables: Vec::new(),
@@ -59,6 +62,7 @@ impl<'a> Known<'a> {
         self.service = None;
         self.environment = None;
         self.infrastructure = None;
+        self.unchecked_artifacts = false;
         self.turns = turn.cloned().into_iter().collect();
         self.stage_turn = turn.cloned();
     }

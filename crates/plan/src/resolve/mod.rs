@@ -14,6 +14,7 @@ mod loops;
 mod manifest;
 mod notification;
 mod overrides;
+mod registry;
 mod remote;
 mod scope;
 mod service;

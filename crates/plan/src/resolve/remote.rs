@@ -206,7 +206,7 @@ fn filled<'r>(spec: Ref<'r>, field: &str) -> Option<Ref<'r>> {
 }
 
 /// Evaluates every text of a document in its place.
-fn evaluated(document: &mut Value, known: &Known<'_>) -> Result<(), String> {
+pub(super) fn evaluated(document: &mut Value, known: &Known<'_>) -> Result<(), String> {
     match document {
         Value::String(text) if text.contains("<+") => *text = known.evaluate(text)?,
         Value::Array(items) => {

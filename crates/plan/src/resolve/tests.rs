@@ -457,6 +457,8 @@ fn faults_of_entities_are_faults_of_the_plan() {
     }
 }
 
+const GITHUB: &str = "connector: {identifier: g, name: G, type: Github, spec: {url: 'https://github.com/acme', type: Account, authentication: {type: Http, spec: {type: Anonymous, spec: {}}}}}";
+
 #[test]
 fn images_are_called_as_their_registry_calls_them() {
     let image = |source: &str, connector: &str| {
@@ -464,6 +466,7 @@ fn images_are_called_as_their_registry_calls_them() {
             .iter()
             .map(|yaml| yaml.replace("type: DockerRegistry, spec: {connectorRef: account.hub, imagePath: acme/web, tag: <+input>}", source))
             .map(|yaml| yaml.replace("credential: {type: InheritFromDelegate}", connector))
+            .chain([GITHUB.to_owned()])
             .collect();
         // Without the inputs for the service that the source replaces.
         let (before, rest) = PIPELINE.split_once("            serviceInputs:").unwrap();
@@ -505,7 +508,7 @@ fn images_are_called_as_their_registry_calls_them() {
             "index.docker.io/a/b@sha256:1",
         ),
         (
-            "type: GithubPackageRegistry, spec: {connectorRef: g, org: acme, packageName: web, packageType: container, version: 2}",
+            "type: GithubPackageRegistry, spec: {connectorRef: account.g, org: acme, packageName: web, packageType: container, version: 2}",
             ambient,
             "ghcr.io/acme/web:2",
         ),

@@ -138,11 +138,6 @@ pub const WITHOUT_EFFECT: &[(&str, &str, &str)] = &[
         "identifier",
         "nothing refers to a rule",
     ),
-    (
-        "*",
-        "disableArtifactValidation",
-        "planning asks no registry whether an artifact exists",
-    ),
     ("variable", "id", "Harness's editor writes it"),
     ("variable", "displayName", "it is for people"),
     ("variable", "options", "it is for the form of a run"),

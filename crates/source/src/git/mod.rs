@@ -6,7 +6,7 @@
 mod address;
 mod commit;
 mod local;
-mod login;
+pub(crate) mod login;
 mod remote;
 
 use std::sync::Arc;

@@ -2,10 +2,12 @@
 
 #![expect(
     clippy::expect_used,
+    clippy::panic,
     reason = "what the tests share runs in tests only, and a test says what it expected"
 )]
 
 mod host;
 mod http;
 mod local;
+mod registry;
 mod support;

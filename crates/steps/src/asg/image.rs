@@ -42,14 +42,16 @@ impl Wanted {
             )));
         }
         let spec = cx.evaluate(&artifact.spec)?;
-        let version = match &artifact.tag {
-            Some(tag) => cx
+        let version = match (artifact.digest(), &artifact.tag) {
+            // Found by its name when the run was planned.
+            (Some(id), _) => id.to_owned(),
+            (None, Some(tag)) => cx
                 .evaluate(&json!(tag))?
                 .as_str()
                 .unwrap_or_default()
                 .trim()
                 .to_owned(),
-            None => String::new(),
+            (None, None) => String::new(),
         };
         if version.is_empty() {
             return Err(invalid(format!(

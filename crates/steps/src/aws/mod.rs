@@ -122,6 +122,8 @@ pub struct AwsTarget {
     pub ec2: QueryClient,
     /// Amazon EC2 Auto Scaling.
     pub auto_scaling: QueryClient,
+    /// Amazon ECR.
+    pub ecr: QueryClient,
     /// The region.
     pub region: String,
 }
@@ -227,6 +229,11 @@ impl AwsTargets {
         asked
             .map(drop)
             .map_err(|error| error::failure(error::Doing::with(&doing), error))
+    }
+
+    /// Whether targets are the sandbox account and not AWS.
+    pub fn is_sandbox(&self) -> bool {
+        self.0.config.ambient == Ambient::Sandbox
     }
 
     /// Whether a bucket is Slipway's own, which no connector may read.
@@ -464,6 +471,7 @@ impl AwsTargets {
             s3,
             ec2: QueryClient::new(Service::Ec2, &parts),
             auto_scaling: QueryClient::new(Service::AutoScaling, &parts),
+            ecr: QueryClient::new(Service::Ecr, &parts),
             ecs: aws_sdk_ecs::Client::from_conf(ecs),
             lambda: aws_sdk_lambda::Client::from_conf(lambda),
             scaling: aws_sdk_applicationautoscaling::Client::from_conf(scaling),

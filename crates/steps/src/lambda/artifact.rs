@@ -63,13 +63,8 @@ fn package(
     let spec = cx.evaluate(&artifact.spec)?;
     let field = |name: &str| {
         text(&spec, name).ok_or_else(|| {
-            let pattern = if spec["filePathRegex"].is_string() {
-                ": choosing an object by `filePathRegex` is not supported by this version"
-            } else {
-                ""
-            };
             invalid(format!(
-                "`{name}` of artifact {} is empty{pattern}.",
+                "`{name}` of artifact {} is empty.",
                 artifact.identifier
             ))
         })
@@ -78,6 +73,9 @@ fn package(
     let name = format!("s3://{bucket}/{key}");
     code.insert("S3Bucket".to_owned(), json!(bucket));
     code.insert("S3Key".to_owned(), json!(key));
+    if let Some(version) = artifact.digest() {
+        code.insert("S3ObjectVersion".to_owned(), json!(version));
+    }
     Ok(Artifact {
         code,
         name,

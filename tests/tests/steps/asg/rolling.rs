@@ -5,7 +5,7 @@ use slipway_model::status::ErrorType;
 
 use super::{Groups, configuration, list, template};
 use crate::world::manifest;
-use slipway_plan::ArtifactPlan;
+use slipway_plan::{ArtifactPlace, ArtifactPlan, ArtifactQuestion, FoundArtifact, PinnedArtifact};
 
 const DEPLOY: &str = "AsgRollingDeploy";
 const ROLLBACK: &str = "AsgRollingRollback";
@@ -342,6 +342,25 @@ fn image(version: &str) -> ArtifactPlan {
         }),
         image: None,
         tag: Some(version.to_owned()),
+        pinned: None,
+    }
+}
+
+fn pinned_to(id: &str) -> PinnedArtifact {
+    PinnedArtifact {
+        question: ArtifactQuestion {
+            connector: "account.aws".to_owned(),
+            place: ArtifactPlace::Ami {
+                region: "eu-west-1".to_owned(),
+                filters: Vec::new(),
+            },
+            version: None,
+            digest: None,
+        },
+        found: FoundArtifact {
+            digest: Some(id.to_owned()),
+            ..FoundArtifact::default()
+        },
     }
 }
 
@@ -363,6 +382,15 @@ async fn the_image_of_the_artifact_is_found_by_name_and_must_be_usable() {
     let instances = groups.ec2("DescribeInstances", json!({})).await;
     let first = &instances["reservationSet"][0]["instancesSet"][0];
     assert_eq!(first["imageId"], made["imageId"]);
+    // What was found when the run was planned is not looked for by its name again.
+    groups.world.next_run();
+    let mut pinned = image("a name that nobody has");
+    pinned.pinned = Some(Box::new(pinned_to(
+        made["imageId"].as_str().expect("an id"),
+    )));
+    groups.world.artifact = Some(pinned);
+    groups.world.run(DEPLOY, json!({})).await.done();
+    let versions = groups.world.count("CreateLaunchTemplateVersion");
     for (version, why) in [
         ("shop-1999999999999", "among those that this account owns"),
         ("ami-00403", "must be shared with this one"),
@@ -373,7 +401,8 @@ async fn the_image_of_the_artifact_is_found_by_name_and_must_be_usable() {
         let failure = groups.world.run(DEPLOY, json!({})).await.failed();
         assert!(failure.message.contains(why), "{}", failure.message);
     }
-    assert_eq!(groups.world.count("CreateLaunchTemplateVersion"), 0);
+    let after = groups.world.count("CreateLaunchTemplateVersion");
+    assert_eq!(after, versions, "what is refused changes nothing");
 }
 
 #[tokio::test(start_paused = true)]

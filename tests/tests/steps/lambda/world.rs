@@ -78,6 +78,7 @@ impl World {
             spec: json!({"connectorRef": "account.aws", "bucketName": BUCKET, "region": "eu-west-1", "filePath": key}),
             image: None,
             tag: None,
+            pinned: None,
         });
     }
 
@@ -107,6 +108,7 @@ impl World {
             spec: json!({"imagePath": "shop", "region": "eu-west-1", "tag": tag}),
             image: Some(image(tag)),
             tag: Some(tag.to_owned()),
+            pinned: None,
         });
     }
 

@@ -233,6 +233,7 @@ pub(super) const ALL: &[Samples] = &[
             ),
             ("gitBranch", r#""main""#),
             ("useFromStage", r#"{"stage": "look"}"#),
+            ("disableArtifactValidation", "true"),
             (
                 "failureStrategies",
                 r#"[{"onFailure": {"errors": ["AllErrors"], "action": {"type": "Abort"}}}]"#,
@@ -256,6 +257,14 @@ pub(super) const ALL: &[Samples] = &[
                 "failureStrategies",
                 r#"+{"service": null, "services": {"values": [{"serviceRef": "web"}],
             "failureStrategies": [{"onFailure": {"errors": ["AllErrors"], "action": {"type": "Abort"}}}]}}"#,
+            ),
+            (
+                "",
+                r#"+{"service": null, "services": {"values": [{"serviceRef": "web"}]}}"#,
+            ),
+            (
+                "disableArtifactValidation",
+                r#"+{"services": {"values": [{"serviceRef": "web"}], "disableArtifactValidation": true}}"#,
             ),
         ],
     ),

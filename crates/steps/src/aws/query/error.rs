@@ -40,10 +40,10 @@ fn of_xml(text: &str) -> Option<(String, Option<String>)> {
 fn of_json(text: &str) -> Option<(String, Option<String>)> {
     let value: serde_json::Value = serde_json::from_str(text).ok()?;
     let field = |name: &str| value[name].as_str().map(str::to_owned);
-    Some((
-        field("__type").or_else(|| field("code"))?,
-        field("message").or_else(|| field("Message")),
-    ))
+    // Some write the code with its namespace: `com.amazonaws.ecr#…`.
+    let code = field("__type").or_else(|| field("code"))?;
+    let code = code.rsplit('#').next().unwrap_or_default().to_owned();
+    Some((code, field("message").or_else(|| field("Message"))))
 }
 
 impl fmt::Display for QueryError {
@@ -72,6 +72,7 @@ mod tests {
             "<?xml version=\"1.0\"?><Response><Errors><Error><Code>InvalidAMIID.NotFound</Code>\
              <Message>gone</Message></Error></Errors><RequestID>r</RequestID></Response>",
             "{\"__type\":\"AccessDeniedException\",\"message\":\"no\"}",
+            "{\"__type\":\"com.amazonaws.ecr#ImageNotFoundException\",\"message\":\"gone\"}",
             "<html>busy",
             "",
         ]
@@ -85,6 +86,7 @@ mod tests {
         Some("ValidationError") Some("no such group")
         Some("InvalidAMIID.NotFound") Some("gone")
         Some("AccessDeniedException") Some("no")
+        Some("ImageNotFoundException") Some("gone")
         Some("HTTP503") None
         Some("HTTP503") None
         "#);

@@ -1,5 +1,5 @@
-//! A thin client for the services of the Query protocol (EC2, EC2 Auto Scaling): documents
-//! go out and come back whole, also with fields that are newer than any SDK.
+//! A thin client for the services of the Query protocol (EC2, EC2 Auto Scaling), and for Amazon ECR, whose protocol is
+//! JSON 1.1: documents go out and come back whole, also with fields that are newer than any SDK.
 //!
 //! Signatures, retries, timeouts and connections are those of the SDK's own runtime; only the body is made and read
 //! here. Why there is no SDK crate for them: `docs/decisions/0008-query-client.md`.
@@ -42,6 +42,8 @@ pub enum Service {
     Ec2,
     /// Amazon EC2 Auto Scaling.
     AutoScaling,
+    /// Amazon ECR, in JSON.
+    Ecr,
 }
 
 impl Service {
@@ -49,13 +51,30 @@ impl Service {
         match self {
             Self::Ec2 => "ec2",
             Self::AutoScaling => "autoscaling",
+            Self::Ecr => "ecr",
         }
     }
 
-    fn version(self) -> &'static str {
-        match self {
+    /// The body of a request for `action`.
+    fn body(self, action: &str, document: &Value) -> Body {
+        let version = match self {
             Self::Ec2 => "2016-11-15",
             Self::AutoScaling => "2011-01-01",
+            Self::Ecr => {
+                return Body {
+                    target: Some(format!("AmazonEC2ContainerRegistry_V20150921.{action}")),
+                    text: document.to_string(),
+                };
+            }
+        };
+        let mut pairs = vec![
+            ("Action".to_owned(), action.to_owned()),
+            ("Version".to_owned(), version.to_owned()),
+        ];
+        flatten::flatten(self, action, document, &mut pairs);
+        Body {
+            target: None,
+            text: flatten::encode(&pairs),
         }
     }
 
@@ -65,19 +84,24 @@ impl Service {
             china if china.starts_with("cn-") => ".cn",
             _ => "",
         };
-        format!(
-            "https://{}.{region}.amazonaws.com{suffix}",
-            self.signing_name()
-        )
+        let host = match self {
+            Self::Ecr => "api.ecr",
+            _ => self.signing_name(),
+        };
+        format!("https://{host}.{region}.amazonaws.com{suffix}")
     }
 }
 
 /// The body of a request. It may hold secrets, so it is not shown.
-struct Form(String);
+struct Body {
+    /// `X-Amz-Target` of a JSON service.
+    target: Option<String>,
+    text: String,
+}
 
-impl fmt::Debug for Form {
+impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Form({} bytes)", self.0.len())
+        write!(f, "Body({} bytes)", self.text.len())
     }
 }
 
@@ -95,7 +119,7 @@ pub(super) struct Parts<'a> {
 #[derive(Clone, Debug)]
 pub struct QueryClient {
     service: Service,
-    operation: Operation<Form, Value, QueryError>,
+    operation: Operation<Body, Value, QueryError>,
 }
 
 impl QueryClient {
@@ -137,13 +161,8 @@ impl QueryClient {
         action: &str,
         document: &Value,
     ) -> Result<Value, SdkError<QueryError, HttpResponse>> {
-        let version = self.service.version();
-        let mut pairs = vec![
-            ("Action".to_owned(), action.to_owned()),
-            ("Version".to_owned(), version.to_owned()),
-        ];
-        flatten::flatten(self.service, action, document, &mut pairs);
-        self.operation.invoke(Form(flatten::encode(&pairs))).await
+        let body = self.service.body(action, document);
+        self.operation.invoke(body).await
     }
 }
 
@@ -172,19 +191,28 @@ fn signing(service: Service, parts: &Parts<'_>) -> StaticRuntimePlugin {
         .with_runtime_components(components)
 }
 
-fn request(form: Form) -> Result<HttpRequest, BoxError> {
-    let mut request = HttpRequest::new(SdkBody::from(form.0));
+fn request(body: Body) -> Result<HttpRequest, BoxError> {
+    let mut request = HttpRequest::new(SdkBody::from(body.text));
     request.set_method("POST")?;
     request.set_uri("/")?;
-    request
-        .headers_mut()
-        .insert("content-type", "application/x-www-form-urlencoded");
+    let kind = match body.target {
+        None => "application/x-www-form-urlencoded",
+        Some(target) => {
+            request.headers_mut().insert("x-amz-target", target);
+            "application/x-amz-json-1.1"
+        }
+    };
+    request.headers_mut().insert("content-type", kind);
     Ok(request)
 }
 
 fn read(response: &HttpResponse) -> Result<Value, OrchestratorError<QueryError>> {
     let body = response.body().bytes().unwrap_or_default();
     if response.status().is_success() {
+        let kind = response.headers().get("content-type");
+        if kind.is_some_and(|kind| kind.contains("json")) {
+            return serde_json::from_slice(body).map_err(OrchestratorError::other);
+        }
         return answer::read(body).map_err(OrchestratorError::other);
     }
     let status = response.status().as_u16();

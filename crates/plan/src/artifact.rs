@@ -1,0 +1,146 @@
+//! Artifacts that registries keep: what a plan asks, and what somebody who may do I/O answers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use slipway_model::id::Scope;
+
+use crate::ConnectorPlan;
+
+/// A question to a registry, with what is needed to ask it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WantedArtifact {
+    /// Says how to get there; its expressions are evaluated, its secrets are references.
+    pub connector: ConnectorPlan,
+    /// Where the connector's reference was written.
+    pub scope: Scope,
+    /// What is asked.
+    pub question: ArtifactQuestion,
+}
+
+/// Which version of what. The same question about a run that is retried has the answer of that run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArtifactQuestion {
+    /// The connector as the source names it.
+    pub connector: String,
+    /// Where the artifact is kept.
+    pub place: ArtifactPlace,
+    /// Which version is wanted; without one it is the `digest`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<ArtifactVersion>,
+    /// The digest that the version must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// Where an artifact is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum ArtifactPlace {
+    /// A repository of a registry that speaks the OCI distribution API.
+    Image {
+        /// The address below which `/v2/` is.
+        registry: String,
+        /// The repository.
+        repository: String,
+    },
+    /// A repository of Amazon ECR.
+    Ecr {
+        /// The region.
+        region: String,
+        /// The account of the registry; that of the connector's credentials without one.
+        registry: Option<String>,
+        /// The repository.
+        repository: String,
+    },
+    /// A bucket of Amazon S3; versions are keys of objects.
+    S3 {
+        /// The region; that of the connector without one.
+        region: Option<String>,
+        /// The bucket.
+        bucket: String,
+    },
+    /// Amazon machine images; versions are their names.
+    Ami {
+        /// The region.
+        region: String,
+        /// Filters of `DescribeImages`, name and value.
+        filters: Vec<(String, String)>,
+    },
+}
+
+/// Which version.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ArtifactVersion {
+    /// This one: a tag, a key, a name.
+    Exact(String),
+    /// The last of those that a regular expression matches from their first to their last character.
+    Pattern(String),
+    /// The last of all.
+    Last,
+}
+
+/// What a registry said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArtifactAnswer {
+    /// This is it.
+    Found(FoundArtifact),
+    /// Nobody asked, and why: the artifact stays what the source says.
+    Unasked(String),
+}
+
+/// A version that is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundArtifact {
+    /// Its tag, key or name; empty where only a digest was asked for.
+    pub version: String,
+    /// What it is, whatever its name will mean later: `sha256:…` of an image, the id of a machine image, the version
+    /// of an object in a bucket that keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// What else `<+artifact.metadata.…>` tells.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// What a plan keeps of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PinnedArtifact {
+    /// What was asked.
+    pub question: ArtifactQuestion,
+    /// What was answered.
+    pub found: FoundArtifact,
+}
+
+/// The address of Docker Hub's registry.
+const DOCKER_HUB: &str = "https://registry-1.docker.io";
+
+/// Docker Hub answers under several names and is called by one.
+pub(crate) fn of_docker_hub(host: &str) -> bool {
+    let names = [
+        "index.docker.io",
+        "registry.hub.docker.com",
+        "hub.docker.com",
+        "docker.io",
+        "registry-1.docker.io",
+    ];
+    names.contains(&host)
+}
+
+/// The address below which `/v2/` is of a Docker registry as connectors write it, and whether it is Docker Hub.
+pub fn docker_registry(url: &str) -> (String, bool) {
+    let url = url.trim_end_matches('/');
+    let bare = ["/v2", "/v1"]
+        .iter()
+        .find_map(|version| url.strip_suffix(version));
+    let url = bare.unwrap_or(url).trim_end_matches('/');
+    let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
+    if of_docker_hub(rest.split('/').next().unwrap_or_default()) {
+        return (DOCKER_HUB.to_owned(), true);
+    }
+    (format!("{scheme}://{rest}"), false)
+}

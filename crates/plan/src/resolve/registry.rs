@@ -1,0 +1,362 @@
+//! Artifacts in their registries: what is asked about a source, and what its plan is with the answer.
+//!
+//! A version that cannot be told before the run begins (an output of a step) is not asked for; the source then stays as
+//! it is written.
+
+use serde_json::Value;
+use slipway_model::id::Scope;
+use slipway_model::{Code, Diagnostic, Kind, Ref};
+
+use super::Resolver;
+use super::known::Known;
+use super::remote::evaluated;
+use crate::artifact::{
+    ArtifactAnswer, ArtifactPlace, ArtifactQuestion, ArtifactVersion, FoundArtifact,
+    PinnedArtifact, WantedArtifact, docker_registry,
+};
+use crate::{ArtifactPlan, ConnectorPlan};
+
+/// The name of the expression that stands for the last version (docs platform/triggers/trigger-on-a-new-artifact).
+const LAST: &str = "<+lastPublished.tag>";
+
+/// Something that only the run will know.
+pub(super) struct Open;
+
+/// The address of GitHub's registry.
+const GITHUB: &str = "https://ghcr.io";
+
+/// Why sources of a type are not asked about, with what can be done.
+fn unasked(kind: &str, spec: Ref<'_>) -> Option<String> {
+    let format = spec
+        .get_text("repositoryFormat")
+        .or(spec.get_text("packageType"));
+    let other = |images: &str| {
+        let format = format.filter(|format| *format != images)?;
+        Some(format!("packages of format {format} are not looked up"))
+    };
+    match kind {
+        "Gcr" | "GoogleArtifactRegistry" | "Acr" => Some(format!(
+            "registries of type {kind} are not asked: a login with the cloud's own credentials is not supported; a \
+             DockerRegistry source with a user and password can name the same repository"
+        )),
+        "ArtifactoryRegistry" | "Nexus3Registry" => other("docker"),
+        "GithubPackageRegistry" => other("container"),
+        _ => None,
+    }
+}
+
+/// Which connectors a type of source goes with; `None` for types that no registry is asked about.
+fn connectors(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "DockerRegistry" => "DockerRegistry",
+        "Ecr" | "AmazonS3" | "AmazonMachineImage" => "Aws",
+        "GithubPackageRegistry" => "Github",
+        "ArtifactoryRegistry" => "Artifactory",
+        "Nexus3Registry" => "Nexus",
+        _ => return None,
+    })
+}
+
+/// The fields that name a version and a pattern of versions.
+fn fields(kind: &str) -> [&'static str; 2] {
+    match kind {
+        "AmazonS3" => ["filePath", "filePathRegex"],
+        "AmazonMachineImage" | "GithubPackageRegistry" | "GoogleArtifactRegistry" => {
+            ["version", "versionRegex"]
+        }
+        _ => ["tag", "tagRegex"],
+    }
+}
+
+/// A source of artifacts, with what its place in a plan knows.
+pub(super) struct Source<'r, 'k> {
+    pub(super) spec: Ref<'r>,
+    pub(super) scope: &'k Scope,
+    pub(super) known: &'k Known<'k>,
+    /// Whether a fixed version may be missing (`disableArtifactValidation`).
+    pub(super) unchecked: bool,
+}
+
+impl Source<'_, '_> {
+    /// The text of a field with its expressions evaluated; `None` where it is empty.
+    fn text(&self, name: &str) -> Result<Option<String>, Open> {
+        let written = self.spec.get_text(name).map(str::trim);
+        let Some(written) = written.filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
+        if !written.contains("<+") {
+            return Ok(Some(written.to_owned()));
+        }
+        let text = self.known.evaluate(written).map_err(|_| Open)?;
+        let text = text.trim();
+        Ok((!text.is_empty()).then(|| text.to_owned()))
+    }
+
+    /// The text of a field without which nothing can be asked.
+    fn must(&self, name: &str) -> Result<String, Open> {
+        self.text(name)?.ok_or(Open)
+    }
+
+    fn version(&self, kind: &str) -> Result<Option<ArtifactVersion>, Open> {
+        let [exact, pattern] = fields(kind);
+        let written = self.spec.get_text(exact).map(str::trim);
+        if let Some(rest) = written.and_then(|written| written.strip_prefix(LAST)) {
+            let pattern = rest
+                .strip_prefix(".regex(")
+                .and_then(|rest| rest.strip_suffix(')'));
+            return match (rest, pattern) {
+                ("", _) => Ok(Some(ArtifactVersion::Last)),
+                (_, Some(pattern)) => Ok(Some(ArtifactVersion::Pattern(starred(pattern)))),
+                _ => Err(Open),
+            };
+        }
+        if let Some(text) = self.text(exact)? {
+            return Ok(Some(ArtifactVersion::Exact(text)));
+        }
+        Ok(self.text(pattern)?.map(ArtifactVersion::Pattern))
+    }
+
+    /// Filters of EC2, made of `tags` and `filters`: Harness writes `ami-name` for `name`.
+    fn filters(&self) -> Result<Vec<(String, String)>, Open> {
+        let mut all = Vec::new();
+        for (field, prefix) in [("tags", "tag:"), ("filters", "")] {
+            for item in self.spec.get(field).into_iter().flat_map(Ref::items) {
+                let inner = Source {
+                    spec: item,
+                    ..*self
+                };
+                let (name, value) = (inner.must("name")?, inner.must("value")?);
+                let bare = match prefix {
+                    "" => name.strip_prefix("ami-").unwrap_or(&name),
+                    _ => &name,
+                };
+                all.push((format!("{prefix}{bare}"), value));
+            }
+        }
+        Ok(all)
+    }
+
+    fn place(&self, kind: &str, connector: &Value) -> Result<ArtifactPlace, Open> {
+        let address = |field: &str| connector[field].as_str().map(str::trim).ok_or(Open);
+        let image = |registry: String, repository: String| ArtifactPlace::Image {
+            registry,
+            repository,
+        };
+        Ok(match kind {
+            "DockerRegistry" => {
+                let (registry, hub) = docker_registry(address("dockerRegistryUrl")?);
+                let path = self.must("imagePath")?;
+                let path = path.trim_matches('/');
+                match hub && !path.contains('/') {
+                    true => image(registry, format!("library/{path}")),
+                    false => image(registry, path.to_owned()),
+                }
+            }
+            "GithubPackageRegistry" => {
+                let owner = match self.text("org")? {
+                    Some(owner) => owner,
+                    None => self.must("user")?,
+                };
+                let path = format!("{owner}/{}", self.must("packageName")?);
+                image(GITHUB.to_owned(), path.to_ascii_lowercase())
+            }
+            "ArtifactoryRegistry" => {
+                let server = address("artifactoryServerUrl")?.trim_end_matches('/');
+                let registry = format!("{server}/api/docker/{}", self.must("repository")?);
+                image(registry, self.must("artifactPath")?)
+            }
+            "Nexus3Registry" => {
+                let server = address("nexusServerUrl")?.trim_end_matches('/');
+                let registry = format!("{server}/repository/{}", self.must("repository")?);
+                image(registry, self.must("artifactPath")?)
+            }
+            "Ecr" => ArtifactPlace::Ecr {
+                region: self.must("region")?,
+                registry: self.text("registryId")?,
+                repository: self.must("imagePath")?,
+            },
+            "AmazonS3" => ArtifactPlace::S3 {
+                region: self.text("region")?,
+                bucket: self.must("bucketName")?,
+            },
+            "AmazonMachineImage" => ArtifactPlace::Ami {
+                region: self.must("region")?,
+                filters: self.filters()?,
+            },
+            _ => return Err(Open),
+        })
+    }
+}
+
+/// Harness's own example writes `*-dev`, which is no regular expression.
+fn starred(pattern: &str) -> String {
+    match pattern.starts_with('*') {
+        true => format!(".{pattern}"),
+        false => pattern.to_owned(),
+    }
+}
+
+impl Resolver<'_> {
+    /// Asks the registry of a source, and puts the answer into its plan.
+    pub(super) fn pin(&mut self, plan: &mut ArtifactPlan, source: &Source<'_, '_>) {
+        let wanted = match self.wanted_artifact(&plan.kind, source) {
+            Ok(Some(wanted)) => wanted,
+            Ok(None) => return self.unpinned(plan, source, None),
+            Err(Open) => {
+                let open = "not everything that names it is known before the run begins";
+                return self.unpinned(plan, source, Some(open));
+            }
+        };
+        let exact = !matches!(
+            wanted.question.version,
+            Some(ArtifactVersion::Pattern(_) | ArtifactVersion::Last)
+        );
+        if exact && source.unchecked {
+            let why = "`disableArtifactValidation` of the stage's service says that nobody asks";
+            return self.tell(plan, source, why);
+        }
+        self.asked.borrow_mut().push_artifact(&wanted);
+        let why = match self.request.entities.artifact(&wanted) {
+            Some(Ok(ArtifactAnswer::Found(found))) => match strange(&found) {
+                None => return put(plan, wanted.question, found),
+                Some(why) => why,
+            },
+            Some(Ok(ArtifactAnswer::Unasked(why))) if exact => {
+                return self.tell(plan, source, &why);
+            }
+            Some(Ok(ArtifactAnswer::Unasked(why)) | Err(why)) => why,
+            None if exact => return,
+            None => "nothing here asks registries".to_owned(),
+        };
+        let message = format!("the artifact `{}` cannot be had: {why}", plan.identifier);
+        self.fault(Code::NotFound, source.spec, message);
+    }
+
+    /// What is to be asked; `None` when nothing is.
+    fn wanted_artifact(
+        &mut self,
+        kind: &str,
+        source: &Source<'_, '_>,
+    ) -> Result<Option<WantedArtifact>, Open> {
+        let spec = source.spec;
+        let Some(fits) = connectors(kind).filter(|_| unasked(kind, spec).is_none()) else {
+            return Ok(None);
+        };
+        let version = source.version(kind)?;
+        let digest = source.text("digest")?;
+        let is_id = matches!(&version, Some(ArtifactVersion::Exact(id)) if id.starts_with("ami-"));
+        let settled = kind == "AmazonMachineImage" && is_id;
+        if settled || version.is_none() && digest.is_none() {
+            return Ok(None);
+        }
+        source.must("connectorRef")?;
+        let Some(value) = spec.get("connectorRef") else {
+            return Ok(None);
+        };
+        let connector = self.artifact_connector(value, fits, source)?;
+        let place = source.place(kind, &connector.spec)?;
+        Ok(Some(WantedArtifact {
+            scope: source.scope.clone(),
+            question: ArtifactQuestion {
+                connector: connector.reference.clone(),
+                place,
+                version,
+                digest,
+            },
+            connector,
+        }))
+    }
+
+    fn artifact_connector(
+        &mut self,
+        value: Ref<'_>,
+        fits: &str,
+        source: &Source<'_, '_>,
+    ) -> Result<ConnectorPlan, Open> {
+        let found = self.entity(Kind::Connector, value, source.scope, None, source.known);
+        let found = found.ok_or(Open)?;
+        let kind = found.entity.head.entity_type.clone().unwrap_or_default();
+        if kind != fits {
+            let message = format!(
+                "the connector `{}` is of type {kind}; this artifact source needs one of type {fits}",
+                found.entity.head.identifier
+            );
+            self.fault(Code::BadValue, value, message);
+            return Err(Open);
+        }
+        let mut spec = self.connector_spec(&found);
+        evaluated(&mut spec, source.known).map_err(|_| Open)?;
+        Ok(ConnectorPlan {
+            reference: found.written,
+            kind,
+            spec,
+        })
+    }
+
+    /// A source that is not asked about: a pattern of versions cannot be left like that.
+    fn unpinned(&mut self, plan: &ArtifactPlan, source: &Source<'_, '_>, open: Option<&str>) {
+        let open = open.filter(|_| connectors(&plan.kind).is_some());
+        let why = unasked(&plan.kind, source.spec).or(open.map(str::to_owned));
+        let [exact, pattern] = fields(&plan.kind);
+        let filled = |name: &str| {
+            source
+                .spec
+                .get_text(name)
+                .is_some_and(|text| !text.is_empty())
+        };
+        if !filled(exact) && filled(pattern) {
+            let advice = match &why {
+                Some(why) => format!("; give `{exact}` ({why})"),
+                None => format!("; give `{exact}`, or what this can be told from before the run"),
+            };
+            self.unsupported(
+                source.spec,
+                &format!("choosing a version by `{pattern}` here"),
+                &advice,
+            );
+        } else if let Some(why) = why {
+            self.tell(plan, source, &why);
+        }
+    }
+
+    /// Tells that an artifact stays what its name means when it is pulled.
+    fn tell(&mut self, plan: &ArtifactPlan, source: &Source<'_, '_>, why: &str) {
+        self.faults.warn_with(|| {
+            let message = format!("the artifact `{}` is not pinned: {why}", plan.identifier);
+            Diagnostic::at(Code::NotSupported, source.spec, message)
+        });
+    }
+}
+
+/// What was found becomes a part of the plan, whose texts are evaluated: whoever may name an object in a bucket must not
+/// write expressions with that.
+fn strange(found: &FoundArtifact) -> Option<String> {
+    let metadata = found.metadata.values();
+    let mut all = metadata.chain([&found.version]).chain(&found.digest);
+    let strange = all.find(|text| text.contains("<+"))?;
+    Some(format!(
+        "the registry names `{strange}`, and names with `<+` would be read as expressions: give it another name"
+    ))
+}
+
+/// Puts what was found into the plan of a source.
+fn put(plan: &mut ArtifactPlan, question: ArtifactQuestion, found: FoundArtifact) {
+    let named = !found.version.is_empty();
+    let [exact, _] = fields(&plan.kind);
+    if let Some(spec) = plan.spec.as_object_mut() {
+        if named {
+            spec.insert(exact.to_owned(), found.version.as_str().into());
+        }
+        if let Some(registry) = found.metadata.get("registryId") {
+            spec.insert("registryId".to_owned(), registry.as_str().into());
+        }
+    }
+    if named && plan.kind != "AmazonS3" {
+        plan.tag = Some(found.version.clone());
+    }
+    plan.pinned = Some(Box::new(PinnedArtifact { question, found }));
+}
+
+#[cfg(test)]
+#[path = "tests_registry.rs"]
+mod tests;

@@ -1,0 +1,128 @@
+//! Artifacts in their registries: which version there is, and what it is whatever its name will mean later.
+//!
+//! | source | asked | a version is |
+//! |---|---|---|
+//! | registries of the OCI distribution API | `HEAD` of a manifest, list of tags | the digest of the manifest |
+//! | Amazon ECR | `DescribeImages`, `ListImages` | the digest of the image |
+//! | Amazon S3 | `HeadObject`, `ListObjectsV2` | the version of the object, where the bucket keeps any |
+//! | Amazon machine images | `DescribeImages` | the id |
+//!
+//! What is not asked and why is said in docs/decisions/0010-artifacts.md.
+
+mod ami;
+mod challenge;
+mod choose;
+mod client;
+mod ecr;
+mod login;
+mod name;
+mod object;
+mod oci;
+
+use reqwest::{Method, Url};
+use slipway_clock::Clock;
+use slipway_model::id::Scope;
+use slipway_plan::artifact::docker_registry;
+use slipway_plan::{ArtifactAnswer, ArtifactPlace, ConnectorPlan, WantedArtifact};
+use slipway_steps::aws::AwsTargets;
+use slipway_steps::secrets::Secrets;
+
+pub(crate) use choose::Choice;
+
+/// What asking needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    pub(crate) targets: &'a AwsTargets,
+    pub(crate) clock: &'a Clock,
+}
+
+/// Asks one question.
+pub(crate) async fn find(
+    asking: Asking<'_>,
+    wanted: &WantedArtifact,
+    secrets: &mut Secrets<'_>,
+) -> Result<ArtifactAnswer, String> {
+    let question = &wanted.question;
+    let choice = Choice::of(question)?;
+    match &question.place {
+        ArtifactPlace::Image {
+            registry,
+            repository,
+        } => {
+            let place = oci::Place {
+                registry,
+                repository,
+            };
+            oci::find(asking, wanted, place, &choice, secrets).await
+        }
+        ArtifactPlace::Ecr {
+            region,
+            registry,
+            repository,
+        } => {
+            let place = ecr::Place {
+                region,
+                registry: registry.as_deref(),
+                repository,
+            };
+            ecr::find(asking.targets, wanted, place, &choice, secrets).await
+        }
+        ArtifactPlace::S3 { region, bucket } => {
+            let region = region.as_deref();
+            object::find(asking.targets, wanted, (region, bucket), &choice, secrets).await
+        }
+        ArtifactPlace::Ami { region, filters } => {
+            let place = (region.as_str(), filters.as_slice());
+            ami::find(asking.targets, wanted, place, &choice, secrets).await
+        }
+    }
+}
+
+/// Asks the registry of a Docker connector for nothing but its version, with the connector's login.
+///
+/// # Errors
+/// What keeps the registry from being read.
+pub(crate) async fn test(
+    clock: &Clock,
+    connector: &ConnectorPlan,
+    scope: &Scope,
+    secrets: &mut Secrets<'_>,
+) -> Result<(), String> {
+    let written = connector.spec["dockerRegistryUrl"].as_str();
+    let (address, _) = docker_registry(written.unwrap_or_default());
+    let (scope, _) = scope.resolve(&connector.reference);
+    let login = login::login(connector, &scope, secrets).await?;
+    let of = |why: String| format!("the registry {address}: {why}");
+    let mut registry = client::Registry::new(&address, "", login, clock).map_err(of)?;
+    let url = registry.base.as_str().trim_end_matches('/');
+    let url = Url::parse(&format!("{url}/v2/")).map_err(|why| of(why.to_string()))?;
+    let reply = registry.ask(Method::GET, &url).await.map_err(of)?;
+    match reply.status {
+        200 => Ok(()),
+        401 | 403 => Err(of(
+            "it does not accept the connector's login: check its user and password".to_owned(),
+        )),
+        404 => Err(of(
+            "there is no registry: check `dockerRegistryUrl`".to_owned()
+        )),
+        status => Err(of(format!("it answers {status}"))),
+    }
+}
+
+/// Where an artifact is looked for, for messages.
+pub(crate) fn place(wanted: &WantedArtifact) -> String {
+    let connector = &wanted.connector.reference;
+    match &wanted.question.place {
+        ArtifactPlace::Image {
+            registry,
+            repository,
+        } => format!("the registry {registry}, asked for {repository} (connector {connector}),"),
+        ArtifactPlace::Ecr {
+            region, repository, ..
+        } => format!("ECR in {region}, asked for {repository} (connector {connector}),"),
+        ArtifactPlace::S3 { bucket, .. } => format!("the bucket {bucket} (connector {connector})"),
+        ArtifactPlace::Ami { region, .. } => {
+            format!("EC2 in {region}, asked for images (connector {connector}),")
+        }
+    }
+}
