@@ -71,6 +71,8 @@ pub(crate) struct Account {
     pub(crate) scaling_policies: Table<Policy>,
     pub(crate) sessions: Table<Session>,
     pub(crate) roles: Table<Role>,
+    /// Regions that the account opted in to.
+    pub(crate) regions: Table<bool>,
     pub(crate) images: Table<ImageRule>,
     pub(crate) elb: elb::Tables,
     pub(crate) ec2: ec2::Tables,
@@ -100,6 +102,7 @@ impl Account {
             scaling_policies: Table::new("scaling-policy"),
             sessions: Table::new("session"),
             roles: Table::new("role"),
+            regions: Table::new("region"),
             images: Table::new("image"),
             elb: elb::Tables::new(),
             ec2: ec2::Tables::new(),
@@ -123,6 +126,7 @@ impl Account {
             || self.scaling_policies.load(key, value)?
             || self.sessions.load(key, value)?
             || self.roles.load(key, value)?
+            || self.regions.load(key, value)?
             || self.images.load(key, value)?
             || self.elb.load(key, value)?
             || self.ec2.load(key, value)?
@@ -174,6 +178,7 @@ impl Account {
         self.iam.show(into);
         self.ecr.show(into);
         self.roles.show(into);
+        self.regions.show(into);
         self.images.show(into);
     }
 
@@ -199,6 +204,7 @@ impl Account {
         self.scaling_policies.changes(&mut changes)?;
         self.sessions.changes(&mut changes)?;
         self.roles.changes(&mut changes)?;
+        self.regions.changes(&mut changes)?;
         self.images.changes(&mut changes)?;
         self.elb.changes(&mut changes)?;
         self.ec2.changes(&mut changes)?;
@@ -220,6 +226,7 @@ impl Account {
         self.scaling_policies.forget_changes();
         self.sessions.forget_changes();
         self.roles.forget_changes();
+        self.regions.forget_changes();
         self.images.forget_changes();
         self.elb.forget_changes();
         self.ec2.forget_changes();

@@ -5,6 +5,7 @@
 //! | `/_sandbox/faults` | faults in force | add a [`Fault`] | `?id=` one, or all |
 //! | `/_sandbox/images` | rules | set an [`ImageRule`] | `?image=` one, or all |
 //! | `/_sandbox/roles` | roles with conditions | set a [`RoleRule`] | `?arn=` one, or all |
+//! | `/_sandbox/regions` | | `{"region": "ap-east-1", "enabled": true}` | |
 //! | `/_sandbox/calls` | recent calls, `?service=&operation=` | | |
 //! | `/_sandbox/code/{digest}` | a package of a Lambda function | | |
 //! | `/_sandbox/resources` | what exists, `?kind=` | | |
@@ -12,7 +13,7 @@
 
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, put};
 use axum::{Json, Router};
 use http::StatusCode;
 use jiff::Timestamp;
@@ -52,6 +53,7 @@ pub(crate) fn routes() -> Router<Sandbox> {
             "/_sandbox/roles",
             get(roles).put(set_role).delete(remove_roles),
         )
+        .route("/_sandbox/regions", put(set_region))
         .route("/_sandbox/calls", get(calls))
         .route("/_sandbox/code/{name}", get(code))
         .route("/_sandbox/traffic", get(traffic))
@@ -117,6 +119,18 @@ async fn remove_roles(
     Query(selection): Query<Selection>,
 ) -> Response {
     done(sandbox.remove_roles(selection.arn.as_deref()))
+}
+
+/// Whether the account opted in to a region.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RegionRule {
+    region: String,
+    enabled: bool,
+}
+
+async fn set_region(State(sandbox): State<Sandbox>, Json(rule): Json<RegionRule>) -> Response {
+    done(sandbox.set_region(&rule.region, rule.enabled))
 }
 
 async fn calls(

@@ -34,6 +34,12 @@ pub enum FaultEffect {
     Throttle,
     /// `AccessDeniedException`.
     AccessDenied,
+    /// `AccessDeniedException` by a service control policy of the organization.
+    ServiceControlPolicy,
+    /// The account is closed: nobody knows the caller.
+    AccountClosed,
+    /// `SubscriptionRequiredException`; of EC2 `OptInRequired`.
+    NotSubscribed,
     /// `ServerException`, HTTP 500.
     ServerError,
     /// `ExpiredTokenException`.

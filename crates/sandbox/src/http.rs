@@ -23,7 +23,9 @@ use crate::error::ApiError;
 use crate::fault::FaultEffect;
 use crate::fields::{Document, Fields};
 use crate::query::{Dialect, Form};
-use crate::{autoscaling, control, ec2, ecr, ecs, elb, iam, inventory, lambda, scaling, sts};
+use crate::{
+    autoscaling, control, ec2, ecr, ecs, elb, iam, inventory, lambda, region, scaling, sts,
+};
 
 /// Largest request, bytes. The largest that AWS takes here is a task definition of 64 KiB; Lambda takes more.
 const LARGEST: usize = 1 << 20;
@@ -363,8 +365,24 @@ async fn serve(
     };
     let caller = caller.map_err(|error| ApiError::server(error.to_string()))??;
     call.principal.clone_from(&caller.arn);
+    let known = sandbox.look(|account| region::check(account, &caller, call.service));
+    known.map_err(|error| ApiError::server(error.to_string()))??;
     let action = format!("{}:{}", call.service, call.operation);
     match fault {
+        Some(FaultEffect::ServiceControlPolicy) => {
+            let message = format!(
+                "User: {} is not authorized to perform: {action} with an explicit deny in a service control policy",
+                caller.arn
+            );
+            return Err(ApiError::client("AccessDeniedException", message));
+        }
+        Some(FaultEffect::AccountClosed) => return Err(region::unknown_caller(call.service)),
+        Some(FaultEffect::NotSubscribed) => {
+            return Err(ApiError::client(
+                "SubscriptionRequiredException",
+                "The AWS Access Key Id needs a subscription for the service",
+            ));
+        }
         Some(FaultEffect::Throttle) => {
             return Err(ApiError::client("ThrottlingException", "Rate exceeded"));
         }

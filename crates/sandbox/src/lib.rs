@@ -46,6 +46,7 @@ mod objects;
 mod pace;
 mod page;
 mod query;
+mod region;
 mod scaling;
 mod state;
 mod sts;
@@ -218,6 +219,17 @@ impl Sandbox {
             {
                 account.images.take(key);
             }
+        })
+    }
+
+    /// Enables a region that an account must opt in to (`ap-east-1`), or disables it again.
+    ///
+    /// # Errors
+    /// When the data file cannot be written; nothing is changed then.
+    pub fn set_region(&self, region: &str, enabled: bool) -> Result<(), StoreError> {
+        self.change(|account| match enabled {
+            true => account.regions.put(region.to_owned(), true),
+            false => drop(account.regions.take(region)),
         })
     }
 

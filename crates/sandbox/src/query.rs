@@ -153,6 +153,7 @@ impl Dialect {
                     "AccessDeniedException" => (403, "UnauthorizedOperation"),
                     "MissingAuthenticationTokenException" => (401, "AuthFailure"),
                     "SerializationException" => (400, "InvalidParameterValue"),
+                    "SubscriptionRequiredException" => (401, "OptInRequired"),
                     "ServerException" => (500, "InternalError"),
                     code => (error.status, code),
                 };

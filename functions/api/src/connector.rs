@@ -151,7 +151,34 @@ async fn filtered(
 
 async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
-    Ok(success(render(&record)))
+    let mut shown = render(&record);
+    if let Some(id) = external_id(&deps, &record, &shown["connector"]).await? {
+        shown["slipwayExternalId"] = id.into();
+    }
+    Ok(success(shown))
+}
+
+/// The external id that Slipway gives for an AWS connector whose own names none, for the trust policy of its role.
+async fn external_id(
+    deps: &Deps,
+    record: &EntityRecord,
+    connector: &Value,
+) -> ApiResult<Option<String>> {
+    let spec = &connector["spec"];
+    let assumes = [
+        &spec["credential"]["crossAccountAccess"],
+        &spec["crossAccountAccess"],
+    ];
+    let assumes = assumes
+        .iter()
+        .any(|access| access["crossAccountRoleArn"].is_string());
+    match deps.aws.issuer() {
+        Some(issuer) if assumes => {
+            let made = issuer.external_ids().of(&record.scope, &record.id).await?;
+            Ok(Some(made))
+        }
+        _ => Ok(None),
+    }
 }
 
 fn draft(caller: &Caller, query: &Query, body: &Value) -> ApiResult<entity::Draft> {

@@ -1,5 +1,6 @@
 //! Steps against the sandbox account, killed and refused at every call.
 
+mod accounts;
 mod asg;
 mod balancer;
 mod basic;

@@ -16,7 +16,7 @@ const PROVIDER: &str = "slipway.example.com/ng/api/oidc/account/acme";
 const DEPLOY: &str = "EcsRollingDeploy";
 
 /// A call of the account's IAM.
-async fn iam(world: &World, action: &str, members: &[(&str, &str)]) -> String {
+pub(crate) async fn iam(world: &World, action: &str, members: &[(&str, &str)]) -> String {
     let mut form = format!("Action={action}&Version=2010-05-08");
     for (name, value) in members {
         let value =
@@ -41,6 +41,19 @@ async fn iam(world: &World, action: &str, members: &[(&str, &str)]) -> String {
     body
 }
 
+/// A role that may pass every role on.
+pub(crate) async fn role(world: &World, name: &str, trust: &str) {
+    let members = [("RoleName", name), ("AssumeRolePolicyDocument", trust)];
+    iam(world, "CreateRole", &members).await;
+    let policy = r#"{"Statement": {"Effect": "Allow", "Action": "iam:PassRole", "Resource": "*"}}"#;
+    let members = [
+        ("RoleName", name),
+        ("PolicyName", "pass"),
+        ("PolicyDocument", policy),
+    ];
+    iam(world, "PutRolePolicy", &members).await;
+}
+
 fn trust(subject: &str) -> String {
     json!({"Version": "2012-10-17", "Statement": [{
         "Effect": "Allow",
@@ -63,12 +76,7 @@ async fn trusting(subject: &str) -> World {
         ("ClientIDList.member.1", "sts.amazonaws.com"),
     ];
     iam(&world, "CreateOpenIDConnectProvider", &members).await;
-    let trust = trust(subject);
-    let members = [
-        ("RoleName", "deployer"),
-        ("AssumeRolePolicyDocument", &trust),
-    ];
-    iam(&world, "CreateRole", &members).await;
+    role(&world, "deployer", &trust(subject)).await;
     world.connector = connector(json!({"iamRoleArn": ROLE}));
     world
 }
@@ -170,11 +178,7 @@ async fn a_token_and_then_a_role_of_another_account() {
     let mut world = trusting("account/acme:connector/aws").await;
     let trust = json!({"Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": ROLE},
         "Condition": {"StringEquals": {"sts:ExternalId": "ours"}}}]});
-    let members = [
-        ("RoleName", "target"),
-        ("AssumeRolePolicyDocument", &*trust.to_string()),
-    ];
-    iam(&world, "CreateRole", &members).await;
+    role(&world, "target", &trust.to_string()).await;
     let access = |id: &str| {
         json!({"credential": {"type": "OidcAuthentication", "spec": {"iamRoleArn": ROLE}, "crossAccountAccess":
             {"crossAccountRoleArn": "arn:aws:iam::123456789012:role/target", "externalId": id}}})

@@ -338,12 +338,8 @@ fn targets(target: Target, sandbox: &Sandbox, embedded: &Embedded) -> TargetConf
                 own_bucket: Layout::local().bucket,
             }),
         },
-        Target::Aws => TargetConfig {
-            endpoint_url: None,
-            http_client: None,
-            ambient: Ambient::Host,
-            objects: None,
-        },
+        // Another account that speaks AWS's protocols, where `SLIPWAY_TARGET_ENDPOINT` names one.
+        Target::Aws => TargetConfig::from_env(),
     }
 }
 

@@ -11,6 +11,10 @@ use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::fields::{Document, Fields, default_to, omit};
+use crate::iam::trust;
+
+/// Who tasks' roles are passed to.
+pub(super) const SERVICE: &str = "ecs-tasks.amazonaws.com";
 
 /// Largest task definition, bytes (ECS service quotas).
 const LARGEST: usize = 64 * 1024;
@@ -41,6 +45,12 @@ pub(super) fn register(
     }
     let containers = containers(request, size.memory.is_some())?;
     complete(&mut document, network_mode == Some("awsvpc"));
+    for name in ["executionRoleArn", "taskRoleArn"] {
+        let role = request.text(name)?.filter(|role| !role.is_empty());
+        if let Some(role) = role {
+            trust::pass(account, caller, role, SERVICE)?;
+        }
+    }
     let tags = tag::read(request)?;
     let text = Value::Object(document).to_string();
     if text.len() > LARGEST {

@@ -18,9 +18,7 @@ fn is_kept(account: &Account, id: &str) -> bool {
 
 /// The role of an ARN: path and name must be those that it was created with.
 fn find<'a>(account: &'a Account, arn: &str) -> Option<&'a Role> {
-    let parsed = Arn::parse(arn)?;
-    let key = format!("{}/{}", parsed.account, last_part(arn));
-    let role = account.iam.roles.get(&key);
+    let role = account.iam.roles.get(&short_key(arn)?);
     role.filter(|role| role.arn == arn)
 }
 
@@ -106,4 +104,62 @@ pub(crate) fn assume_with_token(
             message: "Not authorized to perform sts:AssumeRoleWithWebIdentity".to_owned(),
         }),
     }
+}
+
+/// Whether `caller` may give the role to `service` (`ecs-tasks.amazonaws.com`): `iam:PassRole` of the inline policies of
+/// the role that calls. Who is no role of the account may pass everything.
+pub(crate) fn pass(
+    account: &Account,
+    caller: &Caller,
+    role_arn: &str,
+    service: &str,
+) -> Result<(), ApiError> {
+    let own = role_of(caller);
+    let own = own.and_then(|arn| account.iam.roles.get(&short_key(&arn)?));
+    let Some(own) = own else {
+        return Ok(());
+    };
+    let question = Question {
+        action: "iam:PassRole",
+        resource: Some(role_arn),
+        principals: &[],
+        context: &BTreeMap::from([("iam:passedtoservice".to_owned(), service.to_owned())]),
+    };
+    let verdicts = own
+        .policies
+        .values()
+        .map(|policy| decide(policy, &question));
+    let why = match verdicts.max().unwrap_or(Verdict::NotNamed) {
+        Verdict::Allowed => return Ok(()),
+        Verdict::Denied => "with an explicit deny in an identity-based policy".to_owned(),
+        Verdict::NotNamed => {
+            "because no identity-based policy allows the iam:PassRole action".to_owned()
+        }
+    };
+    Err(ApiError::client(
+        "AccessDeniedException",
+        format!(
+            "User: {} is not authorized to perform: iam:PassRole on resource: {role_arn} {why}",
+            caller.arn
+        ),
+    ))
+}
+
+/// Whether `service` may assume the role: its trust policy names it. Where nobody created a role it may assume every one.
+pub(crate) fn serves(account: &Account, role_arn: &str, service: &str) -> bool {
+    let id = Arn::parse(role_arn).map_or("", |arn| arn.account);
+    let question = Question {
+        action: "sts:AssumeRole",
+        resource: None,
+        principals: &[("Service", service.to_owned())],
+        context: &BTreeMap::new(),
+    };
+    let role = find(account, role_arn);
+    !is_kept(account, id)
+        || role.is_some_and(|role| decide(&role.trust, &question) == Verdict::Allowed)
+}
+
+/// Key of the role of an ARN.
+fn short_key(arn: &str) -> Option<String> {
+    Some(format!("{}/{}", Arn::parse(arn)?.account, last_part(arn)))
 }

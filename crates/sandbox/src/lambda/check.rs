@@ -8,6 +8,7 @@ use crate::arn::{Arn, last_part};
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::fields::{Document, Fields};
+use crate::iam::trust;
 
 /// Longest set of environment variables, bytes.
 const MOST_ENVIRONMENT: usize = 4 * 1024;
@@ -212,7 +213,10 @@ fn role(account: &Account, caller: &Caller, role: &str) -> Result<(), ApiError> 
             caller.arn
         )));
     }
-    if account.roles.get(role).is_some_and(|rule| rule.denied) {
+    trust::pass(account, caller, role, "lambda.amazonaws.com")
+        .map_err(|error| denied(error.message))?;
+    let ruled_out = account.roles.get(role).is_some_and(|rule| rule.denied);
+    if ruled_out || !trust::serves(account, role, "lambda.amazonaws.com") {
         return Err(invalid(
             "The role defined for the function cannot be assumed by Lambda.",
         ));

@@ -9,9 +9,9 @@ use slipway_model::id::Scope;
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::ConnectorPlan;
 
+use super::backoff::Backoff;
 use super::error::{Doing, failure};
 use super::oidc::{Bearer, Issuer};
-use super::runtime::Backoff;
 use crate::context::told;
 use crate::secrets::Secrets;
 
@@ -50,7 +50,7 @@ pub(super) enum Local {
 /// `crossAccountAccess` of a connector.
 pub(super) struct Role {
     arn: String,
-    external_id: Option<String>,
+    pub(super) external_id: Option<String>,
 }
 
 /// What a connector asks for, with its secrets looked up.
@@ -160,6 +160,7 @@ impl Role {
     pub(super) async fn assume(
         &self,
         sts: &aws_sdk_sts::Client,
+        external_id: Option<String>,
         connector: &ConnectorPlan,
         region: &str,
     ) -> Result<Credentials, Failure> {
@@ -172,11 +173,19 @@ impl Role {
             .assume_role()
             .role_arn(&self.arn)
             .role_session_name("slipway")
-            .set_external_id(self.external_id.clone())
+            .set_external_id(external_id.clone())
             .duration_seconds(SESSION_SECONDS)
             .send()
             .await
-            .map_err(|error| failure(Doing::with(&doing), error))?;
+            .map_err(|error| {
+                let mut failure = failure(Doing::with(&doing), error);
+                if let Some(id) = external_id {
+                    failure
+                        .message
+                        .push_str(&format!(" The external id of the connector is {id}."));
+                }
+                failure
+            })?;
         given(connector, &self.arn, answer.credentials())
     }
 }

@@ -20,6 +20,7 @@ impl<'a> Doing<'a> {
 
 /// Codes that mean that nobody knows who is calling.
 const AUTHENTICATION: &[&str] = &[
+    "AuthFailure",
     "ExpiredToken",
     "ExpiredTokenException",
     "IDPCommunicationError",
@@ -41,6 +42,7 @@ const AUTHORIZATION: &[&str] = &[
     "AccessDeniedException",
     "NotAuthorized",
     "OptInRequired",
+    "SubscriptionRequiredException",
     "UnauthorizedOperation",
 ];
 
@@ -85,7 +87,8 @@ fn advice(code: &str) -> (ErrorType, &'static str) {
         return (
             ErrorType::Authentication,
             " AWS does not accept the credentials of the infrastructure's connector: check its keys, \
-             or renew them when they have expired.",
+             or renew them when they have expired; and that the account is open, has this region enabled, and is of the \
+             region's partition.",
         );
     }
     if AUTHORIZATION.contains(&code) {

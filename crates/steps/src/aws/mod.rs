@@ -1,9 +1,11 @@
 //! Accounts that are deployed to: clients with the credentials of the infrastructure's connector, never
 //! with the function's own.
 
+mod backoff;
 mod credentials;
 pub mod document;
 pub mod error;
+pub mod external_id;
 pub mod oidc;
 pub mod query;
 mod reading;
@@ -31,12 +33,15 @@ use slipway_model::status::Failure;
 use slipway_plan::ConnectorPlan;
 use tokio::sync::Mutex;
 
+use crate::context::told;
 use crate::secrets::Secrets;
 use query::{Parts, QueryClient, Service};
 
-use credentials::{Base, ConnectorCredentials, Federation, Local, assume_with_token, refused};
+pub use backoff::Backoff;
+use credentials::{
+    Base, ConnectorCredentials, Federation, Local, Role, assume_with_token, refused,
+};
 use oidc::{Bearer, Issuer};
-pub use runtime::Backoff;
 use runtime::{ClockSleep, ClockTime, timeouts};
 
 /// Assumed-role credentials that end sooner than this are renewed before use.
@@ -318,7 +323,36 @@ impl AwsTargets {
             region,
             wanted.backoff
         ));
-        Ok(until(role.assume(&sts, connector, region).await?))
+        let external_id = self.external_id(connector, place, role).await?;
+        Ok(until(
+            role.assume(&sts, external_id, connector, region).await?,
+        ))
+    }
+
+    /// The external id of a connector's role: as written, or one that is the connector's alone.
+    async fn external_id(
+        &self,
+        connector: &ConnectorPlan,
+        (scope, id): (&Scope, &EntityId),
+        role: &Role,
+    ) -> Result<Option<String>, Failure> {
+        let Some(issuer) = &self.0.issuer else {
+            return Ok(role.external_id.clone());
+        };
+        let written = role.external_id.as_deref();
+        if written.is_some_and(|written| !external_id::is_made(written)) {
+            return Ok(role.external_id.clone());
+        }
+        let own = issuer.external_ids().of(scope, id).await;
+        let own =
+            own.map_err(|error| refused(connector, told("make its external id", &error).message))?;
+        match written {
+            Some(written) if written.trim() != own => Err(refused(
+                connector,
+                "its external id is one that Slipway makes for a connector, and not for this one: leave externalId out",
+            )),
+            _ => Ok(Some(own)),
+        }
     }
 
     /// Credentials of a role for a token of Slipway's own. STS takes the call unsigned.
@@ -531,6 +565,7 @@ macro_rules! configure {
             .region(Region::new($region.to_owned()))
             .credentials_provider($provider)
             .retry_config($backoff.retry_config())
+            .interceptor($backoff.delay())
             .timeout_config(timeouts())
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .sleep_impl(ClockSleep($targets.0.clock.clone()))

@@ -107,3 +107,72 @@ async fn a_large_answer_is_cut() {
 }
 
 const BODY_LIMIT_FOR_TEST: usize = super::request::BODY_LIMIT;
+
+/// A server that writes these pieces, a moment between them, and then closes or goes on for ever.
+async fn dribbling(pieces: Vec<Vec<u8>>, endless: bool) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("its address"));
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        let _ = stream.read(&mut vec![0; 8192]).await;
+        for piece in pieces.iter().take(pieces.len().saturating_sub(1)) {
+            let _ = stream.write_all(piece).await;
+        }
+        while let Some(last) = pieces.last() {
+            if stream.write_all(last).await.is_err() || !endless {
+                break;
+            }
+            if last.len() == 1 {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn n4_a_server_that_is_slow_endless_or_lies_ends_in_bounded_time() {
+    let head =
+        |length: u64| format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n").into_bytes();
+    let cases = [
+        (
+            "a byte now and then",
+            vec![head(1_000), b"a".to_vec()],
+            true,
+        ),
+        (
+            "endless headers",
+            vec![
+                b"HTTP/1.1 200 OK\r\n".to_vec(),
+                b"x-more: and more\r\n".to_vec(),
+            ],
+            true,
+        ),
+        ("a short body", vec![head(10), b"abc".to_vec()], false),
+        ("no answer at all", vec![Vec::new()], false),
+        ("nonsense", vec![b"SSH-2.0-OpenSSH_9.6\r\n".to_vec()], false),
+        (
+            "a length that is none",
+            vec![b"HTTP/1.1 200 OK\r\ncontent-length: -4\r\n\r\nabcd".to_vec()],
+            false,
+        ),
+    ];
+    for (what, pieces, endless) in cases {
+        let url = dribbling(pieces, endless).await;
+        let begun = std::time::Instant::now();
+        let sent = get(&url).send(Duration::from_secs(1)).await;
+        let failure = sent.err().unwrap_or_else(|| panic!("{what} is no answer"));
+        let known = [ErrorType::Timeout, ErrorType::Connectivity];
+        assert!(known.contains(&failure.error), "{what}: {failure:?}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{what}");
+    }
+    // 10 GB: what is kept is kept, and no more is read.
+    let url = dribbling(vec![head(10_000_000_000), vec![b'a'; 65_536]], true).await;
+    let got = get(&url)
+        .send(Duration::from_secs(5))
+        .await
+        .expect("an answer");
+    assert_eq!((got.body.len(), got.truncated), (BODY_LIMIT_FOR_TEST, true));
+}

@@ -25,6 +25,8 @@ use slipway_clock::Clock;
 use slipway_model::id::{AccountId, EntityId, Scope};
 use slipway_store::{SecretStore, StoreError};
 
+use super::external_id::ExternalIds;
+
 pub use ring::KeyError;
 
 /// How long a token is good for: long enough for one call of STS, its retries included.
@@ -41,6 +43,7 @@ struct Inner {
     public_url: String,
     clock: Clock,
     keys: ring::Ring,
+    external_ids: ExternalIds,
 }
 
 impl std::fmt::Debug for Issuer {
@@ -65,9 +68,15 @@ impl Issuer {
     pub fn new(public_url: &str, secrets: SecretStore, clock: Clock) -> Self {
         Self(Arc::new(Inner {
             public_url: public_url.trim_end_matches('/').to_owned(),
-            keys: ring::Ring::new(secrets, clock.clone()),
+            keys: ring::Ring::new(secrets.clone(), clock.clone()),
+            external_ids: ExternalIds::new(secrets),
             clock,
         }))
+    }
+
+    /// External ids that this installation makes.
+    pub fn external_ids(&self) -> &ExternalIds {
+        &self.0.external_ids
     }
 
     /// The issuer of an account's tokens: what AWS calls the URL of the identity provider.
@@ -133,7 +142,7 @@ impl Issuer {
 }
 
 /// The subject of tokens of a connector. Identifiers hold neither `/` nor `:`, so no two connectors share one.
-fn subject(scope: &Scope, connector: &EntityId) -> String {
+pub(super) fn subject(scope: &Scope, connector: &EntityId) -> String {
     let mut text = format!("account/{}", scope.account);
     if let Some(org) = &scope.org {
         text.push_str(&format!(":org/{org}"));

@@ -31,7 +31,8 @@ use aws_types::region::SigningRegion;
 use serde_json::Value;
 use slipway_clock::Clock;
 
-use super::runtime::{Backoff, ClockSleep, ClockTime, timeouts};
+use super::backoff::Backoff;
+use super::runtime::{ClockSleep, ClockTime, timeouts};
 
 pub use error::QueryError;
 
@@ -138,6 +139,7 @@ impl QueryClient {
             .behavior_version(BehaviorVersion::latest())
             .endpoint_url(endpoint)
             .standard_retry(&parts.backoff.retry_config())
+            .interceptor(parts.backoff.delay())
             .timeout_config(timeouts())
             .sleep_impl(ClockSleep(parts.clock.clone()))
             .time_source(ClockTime(parts.clock.clone()))
