@@ -100,7 +100,20 @@ impl LocalProcess {
     /// # Panics
     /// When it does not start.
     pub fn start_with(binary: &Path, data_dir: &Path, options: &[&str]) -> Self {
-        let mut command = Command::new(binary);
+        Self::start_command(Command::new(binary), data_dir, options)
+    }
+
+    /// Like [`LocalProcess::start`], deploying to another account that speaks AWS's protocols.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start_against(endpoint: &str, data_dir: &Path) -> Self {
+        let mut command = Command::new(binary());
+        command.env("SLIPWAY_TARGET_ENDPOINT", endpoint);
+        Self::start_command(command, data_dir, &["--target", "aws"])
+    }
+
+    fn start_command(mut command: Command, data_dir: &Path, options: &[&str]) -> Self {
         command
             .args(["local", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(data_dir)
