@@ -151,6 +151,10 @@ pub enum Command {
     Start(StartArgs),
     /// Mark what runs as failed: its failure strategies decide what follows
     Fail(FailArgs),
+    /// Print everything that people wrote in the account, for `slipway import` elsewhere. Values of secrets are no part of it
+    Export,
+    /// Take in what `slipway export` printed: all of it, or nothing with a list of what does not fit
+    Import(ImportArgs),
     /// Work as a delegate: run scripts for a service elsewhere.
     Delegate(DelegateArgs),
 }
@@ -444,6 +448,13 @@ pub struct AskedArgs {
     /// Go on with the defaults of all fields.
     #[arg(long, conflicts_with = "inputs")]
     pub defaults: bool,
+}
+
+/// Options of `slipway import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// What `slipway export` printed; `-` for standard input.
+    pub file: PathBuf,
 }
 
 /// Options of `slipway start`.

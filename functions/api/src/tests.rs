@@ -11,6 +11,7 @@ mod files;
 mod git;
 mod input_sets;
 mod inputs;
+mod installation;
 mod limits;
 mod logs;
 mod loops;

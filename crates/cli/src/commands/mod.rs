@@ -10,6 +10,7 @@ pub mod files;
 pub mod follow;
 pub mod graph;
 pub mod input;
+pub mod installation;
 pub mod interrupt;
 pub mod logs;
 pub mod plan;

@@ -1,0 +1,366 @@
+//! `GET /slipway/api/export` and `POST /slipway/api/import`: everything that people wrote in an account, from one
+//! installation to another.
+//!
+//! An export is `{"data":{"format":1,"version":"0.1.0","records":[…],"secretsWithoutValue":["account.token"]}}`: the
+//! records of entities as they are stored, so that nothing of them is lost, and no values of secrets. Runs, instances
+//! and tokens are no part of it.
+//!
+//! An import takes that `data` as its body, and looks through all of it before it changes anything: what this version
+//! cannot read, and what is there and says something else, is told in one list, and nothing is imported. Answers
+//! `{"data":{"imported":3,"unchanged":2,"secretsWithoutValue":[…]}}`; repeating it changes nothing.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use slipway_engine::error_name::ErrorName;
+use slipway_model::entity::{self as language, Kind};
+use slipway_model::id::{AccountId, EntityId, OrgId, ProjectId, Scope};
+use slipway_plan::FOLDER;
+use slipway_store::record::EntityRecord;
+use slipway_store::{Page, StoreError};
+
+use crate::Deps;
+use crate::body::LargeBody;
+use crate::call::Call;
+use crate::envelope::success;
+use crate::error::{ApiError, ApiResult};
+use crate::place::NODES;
+use crate::scope::describe;
+
+/// The layout of an export. A version that writes more raises it, and no earlier one reads it.
+const FORMAT: u64 = 1;
+
+/// Records that are read at a time.
+const PAGE: usize = 200;
+
+/// Most faults that are told of one import.
+const MOST_FAULTS: usize = 200;
+
+/// Whose identifiers records of a kind are kept below.
+enum Below {
+    /// Nobody's.
+    None,
+    /// Those of another kind, of this scope or one above.
+    Each(Kind),
+    /// A name of their own.
+    Named(&'static str),
+}
+
+/// Every list of records, what others refer to first.
+const LISTS: &[(Kind, Below)] = &[
+    (Kind::Secret, Below::None),
+    (Kind::Variable, Below::None),
+    (Kind::File, Below::Named(FOLDER)),
+    (Kind::File, Below::None),
+    (Kind::File, Below::Named(NODES)),
+    (Kind::UserGroup, Below::None),
+    (Kind::Template, Below::None),
+    (Kind::Template, Below::Each(Kind::Template)),
+    (Kind::Connector, Below::None),
+    (Kind::Service, Below::None),
+    (Kind::Environment, Below::None),
+    (Kind::EnvironmentGroup, Below::None),
+    (Kind::Infrastructure, Below::Each(Kind::Environment)),
+    (Kind::ServiceOverrides, Below::Each(Kind::Environment)),
+    (Kind::Overrides, Below::None),
+    (Kind::Overrides, Below::Each(Kind::Environment)),
+    (Kind::Pipeline, Below::None),
+    (Kind::InputSet, Below::Each(Kind::Pipeline)),
+    (Kind::Trigger, Below::Each(Kind::Pipeline)),
+    (Kind::Freeze, Below::None),
+];
+
+/// What an import is given.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Import {
+    records: Vec<Value>,
+    #[serde(default)]
+    secrets_without_value: Vec<String>,
+    #[serde(rename = "format")]
+    _format: u64,
+    #[serde(default, rename = "version")]
+    _version: String,
+}
+
+pub(super) async fn export(Call(deps, caller, _): Call) -> ApiResult {
+    let account = Scope::account(caller.account.clone());
+    let mut records = Vec::new();
+    let mut scopes = vec![account.clone()];
+    for org in list(&deps, &account, Kind::Organization, None).await? {
+        let scope = Scope::org(caller.account.clone(), OrgId::new(org.id.as_str()));
+        records.push(org);
+        scopes.push(scope.clone());
+        for project in list(&deps, &scope, Kind::Project, None).await? {
+            let org = OrgId::new(scope.org.as_ref().map_or("", |org| org.as_str()));
+            let id = ProjectId::new(project.id.as_str());
+            scopes.push(Scope::project(caller.account.clone(), org, id));
+            records.push(project);
+        }
+    }
+    for scope in &scopes {
+        records.extend(of_scope(&deps, scope).await?);
+    }
+    let secrets = secrets(&records);
+    Ok(success(json!({
+        "format": FORMAT,
+        "version": env!("CARGO_PKG_VERSION"),
+        "records": records,
+        "secretsWithoutValue": secrets,
+    })))
+}
+
+/// The secrets among records, whose values are no part of them.
+fn secrets(records: &[EntityRecord]) -> Vec<String> {
+    let secrets = records
+        .iter()
+        .filter(|record| record.kind == Kind::Secret.key());
+    secrets
+        .map(|record| format!("{} in {}", record.id, describe(&record.scope)))
+        .collect()
+}
+
+async fn of_scope(deps: &Deps, scope: &Scope) -> ApiResult<Vec<EntityRecord>> {
+    let mut records = Vec::new();
+    for (kind, below) in LISTS {
+        match below {
+            Below::None => records.extend(list(deps, scope, *kind, None).await?),
+            Below::Named(name) => {
+                let parent = EntityId::new(*name);
+                records.extend(list(deps, scope, *kind, Some(&parent)).await?);
+            }
+            Below::Each(owner) => {
+                for parent in owners(deps, scope, *owner).await? {
+                    records.extend(list(deps, scope, *kind, Some(&parent)).await?);
+                }
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// References, from a scope, to the entities of a kind that it can refer to.
+async fn owners(deps: &Deps, scope: &Scope, kind: Kind) -> ApiResult<Vec<EntityId>> {
+    let account = scope.account.clone();
+    let mut levels = vec![("", scope.clone())];
+    if let Some(org) = scope.org.as_ref().filter(|_| scope.project.is_some()) {
+        levels.push(("org.", Scope::org(account.clone(), org.clone())));
+    }
+    if scope.org.is_some() {
+        levels.push(("account.", Scope::account(account)));
+    }
+    let mut found = Vec::new();
+    for (prefix, level) in levels {
+        let ids = list(deps, &level, kind, None).await?.into_iter();
+        found.extend(ids.map(|record| EntityId::new(format!("{prefix}{}", record.id))));
+    }
+    Ok(found)
+}
+
+async fn list(
+    deps: &Deps,
+    scope: &Scope,
+    kind: Kind,
+    parent: Option<&EntityId>,
+) -> ApiResult<Vec<EntityRecord>> {
+    let mut page = Page::first(PAGE);
+    let mut records = Vec::new();
+    loop {
+        let found = deps
+            .store
+            .list_entities(scope, kind.key(), parent, page)
+            .await?;
+        records.extend(found.items);
+        match found.next {
+            None => return Ok(records),
+            next => {
+                page = Page {
+                    limit: PAGE,
+                    after: next,
+                }
+            }
+        }
+    }
+}
+
+pub(super) async fn import(Call(deps, caller, _): Call, body: LargeBody) -> ApiResult {
+    let body = body.into_inner().object()?;
+    let format = body.get("format");
+    if format.and_then(Value::as_u64) != Some(FORMAT) {
+        let found = format.map_or("none".to_owned(), Value::to_string);
+        let message = format!(
+            "the export has the format {found}, and this version reads {FORMAT} only: import it with the version that wrote it, or a newer one"
+        );
+        return Err(ApiError::new(ErrorName::Unsupported, message));
+    }
+    let import: Import = serde_json::from_value(body)
+        .map_err(|error| ApiError::invalid(format!("the export cannot be read: {error}")))?;
+    let (records, mut faults) = read_all(import.records, &caller.account);
+    let mut new = Vec::new();
+    let mut unchanged = 0_usize;
+    for record in records {
+        match find(&deps, &record).await? {
+            None => new.push(record),
+            Some(there) if same(&there, &record) => unchanged += 1,
+            Some(_) => faults.push(format!(
+                "{}: it is there and says something else; delete it, or leave it out",
+                place(&record)
+            )),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(refused(&faults));
+    }
+    for record in &new {
+        put(&deps, record).await?;
+    }
+    tracing::info!(
+        target: "slipway::audit",
+        principal = %caller.principal,
+        token.id = %caller.token.id,
+        records = new.len(),
+        action = "import",
+        "{} imported {} records", caller.principal, new.len()
+    );
+    Ok(success(json!({
+        "imported": new.len(),
+        "unchanged": unchanged,
+        "secretsWithoutValue": import.secrets_without_value,
+    })))
+}
+
+/// The records of an export that can be read, in this account, and what is wrong with the others.
+fn read_all(given: Vec<Value>, account: &AccountId) -> (Vec<EntityRecord>, Vec<String>) {
+    let mut faults = Vec::new();
+    let mut records = Vec::with_capacity(given.len());
+    let mut places = BTreeSet::new();
+    for (number, record) in given.into_iter().enumerate() {
+        match read(record) {
+            Ok(mut record) => {
+                record.scope.account = account.clone();
+                if !places.insert(place(&record)) {
+                    faults.push(format!("{}: it is there twice", place(&record)));
+                }
+                records.push(record);
+            }
+            Err(fault) => faults.push(format!("records[{number}]: {fault}")),
+        }
+    }
+    (records, faults)
+}
+
+/// Writes a record that was not there. Where somebody imports the same at the same time, what that one wrote counts.
+async fn put(deps: &Deps, record: &EntityRecord) -> ApiResult<()> {
+    match deps.store.put_entity(record, None).await {
+        Ok(_) => Ok(()),
+        Err(StoreError::AlreadyExists { .. }) => {
+            let there = find(deps, record).await?;
+            match there.is_some_and(|there| same(&there, record)) {
+                true => Ok(()),
+                false => {
+                    let message = format!("{} was changed meanwhile: import again", place(record));
+                    Err(ApiError::new(ErrorName::Conflict, message))
+                }
+            }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A record that this version can read, with what it says.
+fn read(record: Value) -> Result<EntityRecord, String> {
+    const FIELDS: &[&str] = &[
+        "scope",
+        "kind",
+        "parent",
+        "id",
+        "name",
+        "description",
+        "tags",
+        "entity_type",
+        "yaml",
+        "version",
+        "created_ms",
+        "updated_ms",
+    ];
+    let fields = record.as_object().into_iter().flatten();
+    let unknown: Vec<_> = fields
+        .map(|(name, _)| name.as_str())
+        .filter(|name| !FIELDS.contains(name))
+        .collect();
+    if !unknown.is_empty() {
+        return Err(format!(
+            "it has fields that this version does not know: {}",
+            unknown.join(", ")
+        ));
+    }
+    let record: EntityRecord = serde_json::from_value(record).map_err(|error| error.to_string())?;
+    let of = |fault: String| format!("{}: {fault}", place(&record));
+    let kind = kinds().find(|kind| kind.key() == record.kind);
+    let Some(kind) = kind else {
+        return Err(of(format!(
+            "this version knows no entities of the kind `{}`",
+            record.kind
+        )));
+    };
+    if !is_document(kind, record.parent.as_ref()) {
+        return Ok(record);
+    }
+    match language::parse(&record.kind, &record.yaml) {
+        Ok(_) => Ok(record),
+        Err(found) => {
+            let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+            Err(of(found.join("; ")))
+        }
+    }
+}
+
+fn kinds() -> impl Iterator<Item = Kind> {
+    let above = [Kind::Organization, Kind::Project];
+    above.into_iter().chain(LISTS.iter().map(|(kind, _)| *kind))
+}
+
+/// Whether the text of a record is a document: others are the content of a file, the label of a template's stable
+/// version, or where overrides with an identifier are.
+fn is_document(kind: Kind, parent: Option<&EntityId>) -> bool {
+    match kind {
+        Kind::File => parent.is_some_and(|parent| parent.as_str() == NODES),
+        Kind::Template | Kind::Overrides => parent.is_some(),
+        _ => true,
+    }
+}
+
+async fn find(deps: &Deps, record: &EntityRecord) -> ApiResult<Option<EntityRecord>> {
+    let parent = record.parent.as_ref();
+    let found = deps
+        .store
+        .find_entity(&record.scope, &record.kind, parent, &record.id);
+    Ok(found.await?)
+}
+
+/// Whether two records say the same, whenever they were written.
+fn same(there: &EntityRecord, record: &EntityRecord) -> bool {
+    let said = |record: &EntityRecord| EntityRecord {
+        version: 0,
+        created_ms: 0,
+        updated_ms: 0,
+        ..record.clone()
+    };
+    said(there) == said(record)
+}
+
+fn place(record: &EntityRecord) -> String {
+    let below = record.parent.as_ref();
+    let below = below.map_or(String::new(), |parent| format!(" of {parent}"));
+    let (kind, id) = (&record.kind, &record.id);
+    format!("{kind} {id}{below} in {}", describe(&record.scope))
+}
+
+fn refused(faults: &[String]) -> ApiError {
+    let told = faults.iter().take(MOST_FAULTS).cloned();
+    let left = faults.len().saturating_sub(MOST_FAULTS);
+    let more = (left > 0).then(|| format!("and {left} more"));
+    let told: Vec<String> = told.chain(more).collect();
+    ApiError::invalid(format!("nothing was imported:\n{}", told.join("\n")))
+}
