@@ -96,6 +96,22 @@ const STRATEGIES: &[Strategy] = &[
             &["listener", "rule"],
         ),
     },
+    Strategy {
+        folders: &["ecs-rolling", "asg-rolling", "asg-swap"],
+        pipeline: "swap_machines",
+        version: IMAGES,
+        behind: Behind::Balancer(
+            TargetKind::Instance,
+            &[80, 8080],
+            Forwarding::Apart,
+            &["prodListener", "prodRule", "stageListener", "stageRule"],
+        ),
+    },
+    plain(
+        &["ecs-rolling", "asg-rolling", "asg-scale"],
+        "scale_machines",
+        IMAGES,
+    ),
     plain(&["ecs-rolling", "lambda"], "deploy_checkout", PACKAGES),
     plain(
         &["ecs-rolling", "lambda", "lambda-canary"],

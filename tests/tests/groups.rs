@@ -15,6 +15,8 @@ fn shop(dir: &std::path::Path) -> LocalProcess {
         "asg-canary",
         "asg-phased",
         "asg-blue-green",
+        "asg-scale",
+        "asg-swap",
     ] {
         let folder = checkout(&format!("templates/{folder}"));
         let applied = local.slipway(&["apply", "-f", folder.to_str().expect("text")]);
@@ -79,6 +81,47 @@ async fn machines_move_in_phases() {
         runs(&local, "deploy_machines_in_phases", &[image]);
     }
     assert_eq!(counted(&local), ["shop_phased__2", "shop_phased__2"]);
+}
+
+#[tokio::test]
+async fn machines_are_refreshed_behind_the_rollout_and_scaled_after_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = shop(dir.path());
+    for image in ["image=ami-0a1", "image=ami-0a2"] {
+        runs(&local, "scale_machines", &[image]);
+        assert_eq!(counted(&local), ["shop", "shop", "shop"]);
+    }
+}
+
+#[tokio::test]
+async fn machines_behind_two_listeners_are_swapped() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = shop(dir.path());
+    let (kind, ports) = (TargetTypeEnum::Instance, [80, 8080]);
+    let listeners = balancer::open(&local, kind, &ports, Forwarding::Apart).await;
+    let [prod, stage] = &listeners[..] else {
+        panic!("two listeners")
+    };
+    let named = [
+        format!("prodListener={}", prod.arn),
+        format!("prodRule={}", prod.rule),
+        format!("stageListener={}", stage.arn),
+        format!("stageRule={}", stage.rule),
+    ];
+    let deploy = |image: &str| {
+        let mut inputs: Vec<&str> = named.iter().map(String::as_str).collect();
+        inputs.push(image);
+        run(&local, "swap_machines", &inputs)
+    };
+    for (image, group) in [("image=ami-0a1", "shop__1"), ("image=ami-0a2", "shop__2")] {
+        let (code, why) = deploy(image);
+        assert_eq!(code, 0, "{why}");
+        assert_eq!(counted(&local), [group, group]);
+    }
+    let (code, why) = deploy("image=ami-0bad");
+    assert_eq!(code, 1);
+    assert!(why.contains("health check"), "{why}");
+    assert_eq!(counted(&local), ["shop__2", "shop__2"]);
 }
 
 #[tokio::test]

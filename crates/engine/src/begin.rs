@@ -98,10 +98,17 @@ pub async fn stage_begin(
     stage_loop::check_whole(runs, &of_run).await?;
     if status != Status::Running {
         by_hand::check_started(runs, &of_run, attempt).await?;
+    }
+    // Nothing waits behind a freeze. What waited meets the freezes of the moment at which its turn has come: not those
+    // that came and went meanwhile, which it would meet or miss as it happens to look.
+    if status == Status::NotStarted {
         check_freeze(runs, &of_run).await?;
     }
     take_queues(runs, &of_run, attempt).await?;
     take_infrastructure(runs, &of_run, attempt).await?;
+    if !matches!(status, Status::NotStarted | Status::Running) {
+        check_freeze(runs, &of_run).await?;
+    }
     if status != Status::Running {
         let summary = StageSummary {
             status: Status::Running,

@@ -144,6 +144,8 @@ fn every_pipeline_is_planned() {
             "asg-canary/pipeline.yaml",
             "asg-phased/pipeline.yaml",
             "asg-rolling/pipeline.yaml",
+            "asg-scale/pipeline.yaml",
+            "asg-swap/pipeline.yaml",
             "custom-stage/pipeline.yaml",
             "deployment/pipeline.yaml",
             "ecs-basic/pipeline.yaml",
@@ -202,6 +204,12 @@ fn asg_strategies() {
         (
             "blue-green",
             ", {name: listener, value: l}, {name: rule, value: r}",
+        ),
+        ("scale", ""),
+        (
+            "swap",
+            ", {name: prodListener, value: l}, {name: prodRule, value: r}, \
+             {name: stageListener, value: m}, {name: stageRule, value: s}",
         ),
     ] {
         let inputs = format!("pipeline: {{variables: [{{name: image, value: ami-1}}{more}]}}");

@@ -140,6 +140,24 @@ async fn a_stage_that_waits_for_its_infrastructure_is_frozen_and_leaves_no_wait(
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_freeze_that_is_over_when_the_turn_of_a_stage_comes_does_not_matter() {
+    let world = World::new().await;
+    world.apply(TARGET).await;
+    world.apply(NIGHT).await;
+    // It waits from midnight to five, and looks for its turn every half hour.
+    let stages = [
+        deploys("first", &wait("long", "5h")),
+        deploys("second", &script("late", "ok", "")),
+    ];
+    world.apply(&pipeline(&[together(&stages)])).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let statuses: Vec<_> = run.stages.iter().map(|stage| stage.status).collect();
+    assert_eq!(statuses, [Status::Success, Status::Success]);
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_but_a_person_starts_a_pipeline_that_is_frozen() {
     let world = World::new().await;
     world.apply(TARGET).await;

@@ -105,7 +105,8 @@ impl Run {
         let woken = self.woken.notified();
         tokio::select! {
             biased;
-            () = woken => {}
+            // Of those that a word wakes, any may be the first.
+            () = woken => self.model.settles().await,
             () = self.model.sleep_until(at_ms) => self.model.settles().await,
         }
     }
