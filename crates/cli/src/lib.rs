@@ -21,8 +21,8 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Command, Format};
 use crate::client::Client;
 use crate::commands::{
-    abort, again, apply, approval, connector, entity, input, installation, interrupt, logs, plan,
-    rollback, run, schema, validate,
+    abort, again, apply, approval, connector, entity, input, interrupt, logs, plan, rollback, run,
+    schema, transfer, validate,
 };
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -76,8 +76,8 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Resume(args) => interrupt::resume(&client()?, &args).await?,
         Command::Answer(args) => interrupt::answer(&client()?, &args).await?,
         Command::Input(args) => input::input(&client()?, format, &args).await?,
-        Command::Export => installation::export(&client()?).await?,
-        Command::Import(args) => installation::import(&client()?, &args).await?,
+        Command::Export => transfer::export(&client()?).await?,
+        Command::Import(args) => transfer::import(&client()?, &args).await?,
         Command::Start(args) => interrupt::start(&client()?, &args).await?,
         Command::Fail(args) => interrupt::fail(&client()?, &args).await?,
     })

@@ -9,6 +9,9 @@ use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::runs::Runs;
 
+/// Who aborts a run when a failure strategy says so.
+pub const FAILURE_STRATEGY: &str = "failure-strategy";
+
 /// Asks a run to stop. The intent is written first; `Begin`, `Advance` and `End` see it at their next
 /// turn. Then what waits is woken: tokens are completed, and delegates are told to drop their work.
 /// Repeating it changes nothing.

@@ -68,8 +68,8 @@ pub struct LaneInput {
 /// Decides whether a stage runs, takes its infrastructure, and records that it has begun. `function_of`
 /// tells the function of a stage's swimlane. Repeating it changes nothing.
 ///
-/// Fails with `StageSkipped`, `StageNotStarted`, `InfrastructureBusy` or `RunAborted` where the stage does not go on, and with
-/// `RollBackStage` where it has ended before and is to be rolled back with its run.
+/// Fails with `StageSkipped`, `StageNotStarted`, `InfrastructureBusy` or `RunAborted` where the stage does not go on, and
+/// with `RollBackStage` where it has ended before and is to be rolled back with its run.
 pub async fn stage_begin(
     runs: &Runs,
     run: &RunId,

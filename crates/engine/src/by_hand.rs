@@ -11,7 +11,7 @@ use slipway_plan::StagePlan;
 use slipway_store::StoreError;
 use slipway_store::record::{RunRecord, SignalRecord, StageSummary, WaitRecord};
 
-use crate::abort::abort_run;
+use crate::abort::{FAILURE_STRATEGY, abort_run};
 use crate::begin::{complete, forget, stage_node};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -93,7 +93,7 @@ async fn give_up(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
     let now_ms = runs.clock.now_ms();
     let (status, undoes_run) = unstarted(stage, now_ms);
     if status == Status::Aborted {
-        abort_run(runs, run, &PrincipalId::new("failure-strategy")).await?;
+        abort_run(runs, run, &PrincipalId::new(FAILURE_STRATEGY)).await?;
         let message = format!("nobody started stage {}, which aborts the run", stage.id);
         return Err(RunError::refused(ErrorName::RunAborted, message));
     }

@@ -24,24 +24,31 @@ const MOST_LISTED: usize = 1_000;
 
 /// Reads from where users keep things: files in Git repositories and buckets, artifacts in registries.
 #[async_trait]
-pub trait FileSource: Send + Sync {
+pub trait SourceReader: Send + Sync {
     /// The files of each, in the order of `wanted`, or why they cannot be had: what was read, from where, what
     /// went wrong and what to do. What names the same version of the same place is read at the same commit.
     /// No error holds a secret.
-    async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>>;
+    async fn fetch_files(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>>;
 
     /// What registries say, in the order of `wanted`, or why they say nothing: which registry was asked for what, what
     /// went wrong and what to do. No error holds a secret.
-    async fn find(&self, wanted: &[WantedArtifact]) -> Vec<Result<ArtifactAnswer, String>>;
+    async fn find_artifacts(
+        &self,
+        wanted: &[WantedArtifact],
+    ) -> Vec<Result<ArtifactAnswer, String>>;
 
     /// Whether the registry of a connector, whose reference was written in `scope`, takes its login; `None` where
     /// connectors of its type lead to no registry that can be asked. No error holds a secret.
-    async fn test(&self, connector: &ConnectorPlan, scope: &Scope) -> Option<Result<(), String>>;
+    async fn test_registry(
+        &self,
+        connector: &ConnectorPlan,
+        scope: &Scope,
+    ) -> Option<Result<(), String>>;
 }
 
 /// Answers what an earlier run asked as it was answered then, so that whatever is done again is done to the same.
 pub(crate) struct AsBefore<'a> {
-    pub(crate) inner: &'a dyn FileSource,
+    pub(crate) inner: &'a dyn SourceReader,
     pub(crate) plan: &'a Plan,
 }
 
@@ -57,12 +64,15 @@ impl AsBefore<'_> {
 }
 
 #[async_trait]
-impl FileSource for AsBefore<'_> {
-    async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
-        self.inner.fetch(wanted).await
+impl SourceReader for AsBefore<'_> {
+    async fn fetch_files(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
+        self.inner.fetch_files(wanted).await
     }
 
-    async fn find(&self, wanted: &[WantedArtifact]) -> Vec<Result<ArtifactAnswer, String>> {
+    async fn find_artifacts(
+        &self,
+        wanted: &[WantedArtifact],
+    ) -> Vec<Result<ArtifactAnswer, String>> {
         let known: Vec<_> = wanted.iter().map(|one| self.answer(one)).collect();
         let new = wanted
             .iter()
@@ -71,7 +81,7 @@ impl FileSource for AsBefore<'_> {
         let new: Vec<_> = new.map(|(one, _)| one.clone()).collect();
         let mut answers = match new.is_empty() {
             true => Vec::new(),
-            false => self.inner.find(&new).await,
+            false => self.inner.find_artifacts(&new).await,
         }
         .into_iter();
         let next = |known: Option<ArtifactAnswer>| match known {
@@ -83,22 +93,26 @@ impl FileSource for AsBefore<'_> {
         known.into_iter().map(next).collect()
     }
 
-    async fn test(&self, connector: &ConnectorPlan, scope: &Scope) -> Option<Result<(), String>> {
-        self.inner.test(connector, scope).await
+    async fn test_registry(
+        &self,
+        connector: &ConnectorPlan,
+        scope: &Scope,
+    ) -> Option<Result<(), String>> {
+        self.inner.test_registry(connector, scope).await
     }
 }
 
-/// What `ask` asks for, fetched until nothing new appears. Without `files` nothing is read from other places.
+/// What `ask` asks for, fetched until nothing new appears. Without `sources` nothing is read from other places.
 pub(crate) async fn gathered(
     runs: &Runs,
-    files: Option<&dyn FileSource>,
+    sources: Option<&dyn SourceReader>,
     ask: impl Fn(&Snapshot) -> Wanted,
 ) -> Result<Snapshot, RunError> {
     let mut known = Snapshot::default();
     for _ in 0..MOST_ROUNDS {
         let wanted = known.unknown(ask(&known));
         let outside = !wanted.files.is_empty() || !wanted.artifacts.is_empty();
-        let nothing_more = wanted.references.is_empty() && (files.is_none() || !outside);
+        let nothing_more = wanted.references.is_empty() && (sources.is_none() || !outside);
         if nothing_more {
             break;
         }
@@ -109,19 +123,19 @@ pub(crate) async fn gathered(
             };
             known.put(reference, found);
         }
-        let Some(files) = files.filter(|_| outside) else {
+        let Some(sources) = sources.filter(|_| outside) else {
             continue;
         };
         let fetch = async {
             match wanted.files.is_empty() {
                 true => Vec::new(),
-                false => files.fetch(&wanted.files).await,
+                false => sources.fetch_files(&wanted.files).await,
             }
         };
         let find = async {
             match wanted.artifacts.is_empty() {
                 true => Vec::new(),
-                false => files.find(&wanted.artifacts).await,
+                false => sources.find_artifacts(&wanted.artifacts).await,
             }
         };
         let (fetched, answers) = tokio::join!(fetch, find);

@@ -10,7 +10,7 @@ use slipway_store::record::{Again, Origin, RunRecord};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::form::expanded;
-use crate::gather::FileSource;
+use crate::gather::SourceReader;
 use crate::retry::{inputs, root_started_ms};
 use crate::runs::Runs;
 use crate::start::{StartRun, StepTypes, start_run};
@@ -41,7 +41,7 @@ pub async fn rerun(
     runs: &Runs,
     request: Rerun,
     steps: &StepTypes,
-    files: &dyn FileSource,
+    sources: &dyn SourceReader,
 ) -> Result<RunRecord, RunError> {
     let old = runs.run(&request.run).await?;
     if old.pipeline != request.pipeline {
@@ -83,7 +83,7 @@ pub async fn rerun(
         notes: request.notes,
         parent: None,
     };
-    start_run(runs, start, steps, files).await
+    start_run(runs, start, steps, sources).await
 }
 
 /// Whether the pipeline, as it is now, keeps the inputs of its reruns; one that is made from a template says so

@@ -14,7 +14,7 @@ use crate::check;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::freeze;
-use crate::gather::{FileSource, gathered};
+use crate::gather::{SourceReader, gathered};
 use crate::notes;
 use crate::runs::{Runs, not_started};
 use crate::stage::each_step;
@@ -72,9 +72,9 @@ pub async fn start_run(
     runs: &Runs,
     request: StartRun,
     steps: &StepTypes,
-    files: &dyn FileSource,
+    sources: &dyn SourceReader,
 ) -> Result<RunRecord, RunError> {
-    let (plan, yaml) = prepare(runs, &request, steps, files).await?;
+    let (plan, yaml) = prepare(runs, &request, steps, sources).await?;
     if request.trigger != MANUAL && request.parent.is_none() {
         freeze::check_start(runs, &plan).await?;
     }
@@ -187,7 +187,7 @@ pub async fn prepare(
     runs: &Runs,
     request: &StartRun,
     steps: &StepTypes,
-    files: &dyn FileSource,
+    sources: &dyn SourceReader,
 ) -> Result<(Plan, String), RunError> {
     let (scope, id) = (&request.scope, &request.pipeline);
     let found = runs
@@ -220,7 +220,7 @@ pub async fn prepare(
         None => Unfilled::Fault,
     };
     let merged = inputs::merge_with(&pipeline, &given, unfilled).map_err(RunError::faulty)?;
-    let plan = plan(runs, request, (&pipeline, &given), steps, files).await?;
+    let plan = plan(runs, request, (&pipeline, &given), steps, sources).await?;
     let mut faults = faults(&plan, steps);
     if request.parent.is_some() && chains(&plan) {
         let message = "it runs other pipelines itself, and only one level of chaining is possible";
@@ -245,10 +245,10 @@ async fn plan(
     start: &StartRun,
     (pipeline, inputs): (&Parsed, &[&Tree]),
     steps: &StepTypes,
-    files: &dyn FileSource,
+    sources: &dyn SourceReader,
 ) -> Result<Plan, RunError> {
     let ask = |known: &Snapshot| wanted(&chosen(start, pipeline, inputs, steps, known));
-    let snapshot = gathered(runs, Some(files), ask).await?;
+    let snapshot = gathered(runs, Some(sources), ask).await?;
     let request = chosen(start, pipeline, inputs, steps, &snapshot);
     resolve(&request).map_err(RunError::faulty)
 }

@@ -2,7 +2,7 @@
 //! folders of this machine. Asks registries which versions of artifacts there are ([`registry`]).
 //!
 //! A plan says what it needs ([`slipway_plan::RemoteFiles`]) and does no I/O; the engine asks a
-//! [`FileSource`], and [`Source`] is the one that there is. Nothing is written anywhere but into temporary
+//! [`SourceReader`], and [`Source`] is the one that there is. Nothing is written anywhere but into temporary
 //! folders that are removed, and every read is bounded in files, bytes and time.
 //!
 //! This room knows connectors and their secrets. It must not know runs, lanes or the REST API.
@@ -22,7 +22,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use jiff::Timestamp;
 use slipway_clock::Clock;
-use slipway_engine::gather::FileSource;
+use slipway_engine::gather::SourceReader;
 use slipway_model::id::Scope;
 use slipway_plan::{
     ArtifactAnswer, ConnectorPlan, Fetched, RemoteFiles, RemotePlace, WantedArtifact,
@@ -165,8 +165,8 @@ fn by_place(wanted: &[RemoteFiles]) -> Vec<Ask<'_>> {
 }
 
 #[async_trait]
-impl FileSource for Source {
-    async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
+impl SourceReader for Source {
+    async fn fetch_files(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
         let asks = by_place(wanted);
         let found = join_all(asks.iter().map(|ask| self.in_time(ask))).await;
         let mut found: Vec<(usize, Result<Fetched, String>)> = asks
@@ -178,7 +178,10 @@ impl FileSource for Source {
         found.into_iter().map(|(_, found)| found).collect()
     }
 
-    async fn find(&self, wanted: &[WantedArtifact]) -> Vec<Result<ArtifactAnswer, String>> {
+    async fn find_artifacts(
+        &self,
+        wanted: &[WantedArtifact],
+    ) -> Vec<Result<ArtifactAnswer, String>> {
         let until = self.clock.now() + self.config.limit;
         let mut answers = Vec::new();
         for some in wanted.chunks(AT_ONCE) {
@@ -187,7 +190,11 @@ impl FileSource for Source {
         answers
     }
 
-    async fn test(&self, connector: &ConnectorPlan, scope: &Scope) -> Option<Result<(), String>> {
+    async fn test_registry(
+        &self,
+        connector: &ConnectorPlan,
+        scope: &Scope,
+    ) -> Option<Result<(), String>> {
         if connector.kind != "DockerRegistry" {
             return None;
         }

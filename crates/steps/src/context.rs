@@ -10,7 +10,7 @@ use serde_json::Value;
 use slipway_clock::Clock;
 use slipway_engine::error::RunError;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::gather::FileSource;
+use slipway_engine::gather::SourceReader;
 use slipway_engine::runs::Runs;
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::{ErrorType, Failure};
@@ -47,7 +47,7 @@ pub struct Starts {
     /// Store, Step Functions, and the machine of runs.
     pub runs: Runs,
     /// Files that pipelines refer to.
-    pub files: Arc<dyn FileSource>,
+    pub sources: Arc<dyn SourceReader>,
 }
 
 /// Expressions of a node, evaluated against the plan and the facts of its run.

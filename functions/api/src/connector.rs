@@ -8,6 +8,7 @@ use axum::routing::{get, post};
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
 use slipway_plan::ConnectorPlan;
+use slipway_steps::aws::assumes_role;
 use slipway_steps::secrets::Secrets;
 use slipway_store::record::EntityRecord;
 
@@ -164,16 +165,8 @@ async fn external_id(
     record: &EntityRecord,
     connector: &Value,
 ) -> ApiResult<Option<String>> {
-    let spec = &connector["spec"];
-    let assumes = [
-        &spec["credential"]["crossAccountAccess"],
-        &spec["crossAccountAccess"],
-    ];
-    let assumes = assumes
-        .iter()
-        .any(|access| access["crossAccountRoleArn"].is_string());
     match deps.aws.issuer() {
-        Some(issuer) if assumes => {
+        Some(issuer) if assumes_role(&connector["spec"]) => {
             let made = issuer.external_ids().of(&record.scope, &record.id).await?;
             Ok(Some(made))
         }
@@ -243,7 +236,7 @@ async fn test_connection(Call(deps, caller, query): Call, Path(id): Path<String>
                 }
             }
         }
-        kind => match deps.files.test(&connector, &record.scope).await {
+        kind => match deps.sources.test_registry(&connector, &record.scope).await {
             Some(Ok(())) => ("SUCCESS", None),
             Some(Err(why)) => ("FAILURE", Some(why)),
             None => {

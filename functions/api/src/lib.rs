@@ -66,7 +66,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use slipway_clock::Clock;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::gather::FileSource;
+use slipway_engine::gather::SourceReader;
 use slipway_engine::runs::Runs;
 use slipway_steps::aws::AwsTargets;
 use slipway_store::{SecretStore, Store};
@@ -87,20 +87,20 @@ pub struct Deps {
     store: Store,
     clock: Clock,
     secret_values: SecretStore,
-    files: Arc<dyn FileSource>,
+    sources: Arc<dyn SourceReader>,
     aws: AwsTargets,
     stream_limit: Duration,
     guesses: Arc<auth::Guesses>,
 }
 
 impl Deps {
-    /// `secret_values` holds the values of secrets; `files` reads manifests from where users keep them; `aws` reaches
-    /// their accounts, to test connectors. A log
-    /// stream ends after `stream_limit`; its client then comes again.
+    /// `secret_values` holds the values of secrets; `sources` reads manifests from where users keep them and asks their
+    /// registries; `aws` reaches their accounts, to test connectors. A log stream ends after `stream_limit`; its client
+    /// then comes again.
     pub fn new(
         runs: Runs,
         secret_values: SecretStore,
-        files: Arc<dyn FileSource>,
+        sources: Arc<dyn SourceReader>,
         aws: AwsTargets,
         stream_limit: Duration,
     ) -> Self {
@@ -109,7 +109,7 @@ impl Deps {
             clock: runs.clock.clone(),
             runs,
             secret_values,
-            files,
+            sources,
             aws,
             stream_limit,
             guesses: Arc::default(),

@@ -44,7 +44,7 @@ async fn main() -> Result<(), lambda_http::Error> {
     );
     let targets =
         AwsTargets::with_issuer(TargetConfig::from_env(), runs.clock.clone(), Some(issuer));
-    let files = Source::new(
+    let sources = Source::new(
         SourceConfig::default(),
         targets.clone(),
         Arc::new(values.clone()),
@@ -53,7 +53,7 @@ async fn main() -> Result<(), lambda_http::Error> {
     lambda_http::run(router(Deps::new(
         runs,
         values,
-        Arc::new(files),
+        Arc::new(sources),
         targets,
         STREAM_LIMIT,
     )))

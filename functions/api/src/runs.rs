@@ -117,7 +117,7 @@ pub(crate) async fn start(
     inputs: Inputs,
 ) -> ApiResult<RunRecord> {
     let request = request(deps, caller, pipeline, inputs).await?;
-    Ok(start_run(&deps.runs, request, &STEP_TYPES, &*deps.files).await?)
+    Ok(start_run(&deps.runs, request, &STEP_TYPES, &*deps.sources).await?)
 }
 
 /// Starts a run that repeats another one of this pipeline.
@@ -136,12 +136,12 @@ pub(crate) async fn rerun(
         principal: caller.principal.clone(),
         notes: inputs.notes,
     };
-    Ok(rerun::rerun(&deps.runs, request, &STEP_TYPES, &*deps.files).await?)
+    Ok(rerun::rerun(&deps.runs, request, &STEP_TYPES, &*deps.sources).await?)
 }
 
 /// Starts a run that goes on where another one failed.
 pub(crate) async fn retry(deps: &Deps, request: RetryRun) -> ApiResult<RunRecord> {
-    Ok(retry_run(&deps.runs, request, &STEP_TYPES, &*deps.files).await?)
+    Ok(retry_run(&deps.runs, request, &STEP_TYPES, &*deps.sources).await?)
 }
 
 /// The plan that a run would have if it were started now.
@@ -152,7 +152,7 @@ pub(crate) async fn plan(
     inputs: Inputs,
 ) -> ApiResult<Plan> {
     let request = request(deps, caller, pipeline, inputs).await?;
-    let (plan, _) = prepare(&deps.runs, &request, &STEP_TYPES, &*deps.files).await?;
+    let (plan, _) = prepare(&deps.runs, &request, &STEP_TYPES, &*deps.sources).await?;
     Ok(plan)
 }
 

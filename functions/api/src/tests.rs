@@ -11,7 +11,6 @@ mod files;
 mod git;
 mod input_sets;
 mod inputs;
-mod installation;
 mod limits;
 mod logs;
 mod loops;
@@ -22,6 +21,7 @@ mod secrets;
 mod sources;
 mod stored;
 mod templates;
+mod transfer;
 mod user_groups;
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Calls of steps: give them what they need, write down how far they came.
 
 use serde_json::{Map, Value};
-use slipway_engine::abort::{abort_run, cancel_task, task_of};
+use slipway_engine::abort::{FAILURE_STRATEGY, abort_run, cancel_task, task_of};
 use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
@@ -22,9 +22,6 @@ use crate::expressions::NodeExpressions;
 use crate::input::Inputs;
 use crate::record::is_container;
 use crate::walk::Walk;
-
-/// Who aborts a run when a failure strategy says so.
-pub(crate) const FAILURE_STRATEGY: &str = "failure-strategy";
 
 impl Walk<'_> {
     /// The spec of a step with its expressions resolved, but for those that the step resolves itself.

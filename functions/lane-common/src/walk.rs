@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_engine::abort::FAILURE_STRATEGY;
 use slipway_engine::directive::{ChildLane, Directive};
 use slipway_engine::end::end_stage;
 use slipway_engine::error::{Doing, RunError};
@@ -22,7 +23,6 @@ use slipway_store::record::NodeRecord;
 use crate::expressions::NodeExpressions;
 use crate::mention::mentions_other_stages;
 use crate::record::{Unwritten, Writer, is_container};
-use crate::step::FAILURE_STRATEGY;
 use crate::tags::Tags;
 use crate::{Deps, Event, HandlerError};
 

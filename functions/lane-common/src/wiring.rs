@@ -72,7 +72,7 @@ pub async fn wire(
     let aws = AwsTargets::with_issuer(TargetConfig::from_env(), clock.clone(), Some(issuer));
     let secrets: Arc<dyn SecretSource> = Arc::new(values);
     let source = SourceConfig::default();
-    let files = Source::new(source, aws.clone(), secrets.clone(), clock.clone());
+    let sources = Source::new(source, aws.clone(), secrets.clone(), clock.clone());
     let services = StepServices {
         store,
         clock,
@@ -80,7 +80,7 @@ pub async fn wire(
         secrets,
         starts: Starts {
             runs: runs.clone(),
-            files: Arc::new(files),
+            sources: Arc::new(sources),
         },
     };
     Ok(Deps {

@@ -32,7 +32,7 @@ use slipway_store::embedded::{Embedded, in_process};
 use slipway_store::layout::Layout;
 use slipway_store::record::NodeRecord;
 use slipway_store::{NodeEnd, Store};
-use slipway_world::NoFiles;
+use slipway_world::NoSources;
 
 use crate::balancer::Balancer;
 use crate::published::Published;
@@ -261,7 +261,7 @@ impl World {
                     pipeline_machine: String::new(),
                     notify_machine: None,
                 },
-                files: Arc::new(NoFiles),
+                sources: Arc::new(NoSources),
             },
         };
         let mut world = Self {

@@ -11,7 +11,7 @@ use slipway_fn_api::{NewToken, Permission, bootstrap, mint_token};
 use slipway_model::id::{AccountId, PrincipalId};
 use tower::ServiceExt as _;
 
-use crate::{NoFiles, World};
+use crate::{NoSources, World};
 
 /// Streams of logs are not read here.
 const STREAM_LIMIT: Duration = Duration::from_secs(60);
@@ -55,7 +55,7 @@ impl World {
         let first = bootstrap(&self.store, &self.runs.clock, &account).await;
         first.expect("the first entities");
         let secrets = self.embedded.secrets();
-        let files = Arc::new(NoFiles);
+        let files = Arc::new(NoSources);
         let aws = self.aws.clone();
         let deps = slipway_fn_api::Deps::new(self.runs.clone(), secrets, files, aws, STREAM_LIMIT);
         Api(slipway_fn_api::router(deps))

@@ -26,7 +26,7 @@ use secrecy::SecretString;
 use slipway_asl::EngineConfig;
 use slipway_clock::Clock;
 use slipway_engine::error::RunError;
-use slipway_engine::gather::FileSource;
+use slipway_engine::gather::SourceReader;
 use slipway_engine::rerun::{Rerun, rerun};
 use slipway_engine::retry::{RetryRun, retry_run};
 use slipway_engine::runs::Runs;
@@ -168,16 +168,19 @@ pub fn scope() -> Scope {
     )
 }
 
-/// The pipelines of these tests name no files of other places.
-pub struct NoFiles;
+/// The pipelines of these tests name no files of other places, and no registry answers them.
+pub struct NoSources;
 
 #[async_trait]
-impl FileSource for NoFiles {
-    async fn fetch(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
+impl SourceReader for NoSources {
+    async fn fetch_files(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
         panic!("nothing here fetches {wanted:?}")
     }
 
-    async fn find(&self, wanted: &[WantedArtifact]) -> Vec<Result<ArtifactAnswer, String>> {
+    async fn find_artifacts(
+        &self,
+        wanted: &[WantedArtifact],
+    ) -> Vec<Result<ArtifactAnswer, String>> {
         let unasked = |_: &WantedArtifact| {
             Ok(ArtifactAnswer::Unasked(
                 "there is no registry in this world".to_owned(),
@@ -186,7 +189,11 @@ impl FileSource for NoFiles {
         wanted.iter().map(unasked).collect()
     }
 
-    async fn test(&self, _connector: &ConnectorPlan, _scope: &Scope) -> Option<Result<(), String>> {
+    async fn test_registry(
+        &self,
+        _connector: &ConnectorPlan,
+        _scope: &Scope,
+    ) -> Option<Result<(), String>> {
         None
     }
 }
@@ -357,7 +364,7 @@ impl World {
     /// # Errors
     /// When it is refused.
     pub async fn try_start(&self, request: StartRun) -> Result<RunRecord, RunError> {
-        start_run(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await
+        start_run(&self.runs, request, &registry::STEP_TYPES, &NoSources).await
     }
 
     /// Starts a run, with the tap between. What the tap kills never answers.
@@ -365,7 +372,7 @@ impl World {
     /// # Errors
     /// When it is refused.
     pub async fn start_in_danger(&self, request: StartRun) -> Result<RunRecord, RunError> {
-        start_run(&self.tapped, request, &registry::STEP_TYPES, &NoFiles).await
+        start_run(&self.tapped, request, &registry::STEP_TYPES, &NoSources).await
     }
 
     /// What the schedule does every minute, with the tap between.
@@ -381,7 +388,7 @@ impl World {
     /// # Errors
     /// When it is refused.
     pub async fn rerun(&self, request: Rerun) -> Result<RunRecord, RunError> {
-        rerun(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await
+        rerun(&self.runs, request, &registry::STEP_TYPES, &NoSources).await
     }
 
     /// Starts a run that goes on where another failed.
@@ -389,12 +396,12 @@ impl World {
     /// # Errors
     /// When it is refused.
     pub async fn retry(&self, request: RetryRun) -> Result<RunRecord, RunError> {
-        retry_run(&self.runs, request, &registry::STEP_TYPES, &NoFiles).await
+        retry_run(&self.runs, request, &registry::STEP_TYPES, &NoSources).await
     }
 
     /// As [`World::retry`], in a function that dies as [`World::crash`] says: `None` when it did.
     pub async fn retry_in_danger(&self, request: RetryRun) -> Option<Result<RunRecord, RunError>> {
-        let retried = retry_run(&self.tapped, request, &registry::STEP_TYPES, &NoFiles);
+        let retried = retry_run(&self.tapped, request, &registry::STEP_TYPES, &NoSources);
         self.in_danger(retried).await
     }
 

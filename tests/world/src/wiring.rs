@@ -14,7 +14,7 @@ use slipway_store::embedded::{Embedded, in_process};
 
 use crate::stillness::Moving;
 use crate::tap::{Place, Tap, tapped};
-use crate::{ACCOUNT, NoFiles, NoSecrets, REGION};
+use crate::{ACCOUNT, NoSecrets, NoSources, REGION};
 
 /// A store whose requests pass the tap.
 pub(crate) fn store(embedded: &Embedded, tap: &Arc<dyn Tap>, clock: Clock) -> Store {
@@ -48,7 +48,7 @@ pub(crate) fn services(runs: &Runs, sandbox: &Sandbox, tap: &Arc<dyn Tap>) -> St
         secrets: Arc::new(NoSecrets),
         starts: Starts {
             runs: runs.clone(),
-            files: Arc::new(NoFiles),
+            sources: Arc::new(NoSources),
         },
     }
 }

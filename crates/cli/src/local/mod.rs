@@ -24,7 +24,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use secrecy::SecretString;
 use slipway_asl::{Engine, EngineConfig};
 use slipway_clock::Clock;
-use slipway_engine::gather::FileSource;
+use slipway_engine::gather::SourceReader;
 use slipway_engine::runs::Runs;
 use slipway_fn_api::{NewToken, Permission};
 use slipway_fn_notify::MailServer;
@@ -190,7 +190,7 @@ struct Parts {
     engine: Engine,
     states: aws_sdk_sfn::Client,
     runs: Runs,
-    files: Arc<dyn FileSource>,
+    sources: Arc<dyn SourceReader>,
     aws: AwsTargets,
     functions: Arc<Functions>,
 }
@@ -245,8 +245,8 @@ impl Parts {
             local_files: local.listen.ip().is_loopback(),
             ..SourceConfig::default()
         };
-        let files = Source::new(source, aws.clone(), secrets.clone(), clock.clone());
-        let files: Arc<dyn FileSource> = Arc::new(files);
+        let sources = Source::new(source, aws.clone(), secrets.clone(), clock.clone());
+        let sources: Arc<dyn SourceReader> = Arc::new(sources);
         let services = StepServices {
             store: runs.store.clone(),
             clock: clock.clone(),
@@ -254,7 +254,7 @@ impl Parts {
             secrets,
             starts: Starts {
                 runs: runs.clone(),
-                files: files.clone(),
+                sources: sources.clone(),
             },
         };
         let mail = MailServer::from_env().context("reading which server takes mails")?;
@@ -265,7 +265,7 @@ impl Parts {
             engine,
             states,
             runs,
-            files,
+            sources,
             aws: services.aws.clone(),
             functions,
         })
@@ -306,9 +306,10 @@ impl Parts {
 
     fn services(&self) -> Services {
         let secrets = self.embedded.secrets();
-        let files = self.files.clone();
+        let sources = self.sources.clone();
         let aws = self.aws.clone();
-        let deps = slipway_fn_api::Deps::new(self.runs.clone(), secrets, files, aws, STREAM_LIMIT);
+        let deps =
+            slipway_fn_api::Deps::new(self.runs.clone(), secrets, sources, aws, STREAM_LIMIT);
         Services {
             api: slipway_fn_api::router(deps),
             states: self.engine.router(),

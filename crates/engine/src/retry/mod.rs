@@ -14,7 +14,7 @@ use slipway_store::record::{Again, Origin, RunRecord, StageSummary};
 use crate::copy::copy_summaries;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
-use crate::gather::{AsBefore, FileSource};
+use crate::gather::{AsBefore, SourceReader};
 use crate::runs::{Runs, turns_in, unrolled_by};
 use crate::start::{StartRun, StepTypes, launch, prepare, record};
 
@@ -105,7 +105,7 @@ pub async fn retry_run(
     runs: &Runs,
     request: RetryRun,
     steps: &StepTypes,
-    files: &dyn FileSource,
+    sources: &dyn SourceReader,
 ) -> Result<RunRecord, RunError> {
     let old = runs.run(&request.run).await?;
     check_run(runs, &old, &request).await?;
@@ -123,11 +123,11 @@ pub async fn retry_run(
         parent: None,
     };
     // What was deployed once is deployed again, wherever its tag has moved since.
-    let files = AsBefore {
-        inner: files,
+    let sources = AsBefore {
+        inner: sources,
         plan: &old_plan,
     };
-    let (plan, yaml) = prepare(runs, &start, steps, &files).await?;
+    let (plan, yaml) = prepare(runs, &start, steps, &sources).await?;
     choice::same_stages(&old.id, &old_plan, &plan).map_err(conflict)?;
     // What it loops over was brought forth by stages that are taken over.
     let plan_taken = plan.unrolled(&|id| turns_in(&nodes, id));

@@ -109,8 +109,7 @@ pub(super) fn get(
     request: Fields<'_>,
 ) -> Result<Value, ApiError> {
     let name = name(request, "RoleName", 64)?;
-    let role = account.iam.roles.get(&key(caller, name));
-    let role = role.ok_or_else(|| missing(name))?;
+    let role = known(account, caller, name)?;
     Ok(json!({"Role": role.shown()}))
 }
 
@@ -146,8 +145,7 @@ pub(super) fn delete(
     request: Fields<'_>,
 ) -> Result<Value, ApiError> {
     let name = name(request, "RoleName", 64)?;
-    let role = account.iam.roles.get(&key(caller, name));
-    let role = role.ok_or_else(|| missing(name))?;
+    let role = known(account, caller, name)?;
     if !role.policies.is_empty() {
         return Err(ApiError {
             code: "DeleteConflict",
@@ -190,8 +188,7 @@ pub(super) fn get_policy(
         name(request, "RoleName", 64)?,
         name(request, "PolicyName", 128)?,
     );
-    let role = account.iam.roles.get(&key(caller, name));
-    let role = role.ok_or_else(|| missing(name))?;
+    let role = known(account, caller, name)?;
     let document = role.policies.get(policy).ok_or_else(|| no_policy(policy))?;
     Ok(json!({"RoleName": name, "PolicyName": policy, "PolicyDocument": encoded(document)}))
 }
@@ -202,8 +199,7 @@ pub(super) fn list_policies(
     request: Fields<'_>,
 ) -> Result<Value, ApiError> {
     let name = name(request, "RoleName", 64)?;
-    let role = account.iam.roles.get(&key(caller, name));
-    let role = role.ok_or_else(|| missing(name))?;
+    let role = known(account, caller, name)?;
     let names: Vec<&String> = role.policies.keys().collect();
     Ok(json!({"PolicyNames": names, "IsTruncated": false}))
 }
@@ -223,6 +219,11 @@ pub(super) fn delete_policy(
 
 fn no_policy(name: &str) -> ApiError {
     no_such(format!("The role policy with name {name} cannot be found."))
+}
+
+fn known<'a>(account: &'a Account, caller: &Caller, name: &str) -> Result<&'a Role, ApiError> {
+    let role = account.iam.roles.get(&key(caller, name));
+    role.ok_or_else(|| missing(name))
 }
 
 /// The role of a request, to be changed.

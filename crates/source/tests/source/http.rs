@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use slipway_engine::gather::FileSource;
+use slipway_engine::gather::SourceReader;
 
 use crate::host::Host;
 use crate::support::{
@@ -41,7 +41,7 @@ async fn one_commit_is_fetched_with_the_connectors_login() {
     // Several manifests of one version are one fetch.
     let before = host.posts();
     let two = ["ecs/task.yaml", "ecs/more"].map(|path| wanted(&code, branch("main"), &[path]));
-    let found = source.fetch(&two).await;
+    let found = source.fetch_files(&two).await;
     assert!(found.iter().all(Result::is_ok), "{found:?}");
     assert_eq!(host.posts() - before, 2, "a list of branches and one pack");
 }

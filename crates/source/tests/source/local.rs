@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use slipway_engine::gather::FileSource;
+use slipway_engine::gather::SourceReader;
 use slipway_plan::{ConnectorPlan, Fetched, GitVersion};
 
 use crate::support::{
@@ -257,7 +257,7 @@ async fn questions_are_answered_in_their_order_and_a_bad_one_harms_no_other() {
         wanted(&code, branch("main"), &["ecs/service.yaml"]),
         wanted(&code, branch("gone"), &["ecs"]),
     ];
-    let found = source(true, LIMIT).fetch(&questions).await;
+    let found = source(true, LIMIT).fetch_files(&questions).await;
     let told: Vec<String> = found
         .iter()
         .map(|found| match found {

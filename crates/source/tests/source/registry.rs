@@ -11,7 +11,7 @@ use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use slipway_engine::gather::FileSource;
+use slipway_engine::gather::SourceReader;
 use slipway_model::id::{AccountId, Scope};
 use slipway_plan::{
     ArtifactAnswer, ArtifactPlace, ArtifactQuestion, ArtifactVersion, ConnectorPlan, FoundArtifact,
@@ -293,7 +293,7 @@ fn pattern(text: &str) -> Option<ArtifactVersion> {
 
 async fn ask(wanted: WantedArtifact) -> Result<FoundArtifact, String> {
     let source = source(false, Duration::from_secs(10));
-    let mut found = source.find(&[wanted]).await;
+    let mut found = source.find_artifacts(&[wanted]).await;
     assert_eq!(found.len(), 1);
     match found.remove(0)? {
         ArtifactAnswer::Found(found) => Ok(found),
@@ -548,7 +548,7 @@ async fn the_connection_of_a_connector_is_tested() {
     .await;
     let test = async |address: &str, login: Value| {
         let asked = wanted(address, login, None, None);
-        source.test(&asked.connector, &asked.scope).await
+        source.test_registry(&asked.connector, &asked.scope).await
     };
     assert_eq!(test(&format!("{address}/v2/"), user()).await, Some(Ok(())));
     let no = test(&address, anonymous())
@@ -573,7 +573,7 @@ async fn the_connection_of_a_connector_is_tested() {
     other.kind = "Gcp".to_owned();
     assert_eq!(
         source
-            .test(&other, &Scope::account(AccountId::new("acme")))
+            .test_registry(&other, &Scope::account(AccountId::new("acme")))
             .await,
         None
     );
@@ -588,7 +588,7 @@ async fn a_registry_that_says_nothing_holds_nobody_up() {
     .await;
     let source = source(false, Duration::from_millis(300));
     let found = source
-        .find(&[wanted(&address, anonymous(), tag("v1"), None)])
+        .find_artifacts(&[wanted(&address, anonymous(), tag("v1"), None)])
         .await;
     let why = found[0].as_ref().unwrap_err();
     assert!(why.contains("did not answer within"), "{why}");
@@ -598,7 +598,7 @@ async fn a_registry_that_says_nothing_holds_nobody_up() {
 async fn a_registry_far_away_is_not_asked_for_the_sandbox() {
     let source = source(false, Duration::from_secs(1));
     let found = source
-        .find(&[wanted(
+        .find_artifacts(&[wanted(
             "https://registry-1.docker.io",
             anonymous(),
             tag("v1"),

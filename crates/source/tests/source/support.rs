@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use slipway_clock::Clock;
-use slipway_engine::gather::FileSource;
+use slipway_engine::gather::SourceReader;
 use slipway_model::id::{AccountId, Scope};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::{ConnectorPlan, Fetched, GitVersion, RemoteFiles, RemotePlace};
@@ -83,7 +83,7 @@ pub fn wanted(connector: &ConnectorPlan, version: GitVersion, paths: &[&str]) ->
 }
 
 pub async fn one(source: &Source, wanted: RemoteFiles) -> Result<Fetched, String> {
-    let mut found = source.fetch(&[wanted]).await;
+    let mut found = source.fetch_files(&[wanted]).await;
     assert_eq!(found.len(), 1);
     found.remove(0)
 }

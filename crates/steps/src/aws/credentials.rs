@@ -94,22 +94,31 @@ impl ConnectorCredentials {
                 ));
             }
         };
-        let access = [
-            &credential["crossAccountAccess"],
-            &spec["crossAccountAccess"],
-        ];
-        let role = access.into_iter().find_map(|access| {
-            text(&access["crossAccountRoleArn"]).map(|arn| Role {
-                arn,
-                external_id: text(&access["externalId"]),
-            })
-        });
         Ok(Self {
             base,
-            role,
+            role: role(spec),
             backoff: Backoff::of_connector(spec),
         })
     }
+}
+
+/// The role that a connector's `spec` says to assume, in either of the places where it may.
+fn role(spec: &Value) -> Option<Role> {
+    let access = [
+        &spec["credential"]["crossAccountAccess"],
+        &spec["crossAccountAccess"],
+    ];
+    access.into_iter().find_map(|access| {
+        text(&access["crossAccountRoleArn"]).map(|arn| Role {
+            arn,
+            external_id: text(&access["externalId"]),
+        })
+    })
+}
+
+/// Whether a connector with this `spec` assumes a role with the credentials that it has.
+pub fn assumes_role(spec: &Value) -> bool {
+    role(spec).is_some()
 }
 
 /// The role and the audience of `OidcAuthentication`; Harness has one audience, and here a connector may name its own.

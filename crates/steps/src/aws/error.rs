@@ -86,7 +86,7 @@ fn advice(code: &str) -> (ErrorType, &'static str) {
     if AUTHENTICATION.contains(&code) {
         return (
             ErrorType::Authentication,
-            " AWS does not accept the credentials of the infrastructure's connector: check its keys, \
+            " AWS does not accept the connector's credentials: check its keys, \
              or renew them when they have expired; and that the account is open, has this region enabled, and is of the \
              region's partition.",
         );
@@ -131,7 +131,7 @@ fn unanswered<E: Error + Send + Sync + 'static>(
         SdkError::DispatchFailure(failure) if failure.is_user() || failure.is_other() => (
             ErrorType::Authentication,
             "the request could not be prepared",
-            " Check the credentials of the infrastructure's connector.",
+            " Check the connector's credentials.",
         ),
         SdkError::DispatchFailure(_) => (
             ErrorType::Connectivity,

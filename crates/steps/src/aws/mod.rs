@@ -1,5 +1,5 @@
-//! Accounts that are deployed to: clients with the credentials of the infrastructure's connector, never
-//! with the function's own.
+//! Accounts that are deployed to, and that artifacts are in: clients with the credentials of the infrastructure's or the
+//! artifact source's connector, never with the function's own.
 
 mod backoff;
 mod credentials;
@@ -38,6 +38,7 @@ use crate::secrets::Secrets;
 use query::{Parts, QueryClient, Service};
 
 pub use backoff::Backoff;
+pub use credentials::assumes_role;
 use credentials::{
     Base, ConnectorCredentials, Federation, Local, Role, assume_with_token, refused,
 };

@@ -61,7 +61,7 @@ pub(super) async fn start(
         }),
     };
     let starts = cx.starts();
-    let started = start_run(&starts.runs, request, &STEP_TYPES, &*starts.files).await;
+    let started = start_run(&starts.runs, request, &STEP_TYPES, &*starts.sources).await;
     started.map_err(|error| run_failure(&format!("run pipeline {}", spec.pipeline), &error))
 }
 

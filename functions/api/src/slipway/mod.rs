@@ -3,10 +3,10 @@
 mod apply;
 mod delegate;
 mod input;
-mod installation;
 mod instances;
 mod plan;
 mod start;
+mod transfer;
 
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -29,8 +29,8 @@ pub(crate) fn routes() -> Router<Deps> {
             "/slipway/api/runs/{run}/stages/{stage}/start",
             post(start::start),
         )
-        .route("/slipway/api/export", get(installation::export))
-        .route("/slipway/api/import", post(installation::import))
+        .route("/slipway/api/export", get(transfer::export))
+        .route("/slipway/api/import", post(transfer::import))
         .route("/slipway/api/instances", get(instances::list))
         .merge(delegate::routes())
 }

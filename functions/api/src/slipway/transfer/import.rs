@@ -1,13 +1,4 @@
-//! `GET /slipway/api/export` and `POST /slipway/api/import`: everything that people wrote in an account, from one
-//! installation to another.
-//!
-//! An export is `{"data":{"format":1,"version":"0.1.0","records":[…],"secretsWithoutValue":["account.token"]}}`: the
-//! records of entities as they are stored, so that nothing of them is lost, and no values of secrets. Runs, instances
-//! and tokens are no part of it.
-//!
-//! An import takes that `data` as its body, and looks through all of it before it changes anything: what this version
-//! cannot read, and what is there and says something else, is told in one list, and nothing is imported. Answers
-//! `{"data":{"imported":3,"unchanged":2,"secretsWithoutValue":[…]}}`; repeating it changes nothing.
+//! An export taken in: all of it, or nothing with a list of what does not fit.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +6,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use slipway_engine::error_name::ErrorName;
 use slipway_model::entity::{self as language, Kind};
-use slipway_model::id::{AccountId, EntityId, OrgId, ProjectId, Scope};
-use slipway_plan::FOLDER;
+use slipway_model::id::{AccountId, EntityId};
+use slipway_store::StoreError;
 use slipway_store::record::EntityRecord;
-use slipway_store::{Page, StoreError};
 
+use super::{FORMAT, LISTS};
 use crate::Deps;
 use crate::body::LargeBody;
 use crate::call::Call;
@@ -28,48 +19,8 @@ use crate::error::{ApiError, ApiResult};
 use crate::place::NODES;
 use crate::scope::describe;
 
-/// The layout of an export. A version that writes more raises it, and no earlier one reads it.
-const FORMAT: u64 = 1;
-
-/// Records that are read at a time.
-const PAGE: usize = 200;
-
 /// Most faults that are told of one import.
 const MOST_FAULTS: usize = 200;
-
-/// Whose identifiers records of a kind are kept below.
-enum Below {
-    /// Nobody's.
-    None,
-    /// Those of another kind, of this scope or one above.
-    Each(Kind),
-    /// A name of their own.
-    Named(&'static str),
-}
-
-/// Every list of records, what others refer to first.
-const LISTS: &[(Kind, Below)] = &[
-    (Kind::Secret, Below::None),
-    (Kind::Variable, Below::None),
-    (Kind::File, Below::Named(FOLDER)),
-    (Kind::File, Below::None),
-    (Kind::File, Below::Named(NODES)),
-    (Kind::UserGroup, Below::None),
-    (Kind::Template, Below::None),
-    (Kind::Template, Below::Each(Kind::Template)),
-    (Kind::Connector, Below::None),
-    (Kind::Service, Below::None),
-    (Kind::Environment, Below::None),
-    (Kind::EnvironmentGroup, Below::None),
-    (Kind::Infrastructure, Below::Each(Kind::Environment)),
-    (Kind::ServiceOverrides, Below::Each(Kind::Environment)),
-    (Kind::Overrides, Below::None),
-    (Kind::Overrides, Below::Each(Kind::Environment)),
-    (Kind::Pipeline, Below::None),
-    (Kind::InputSet, Below::Each(Kind::Pipeline)),
-    (Kind::Trigger, Below::Each(Kind::Pipeline)),
-    (Kind::Freeze, Below::None),
-];
 
 /// What an import is given.
 #[derive(Deserialize)]
@@ -84,107 +35,7 @@ struct Import {
     _version: String,
 }
 
-pub(super) async fn export(Call(deps, caller, _): Call) -> ApiResult {
-    let account = Scope::account(caller.account.clone());
-    let mut records = Vec::new();
-    let mut scopes = vec![account.clone()];
-    for org in list(&deps, &account, Kind::Organization, None).await? {
-        let scope = Scope::org(caller.account.clone(), OrgId::new(org.id.as_str()));
-        records.push(org);
-        scopes.push(scope.clone());
-        for project in list(&deps, &scope, Kind::Project, None).await? {
-            let org = OrgId::new(scope.org.as_ref().map_or("", |org| org.as_str()));
-            let id = ProjectId::new(project.id.as_str());
-            scopes.push(Scope::project(caller.account.clone(), org, id));
-            records.push(project);
-        }
-    }
-    for scope in &scopes {
-        records.extend(of_scope(&deps, scope).await?);
-    }
-    let secrets = secrets(&records);
-    Ok(success(json!({
-        "format": FORMAT,
-        "version": env!("CARGO_PKG_VERSION"),
-        "records": records,
-        "secretsWithoutValue": secrets,
-    })))
-}
-
-/// The secrets among records, whose values are no part of them.
-fn secrets(records: &[EntityRecord]) -> Vec<String> {
-    let secrets = records
-        .iter()
-        .filter(|record| record.kind == Kind::Secret.key());
-    secrets
-        .map(|record| format!("{} in {}", record.id, describe(&record.scope)))
-        .collect()
-}
-
-async fn of_scope(deps: &Deps, scope: &Scope) -> ApiResult<Vec<EntityRecord>> {
-    let mut records = Vec::new();
-    for (kind, below) in LISTS {
-        match below {
-            Below::None => records.extend(list(deps, scope, *kind, None).await?),
-            Below::Named(name) => {
-                let parent = EntityId::new(*name);
-                records.extend(list(deps, scope, *kind, Some(&parent)).await?);
-            }
-            Below::Each(owner) => {
-                for parent in owners(deps, scope, *owner).await? {
-                    records.extend(list(deps, scope, *kind, Some(&parent)).await?);
-                }
-            }
-        }
-    }
-    Ok(records)
-}
-
-/// References, from a scope, to the entities of a kind that it can refer to.
-async fn owners(deps: &Deps, scope: &Scope, kind: Kind) -> ApiResult<Vec<EntityId>> {
-    let account = scope.account.clone();
-    let mut levels = vec![("", scope.clone())];
-    if let Some(org) = scope.org.as_ref().filter(|_| scope.project.is_some()) {
-        levels.push(("org.", Scope::org(account.clone(), org.clone())));
-    }
-    if scope.org.is_some() {
-        levels.push(("account.", Scope::account(account)));
-    }
-    let mut found = Vec::new();
-    for (prefix, level) in levels {
-        let ids = list(deps, &level, kind, None).await?.into_iter();
-        found.extend(ids.map(|record| EntityId::new(format!("{prefix}{}", record.id))));
-    }
-    Ok(found)
-}
-
-async fn list(
-    deps: &Deps,
-    scope: &Scope,
-    kind: Kind,
-    parent: Option<&EntityId>,
-) -> ApiResult<Vec<EntityRecord>> {
-    let mut page = Page::first(PAGE);
-    let mut records = Vec::new();
-    loop {
-        let found = deps
-            .store
-            .list_entities(scope, kind.key(), parent, page)
-            .await?;
-        records.extend(found.items);
-        match found.next {
-            None => return Ok(records),
-            next => {
-                page = Page {
-                    limit: PAGE,
-                    after: next,
-                }
-            }
-        }
-    }
-}
-
-pub(super) async fn import(Call(deps, caller, _): Call, body: LargeBody) -> ApiResult {
+pub(in crate::slipway) async fn import(Call(deps, caller, _): Call, body: LargeBody) -> ApiResult {
     let body = body.into_inner().object()?;
     let format = body.get("format");
     if format.and_then(Value::as_u64) != Some(FORMAT) {
