@@ -75,17 +75,31 @@ fn count(verdicts: &Verdicts, level: &str) -> String {
     format!("{agreed} of {}", judged.len())
 }
 
-/// Writes the vectors anew: ARNs in them name the account.
+/// Writes the vectors anew: ARNs in them name the account, and each was recorded in an account where no other vector's
+/// machines were, while here all of them are played at once.
 fn in_the_account_of_local_mode(folder: &Path) {
     std::fs::create_dir(folder).expect("a folder");
     let vectors = std::fs::read_dir(shared().join("asl/vectors")).expect("the vectors");
-    for vector in vectors {
+    for (number, vector) in vectors.enumerate() {
         let path = vector.expect("a vector").path();
         let text = std::fs::read_to_string(&path).expect("a text");
         let name = path.file_name().expect("a name");
         let text = text.replace(ACCOUNTS.0, ACCOUNTS.1);
+        let text = with_machines_of_its_own(text, number);
         std::fs::write(folder.join(name), text).expect("written");
     }
+}
+
+/// Numbers the machines that exist before the vector's own request.
+fn with_machines_of_its_own(text: String, number: usize) -> String {
+    let vector: Value = serde_json::from_str(&text).expect("a vector is JSON");
+    let before = vector["before"].as_array().map_or(&[][..], Vec::as_slice);
+    before
+        .iter()
+        .filter_map(|request| request["name"].as_str())
+        .fold(text, |text, name| {
+            text.replace(name, &format!("{name}-{number}"))
+        })
 }
 
 fn through_the_endpoint(data: &Path, vectors: &Path) -> Verdicts {
