@@ -31,6 +31,11 @@ pub fn notify_execution(run: &RunId, what: &str) -> String {
     shorten(&format!("{run}-{what}"))
 }
 
+/// Name of an execution that tells of a freeze outside of runs.
+pub(crate) fn freeze_execution(what: &str) -> String {
+    shorten(&format!("freeze-{what}"))
+}
+
 /// Id of the run that rolls stages of another back, after `earlier` ones that failed: asking for it again, after a
 /// crash or twice, is asking for the same run.
 pub(crate) fn undo_id<'i>(

@@ -76,7 +76,7 @@ pub async fn start_run(
 ) -> Result<RunRecord, RunError> {
     let (plan, yaml) = prepare(runs, &request, steps, sources).await?;
     if request.trigger != MANUAL && request.parent.is_none() {
-        freeze::check_start(runs, &plan).await?;
+        freeze::check_start(runs, &plan, &request).await?;
     }
     let accepted = record(runs, request, &plan, &yaml).await?;
     launch(runs, accepted).await

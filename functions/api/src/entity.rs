@@ -191,6 +191,7 @@ pub(crate) async fn create(deps: &Deps, caller: &Caller, mut draft: Draft) -> Ap
     check_links(deps, &mut draft).await?;
     let (place, warnings) = (draft.place.clone(), std::mem::take(&mut draft.warnings));
     let record = draft.record(None, deps.clock.now_ms());
+    tell(deps, caller, None, &record).await;
     match deps.store.put_entity(&record, None).await {
         Ok(record) => {
             audit(caller, "created", &place);
@@ -246,6 +247,7 @@ async fn replace(
     }
     let place = draft.place.clone();
     let record = draft.record(Some(&before), deps.clock.now_ms());
+    tell(deps, caller, Some(&before), &record).await;
     let record = deps.store.put_entity(&record, Some(before.version)).await?;
     audit(caller, "updated", &place);
     Ok(Saved {
@@ -253,6 +255,14 @@ async fn replace(
         change: Change::Updated,
         warnings,
     })
+}
+
+/// Tells those who want to know of what is about to be saved: freezes have notification rules.
+async fn tell(deps: &Deps, caller: &Caller, before: Option<&EntityRecord>, record: &EntityRecord) {
+    if record.kind == Kind::Freeze.key() {
+        let who = &caller.principal;
+        deps.runs.tell_saved(before, record, who).await;
+    }
 }
 
 /// Looks at what a draft gives to the templates that it links to: what does not fit is refused, what is missing

@@ -9,10 +9,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::freeze::{Freeze, GLOBAL};
-use slipway_model::Code;
 use slipway_model::entity::Kind;
 use slipway_model::id::Scope;
-use slipway_model::{Diagnostic, Ref};
 use slipway_store::record::EntityRecord;
 
 use crate::auth::Caller;
@@ -25,9 +23,6 @@ use crate::page::Page;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
 use crate::{Deps, edit, flat};
-
-/// The event of a freeze that is told.
-const TOLD: &str = "DeploymentRejectedDueToFreeze";
 
 /// Most identifiers of one request.
 const MOST: usize = 100;
@@ -127,37 +122,23 @@ async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResu
 }
 
 fn draft(scope: Scope, yaml: String, id: Option<&str>) -> ApiResult<Draft> {
-    let mut draft = Draft::of_yaml(scope, Kind::Freeze, yaml)?;
+    let draft = Draft::of_yaml(scope, Kind::Freeze, yaml)?;
     let own = draft.place.id.as_str();
     if let Some(id) = id.filter(|id| *id != own) {
         let message = format!("the YAML says `{own}`, the request `{id}`");
         return Err(ApiError::field("identifier", message));
     }
-    check(&mut draft)?;
+    check(&draft)?;
     Ok(draft)
 }
 
-/// Refuses a freeze whose windows mean nothing, and tells what of it is not done.
-pub(crate) fn check(draft: &mut Draft) -> ApiResult<()> {
+/// Refuses a freeze whose windows mean nothing.
+pub(crate) fn check(draft: &Draft) -> ApiResult<()> {
     let Some(parsed) = flat::parsed(Kind::Freeze, &draft.yaml) else {
         return Ok(());
     };
     let read = Freeze::read(draft.place.id.as_str(), &parsed.to_json());
     read.map_err(|faults| ApiError::invalid(format!("freeze: {}", faults.join("; "))))?;
-    let rules = parsed.body().get("notificationRules").into_iter();
-    let events = rules
-        .flat_map(Ref::items)
-        .filter_map(|rule| rule.get("events"));
-    for event in events.flat_map(Ref::items) {
-        let Some(kind) = event.get_text("type").filter(|kind| *kind != TOLD) else {
-            continue;
-        };
-        let message = format!(
-            "nobody is told of {kind} by this version: of freezes it tells {TOLD} only, when a run meets one"
-        );
-        let warning = Diagnostic::at(Code::NotSupported, event, message);
-        draft.warnings.push(warning.warning());
-    }
     Ok(())
 }
 

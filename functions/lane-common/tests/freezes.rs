@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use slipway_engine::error_name::ErrorName;
 use slipway_model::id::{AccountId, EntityId, Scope};
 use slipway_model::status::Status;
 use slipway_store::record::EntityRecord;
-use slipway_world::World;
 use slipway_world::receiver::Receiver;
 use slipway_world::yaml::{TARGET, deployment, pipeline, script, stage, together, wait};
+use slipway_world::{Api, World};
 
 /// A deployment stage.
 fn deploys(id: &str, steps: &str) -> String {
@@ -37,6 +38,11 @@ const NIGHT: &str = "freeze:
       recurrence:
         type: Daily
 ";
+
+async fn minutes(world: &World, minutes: u64) {
+    let time = Duration::from_secs(60 * minutes);
+    world.runs.clock.sleep(time).await;
+}
 
 async fn hours(world: &World, hours: u64) {
     let time = Duration::from_secs(3_600 * hours);
@@ -234,6 +240,136 @@ async fn a_crash_at_any_request_changes_nothing_about_a_freeze() {
         world.assert_clean(&run.id).await;
         if world.crash.is_armed() {
             assert!(request > 8, "only {request} requests");
+            break;
+        }
+    }
+}
+
+/// A freeze of the whole account in every night, with a rule for each event.
+fn told_freeze(receiver: &Receiver, status: &str) -> Value {
+    let rule = |path: &str, event: &str| {
+        json!({
+            "name": path, "identifier": path, "enabled": true, "events": [{"type": event}],
+            "customizedMessage": "Ask the release team",
+            "notificationMethod": {"type": "Webhook", "spec": {"webhookUrl": receiver.url(path)}},
+        })
+    };
+    json!({"freeze": {
+        "name": "Nights", "identifier": "nights", "status": status,
+        "entityConfigs": [{"name": "all", "entities": [
+            {"type": "Org", "filterType": "All"}, {"type": "Project", "filterType": "All"},
+            {"type": "Service", "filterType": "All"}, {"type": "EnvType", "filterType": "All"},
+        ]}],
+        "windows": [{
+            "timeZone": "UTC", "startTime": "2025-12-01 01:00 AM", "duration": "3h",
+            "recurrence": {"type": "Daily", "spec": {}},
+        }],
+        "notificationRules": [
+            rule("enabled", "OnEnableFreezeWindow"),
+            rule("active", "FreezeWindowEnabled"),
+            rule("deployment", "DeploymentRejectedDueToFreeze"),
+            rule("trigger", "TriggerInvocationRejectedDueToFreeze"),
+        ],
+    }})
+}
+
+const FREEZES: &str = "/ng/api/freeze?accountIdentifier=acme";
+
+async fn set_status(api: &Api, token: &str, status: &str) {
+    let path = FREEZES.replace('?', &format!("/updateFreezeStatus?status={status}&"));
+    let (code, answer) = api
+        .call(token, "POST", &path, Some(&json!(["nights"])))
+        .await;
+    assert_eq!(
+        (code, &answer["data"]["noOfSuccess"]),
+        (200, &json!(1)),
+        "{answer}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_freeze_tells_that_it_was_enabled_when_it_is_active_and_what_it_rejects() {
+    let receiver = Receiver::new().await;
+    let world = World::with_receiver(&receiver).await;
+    let (api, token) = (world.api().await, world.token("alex").await);
+    let freeze = told_freeze(&receiver, "Disabled");
+    let (code, answer) = api.call(&token, "POST", FREEZES, Some(&freeze)).await;
+    assert_eq!(code, 200, "{answer}");
+    hours(&world, 48).await;
+    assert_eq!(receiver.got().len(), 0, "it is disabled");
+
+    // 2026-01-03 at midnight.
+    set_status(&api, &token, "Enabled").await;
+    minutes(&world, 30).await;
+    assert_eq!(receiver.events("enabled"), ["OnEnableFreezeWindow"]);
+    let data = receiver.got()[0].body["eventData"].clone();
+    assert_eq!(data["freezeIdentifier"], "nights");
+    assert_eq!(data["triggeredBy"], "alex");
+    assert_eq!(receiver.got().len(), 1, "no window is open yet");
+    hours(&world, 1).await;
+    assert_eq!(receiver.events("active"), ["FreezeWindowEnabled"]);
+    let data = receiver.got()[1].body["eventData"].clone();
+    assert_eq!(data["startTime"], "Sat Jan 03 01:00:00 GMT 2026");
+    assert_eq!(data["endTime"], "Sat Jan 03 04:00:00 GMT 2026");
+
+    // 01:30: a trigger is rejected; a person is held back at the stage.
+    world.apply(TARGET).await;
+    world
+        .apply(&pipeline(&[deploys("deploy", &script("a", "ok", ""))]))
+        .await;
+    let refused = world.start_by("release", "WEBHOOK_CUSTOM").await;
+    assert_eq!(refused.expect_err("frozen").name(), ErrorName::Frozen);
+    minutes(&world, 5).await;
+    let rejected = "TriggerInvocationRejectedDueToFreeze";
+    assert_eq!(receiver.events("trigger"), [rejected]);
+    assert_eq!(receiver.events("deployment"), [rejected]);
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::AbortedByFreeze);
+    minutes(&world, 5).await;
+    assert_eq!(receiver.events("trigger"), [rejected]);
+    assert_eq!(
+        receiver.events("deployment"),
+        ["DeploymentRejectedDueToFreeze deploy", rejected]
+    );
+
+    // Two more nights, and none after it was disabled.
+    hours(&world, 48).await;
+    assert_eq!(receiver.events("active").len(), 3);
+    set_status(&api, &token, "Disabled").await;
+    hours(&world, 48).await;
+    assert_eq!(receiver.events("active").len(), 3);
+    assert_eq!(receiver.events("enabled").len(), 1);
+
+    // Enabled in the middle of a window, it is active at once.
+    hours(&world, 24).await;
+    set_status(&api, &token, "Enabled").await;
+    minutes(&world, 5).await;
+    assert_eq!(receiver.events("enabled").len(), 2);
+    assert_eq!(receiver.events("active").len(), 4);
+    set_status(&api, &token, "Disabled").await;
+    hours(&world, 48).await;
+    assert_eq!(world.engine.counters().open, 0, "nobody watches any more");
+    assert_eq!(receiver.events("active").len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_anywhere_neither_loses_nor_doubles_the_message_of_a_window() {
+    let receiver = Receiver::new().await;
+    let world = World::with_receiver(&receiver).await;
+    let (api, token) = (world.api().await, world.token("alex").await);
+    let freeze = told_freeze(&receiver, "Enabled");
+    let (code, answer) = api.call(&token, "POST", FREEZES, Some(&freeze)).await;
+    assert_eq!(code, 200, "{answer}");
+    minutes(&world, 30).await;
+    for request in 1.. {
+        // Every other crash comes after the request was carried out, and nobody hears of it.
+        receiver.empty();
+        world.crash.arm(request, request % 2 == 0);
+        hours(&world, 24).await;
+        assert_eq!(receiver.events("active").len(), 1, "crash at {request}");
+        if world.crash.is_armed() {
+            assert!(request > 2, "only {request} requests");
             break;
         }
     }

@@ -213,7 +213,7 @@ async fn f20_a_receiver_that_is_away_holds_no_run_up_and_gets_its_message_later(
     let path = world
         .path("notify", &format!("{run}-PipelineEnd-1-0"))
         .await;
-    assert_eq!(path, "Send NotSent");
+    assert_eq!(path, "Due Send NotSent");
 }
 
 #[tokio::test(start_paused = true)]
@@ -595,7 +595,7 @@ async fn a_mail_goes_to_all_who_are_named() {
     }
     let node = "stages.deploy.spec.execution.steps.b-0";
     let wrong = notify_execution(&run, &format!("StepFailed-1-0-{node}"));
-    assert_eq!(world.path("notify", &wrong).await, "Send NotSent");
+    assert_eq!(world.path("notify", &wrong).await, "Due Send NotSent");
     let reason = world.reasons("notify", &wrong).await;
     assert!(
         reason.contains("notification rule `rule1`: its recipients: `no address` is no address"),
@@ -660,7 +660,7 @@ async fn secrets_reach_their_receiver_and_nothing_else() {
     let mut seen = log;
     for rule in [1, 2] {
         let name = format!("{run}-PipelineEnd-{rule}-0");
-        assert_eq!(world.path("notify", &name).await, "Send NotSent");
+        assert_eq!(world.path("notify", &name).await, "Due Send NotSent");
         seen.push_str(&world.reasons("notify", &name).await);
     }
     assert!(

@@ -1,4 +1,5 @@
-//! The function of the machine `notify`: sends one notice of a notification rule to one receiver.
+//! The function of the machine `notify`: sends one notice of a notification rule to one receiver, and looks at the windows
+//! of freezes when they open.
 //!
 //! It reads the facts of the run, makes the message, fills in the rule's expressions and secrets, and sends. What may
 //! work later is `NotDelivered`, which the machine tries again for about a day; what never will is `DeliveryRefused`.
@@ -8,6 +9,7 @@
 mod channel;
 mod custom;
 mod fact;
+mod freeze;
 mod mail;
 mod message;
 mod rule;
@@ -17,20 +19,19 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use slipway_clock::Clock;
 use slipway_engine::error::{Doing, RunError};
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::freeze::notification_rules;
-use slipway_engine::notify::{Event, Notice, approver_rules};
-use slipway_engine::runs::{newest, unrolled_by};
+use slipway_engine::freeze::{customized_message, notification_rules};
+use slipway_engine::notify::{Event, FreezeNotice, FreezeWatch, Notice, approver_rules};
+use slipway_engine::runs::{Runs, newest, unrolled_by};
 use slipway_model::Kind;
-use slipway_model::id::NodeId;
+use slipway_model::id::{EntityId, NodeId, Scope};
 use slipway_plan::{NotificationPlan, Plan};
 use slipway_steps::approval;
 use slipway_steps::secrets::SecretSource;
-use slipway_store::Store;
-use slipway_store::record::{NodeRecord, RunRecord};
+use slipway_store::record::{EntityRecord, NodeRecord, RunRecord};
 
 pub use mail::{MailConfigError, MailServer, Security};
 pub use slipway_engine::error::HandlerError;
@@ -46,10 +47,8 @@ pub const PAGER_DUTY: &str = "https://events.pagerduty.com/v2/enqueue";
 /// What lives as long as the function.
 #[derive(Clone)]
 pub struct Deps {
-    /// Facts of runs.
-    pub store: Store,
-    /// Time.
-    pub clock: Clock,
+    /// Facts of runs and freezes, time, and the machine of notices, which goes on watching freezes.
+    pub runs: Runs,
     /// Values of secrets.
     pub secrets: Arc<dyn SecretSource>,
     /// Takes e-mails; without one, rules of the method `Email` are refused.
@@ -104,21 +103,35 @@ pub async fn handle(deps: &Deps, notice: &Notice) -> Result<bool, HandlerError> 
         );
         HandlerError::new(ErrorName::DeliveryRefused, message)
     })?;
-    let mut rule = Rule::new(deps, &facts, notice, planned);
+    let rule = Rule::new(deps, &facts, notice, planned);
     message.custom = rule.custom();
+    if let Event::DeploymentRejectedDueToFreeze { .. } = &notice.event {
+        let said = said_by_freeze(deps, notice).await?;
+        message.facts.extend(said.map(|said| ("Message", said)));
+    }
+    deliver(deps, rule, notice.receiver, message).await?;
+    Ok(true)
+}
+
+/// Sends a message to a receiver of a rule.
+async fn deliver(
+    deps: &Deps,
+    mut rule: Rule<'_>,
+    receiver: usize,
+    message: Message,
+) -> Result<(), HandlerError> {
     let sent = async {
-        rule.turn_to(&deps.store, notice.receiver).await?;
-        channel::send(deps, &mut rule, notice.receiver, &message).await
+        rule.turn_to(&deps.runs.store, receiver).await?;
+        channel::send(deps, &mut rule, receiver, &message).await
     };
     let sent = sent.await;
     sent.map_err(|error| rule.told(error))?;
     tracing::info!(
-        run.id = %notice.run_id,
-        notification.rule = planned.name,
-        notification.event = notice.event.name(),
+        notification.id = message.id,
+        notification.rule = rule.name(),
         "notification sent"
     );
-    Ok(true)
+    Ok(())
 }
 
 /// Answers one event, as Lambda and local mode send it.
@@ -126,13 +139,44 @@ pub async fn handle(deps: &Deps, notice: &Notice) -> Result<bool, HandlerError> 
 /// # Errors
 /// As [`handle`].
 pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
-    let notice: Notice = serde_json::from_value(event).map_err(|error| {
+    // Boxed: the futures of the SDK clients nest deeper than the compiler likes to lay out.
+    let sent = if event.get("runId").is_some() {
+        let notice: Notice = read(event)?;
+        Box::pin(handle(deps, &notice)).await?
+    } else if event.get("watch").is_some() {
+        let watch: FreezeWatch = read(event)?;
+        Box::pin(freeze::watch(deps, &watch)).await?
+    } else {
+        let notice: FreezeNotice = read(event)?;
+        Box::pin(freeze::tell(deps, &notice)).await?
+    };
+    Ok(json!({"sent": sent}))
+}
+
+fn read<T: DeserializeOwned>(event: Value) -> Result<T, HandlerError> {
+    serde_json::from_value(event).map_err(|error| {
         let message = format!("the event of the notify function cannot be read: {error}");
         HandlerError::new(ErrorName::InvalidRequest, message)
-    })?;
-    // Boxed: the futures of the SDK clients nest deeper than the compiler likes to lay out.
-    let sent = Box::pin(handle(deps, &notice)).await?;
-    Ok(json!({"sent": sent}))
+    })
+}
+
+/// What the author of a freeze's rule wants to say.
+async fn said_by_freeze(deps: &Deps, notice: &Notice) -> Result<Option<String>, RunError> {
+    let Event::DeploymentRejectedDueToFreeze { scope, freeze, .. } = &notice.event else {
+        return Ok(None);
+    };
+    let record = freeze_record(deps, scope, freeze).await?;
+    Ok(record.and_then(|record| customized_message(&record, notice.rule)))
+}
+
+async fn freeze_record(
+    deps: &Deps,
+    scope: &Scope,
+    freeze: &EntityId,
+) -> Result<Option<EntityRecord>, RunError> {
+    let kind = Kind::Freeze.key();
+    let found = deps.runs.store.find_entity(scope, kind, None, freeze).await;
+    found.doing(|| format!("read the freeze {freeze}"))
 }
 
 /// The rules that tell of an event: those of the plan, of the freeze that it is about, or of the approval.
@@ -156,9 +200,7 @@ async fn rules<'f>(
         }
         _ => return Ok(Cow::Borrowed(&facts.plan.notifications)),
     };
-    let kind = Kind::Freeze.key();
-    let found = deps.store.find_entity(scope, kind, None, freeze).await;
-    let found = found.doing(|| format!("read the freeze {freeze}"))?;
+    let found = freeze_record(deps, scope, freeze).await?;
     Ok(found
         .as_ref()
         .map(notification_rules)
@@ -168,15 +210,15 @@ async fn rules<'f>(
 
 async fn facts(deps: &Deps, notice: &Notice) -> Result<Facts, RunError> {
     let id = &notice.run_id;
-    let run = deps.store.get_run(id).await;
+    let run = deps.runs.store.get_run(id).await;
     let run = run.doing(|| format!("read run {id}"))?;
     let digest = run
         .plan
         .as_deref()
         .ok_or_else(|| RunError::refused(ErrorName::NotFound, format!("run {id} has no plan")))?;
-    let plan = deps.store.get_plan(digest).await;
+    let plan = deps.runs.store.get_plan(digest).await;
     let plan = plan.doing(|| format!("read the plan of run {id}"))?;
-    let nodes = deps.store.list_nodes(id, None).await;
+    let nodes = deps.runs.store.list_nodes(id, None).await;
     let nodes = nodes.doing(|| format!("read the steps of run {id}"))?;
     let newest = newest(nodes.clone());
     Ok(Facts {

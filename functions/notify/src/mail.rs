@@ -144,7 +144,7 @@ async fn mail(
             message.id,
             server.from.email.domain()
         )))
-        .date(deps.clock.now().into())
+        .date(deps.runs.clock.now().into())
         .header(content_type(message));
     let mut count = 0;
     for text in rule.texts("recipients").await? {

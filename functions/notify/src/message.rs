@@ -405,16 +405,16 @@ fn link(url: &str, facts: &Facts) -> String {
     link
 }
 
-fn time(ms: i64) -> Timestamp {
+pub(crate) fn time(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-fn shown(time: Timestamp) -> String {
+pub(crate) fn shown(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 /// `Tue Aug 20 08:14:46 GMT 2024`.
-fn harness_time(ms: i64) -> String {
+pub(crate) fn harness_time(ms: i64) -> String {
     time(ms).strftime("%a %b %d %H:%M:%S GMT %Y").to_string()
 }
 
@@ -428,7 +428,7 @@ fn duration(ms: i64) -> String {
 }
 
 /// A text on one line: names are chosen by users, and headers of mails end at a line's end.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let spaced = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     spaced.collect()
 }

@@ -7,7 +7,8 @@ use slipway_engine::error::HandlerError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::notify::{Notice, addresses, receiver_field, user_groups};
 use slipway_engine::user_group::{self, Found};
-use slipway_expr::{Limits, evaluate_json};
+use slipway_expr::{Context, Limits, evaluate_json};
+use slipway_model::id::Scope;
 use slipway_plan::NotificationPlan;
 use slipway_steps::secrets::Secrets;
 use slipway_store::Store;
@@ -15,10 +16,11 @@ use slipway_store::Store;
 use crate::custom::Custom;
 use crate::{Deps, Facts};
 
-/// One rule and the run that it tells of.
+/// One rule and what it tells of.
 pub(crate) struct Rule<'a> {
     plan: &'a NotificationPlan,
-    context: RunContext<'a>,
+    scope: &'a Scope,
+    context: Box<dyn Context + Send + Sync + 'a>,
     secrets: Secrets<'a>,
     /// Where the user group is reached that this message is for; none where the rule itself says where to.
     group: Option<Vec<String>>,
@@ -32,18 +34,35 @@ impl<'a> Rule<'a> {
         plan: &'a NotificationPlan,
     ) -> Self {
         let mut stages = facts.plan.groups.iter().flatten();
+        let context = RunContext {
+            plan: &facts.plan,
+            run: &facts.run,
+            nodes: &facts.newest,
+            stage: stages.find(|stage| Some(&stage.id) == notice.event.stage()),
+            node: notice.event.step().map(|(node, _)| node),
+        };
+        Self::with(deps, &facts.plan.scope, Box::new(context), plan)
+    }
+
+    /// A rule whose expressions read a context, and whose references are those of a scope.
+    pub(crate) fn with(
+        deps: &'a Deps,
+        scope: &'a Scope,
+        context: Box<dyn Context + Send + Sync + 'a>,
+        plan: &'a NotificationPlan,
+    ) -> Self {
         Self {
             plan,
-            context: RunContext {
-                plan: &facts.plan,
-                run: &facts.run,
-                nodes: &facts.newest,
-                stage: stages.find(|stage| Some(&stage.id) == notice.event.stage()),
-                node: notice.event.step().map(|(node, _)| node),
-            },
-            secrets: Secrets::new(&*deps.secrets, &facts.plan.scope),
+            scope,
+            context,
+            secrets: Secrets::new(&*deps.secrets, scope),
             group: None,
         }
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &'a str {
+        &self.plan.name
     }
 
     /// Turns the rule to its `receiver`-th receiver: those that it names itself come first, then its user groups.
@@ -66,7 +85,7 @@ impl<'a> Rule<'a> {
         };
         let reference = self.fill("userGroups", written).await?;
         let reference = reference.expose_secret();
-        let found = user_group::find(store, &self.context.plan.scope, reference).await?;
+        let found = user_group::find(store, self.scope, reference).await?;
         let targets = match found {
             Found::Group(group) => {
                 let targets = group.targets(self.method()).into_iter().map(str::to_owned);
@@ -94,7 +113,7 @@ impl<'a> Rule<'a> {
     /// The message as the rule's template words it.
     pub(crate) fn custom(&self) -> Option<Custom> {
         let message = self.plan.message.as_ref()?;
-        Some(Custom::of(message, &self.context))
+        Some(Custom::of(message, &*self.context))
     }
 
     /// `notificationMethod.type`.
@@ -179,7 +198,7 @@ impl<'a> Rule<'a> {
 
     async fn fill(&mut self, field: &str, text: &str) -> Result<SecretString, HandlerError> {
         let value = Value::String(text.to_owned());
-        let evaluated = evaluate_json(&value, &self.context, &Limits::default());
+        let evaluated = evaluate_json(&value, &*self.context, &Limits::default());
         let (value, _) =
             evaluated.map_err(|error| refused(format!("its {field}: {}", error.full_text())))?;
         let text = match &value {

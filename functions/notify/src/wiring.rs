@@ -4,6 +4,7 @@ use std::env::VarError;
 use std::sync::Arc;
 
 use slipway_clock::Clock;
+use slipway_engine::runs::Runs;
 use slipway_store::layout::{Layout, LayoutError};
 use slipway_store::{SecretStore, Store};
 
@@ -47,8 +48,14 @@ pub async fn wire() -> Result<Deps, ConfigError> {
     let values = aws_sdk_secretsmanager::Client::new(&config);
     let values = SecretStore::new(values, variable("SLIPWAY_SECRET_PREFIX")?);
     Ok(Deps {
-        store,
-        clock,
+        runs: Runs {
+            store,
+            workflows: aws_sdk_sfn::Client::new(&config),
+            clock,
+            // No run is started here.
+            pipeline_machine: String::new(),
+            notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
+        },
         secrets: Arc::new(values),
         mail: MailServer::from_env().map_err(ConfigError::Mail)?,
         url: Some(variable("SLIPWAY_URL")?),

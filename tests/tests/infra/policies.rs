@@ -196,6 +196,7 @@ fn who_records_what_others_wait_for_may_wake_them() {
         ("LaneAsgFunction", &["notify"]),
         ("LaneEcsFunction", &["notify"]),
         ("LaneLambdaFunction", &["notify"]),
+        ("NotifyFunction", &["notify"]),
         ("PipelineFunction", &["notify", "pipeline"]),
     ] {
         let starts = allowed(&roles[id], "states:StartExecution");

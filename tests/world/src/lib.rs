@@ -280,8 +280,7 @@ impl World {
             ..services(&tapped, &sandbox, &tap)
         };
         let notify = slipway_fn_notify::Deps {
-            store: tapped.store.clone(),
-            clock,
+            runs: tapped.clone(),
             secrets: services.secrets.clone(),
             mail: options.mail,
             url: Some("https://slipway.example.com".to_owned()),

@@ -74,8 +74,7 @@ impl Functions {
                 services: services.clone(),
             },
             notify: slipway_fn_notify::Deps {
-                store: services.store.clone(),
-                clock: services.clock.clone(),
+                runs: runs.clone(),
                 secrets: services.secrets.clone(),
                 mail,
                 url: Some(url),

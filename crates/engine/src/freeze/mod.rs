@@ -19,10 +19,11 @@ use slipway_store::record::EntityRecord;
 
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
-use crate::notify::{Event, Notice, freeze_notices};
+use crate::notify::{Event, FreezeEvent, Notice, freeze_notices};
 use crate::runs::Runs;
+use crate::start::StartRun;
 
-pub use rule::notification_rules;
+pub use rule::{customized_message, notification_rules};
 pub use window::{Occurrence, Window};
 
 /// Identifier of the freeze of a whole scope, which needs no rules.
@@ -108,6 +109,23 @@ impl Freeze {
             .min_by_key(|one| one.start)
     }
 
+    /// The windows that are open, each once.
+    pub fn open(&self, now: Timestamp) -> Vec<Occurrence> {
+        let mut open: Vec<Occurrence> = Vec::new();
+        for window in self.windows.iter().filter_map(|window| window.at(now)) {
+            if !open.contains(&window) {
+                open.push(window);
+            }
+        }
+        open
+    }
+
+    /// When the next window opens after `now`.
+    pub fn next_start(&self, now: Timestamp) -> Option<Timestamp> {
+        let next = self.windows.iter().filter_map(|window| window.next(now));
+        next.map(|window| window.start).min()
+    }
+
     /// When a freeze that covers a stage ends, as its window shows it.
     fn holds(&self, plan: &Plan, stage: &StagePlan, now: Timestamp) -> Option<(Timestamp, String)> {
         if !self.covers(plan, stage) {
@@ -181,23 +199,38 @@ pub fn concerns(stage: &StagePlan) -> bool {
 
 /// Refuses a run that nobody starts by hand while one of its deployments is frozen (developer-hub, *Freeze deployments*,
 /// "Trigger freeze"). A run that a person starts, or another run, ends at the stage that is frozen.
-pub(crate) async fn check_start(runs: &Runs, plan: &Plan) -> Result<(), RunError> {
+/// The rules of the freezes tell of it.
+pub(crate) async fn check_start(
+    runs: &Runs,
+    plan: &Plan,
+    asked: &StartRun,
+) -> Result<(), RunError> {
     let stages = || plan.groups.iter().flatten().filter(|stage| concerns(stage));
     if stages().next().is_none() {
         return Ok(());
     }
     let freezes = Freezes::of(runs, &plan.scope).await?;
     let now = runs.clock.now();
-    let held = stages().find_map(|stage| freezes.hold(plan, stage, now));
-    match held {
-        Some(failure) => Err(RunError::refused(ErrorName::Frozen, failure.message)),
-        None => Ok(()),
-    }
+    let held = stages().find_map(|stage| Some((stage, freezes.hold(plan, stage, now)?)));
+    let Some((_, failure)) = held else {
+        return Ok(());
+    };
+    let event = FreezeEvent::TriggerInvocationRejectedDueToFreeze {
+        pipeline: plan.pipeline.clone(),
+        trigger: asked.trigger.clone(),
+        who: asked.principal.clone(),
+        at_ms: now.as_millisecond(),
+        message: failure.message.clone(),
+    };
+    let stages: Vec<&StagePlan> = stages().collect();
+    let holding = freezes.holding(plan, &stages, now);
+    runs.tell_rejected(&holding, &event).await;
+    Err(RunError::refused(ErrorName::Frozen, failure.message))
 }
 
 /// A freeze as it is stored: what it says, or why it cannot be read.
 struct Stored {
-    scope: Scope,
+    record: EntityRecord,
     rules: Vec<NotificationPlan>,
     id: String,
     name: String,
@@ -299,12 +332,23 @@ impl Freezes {
         let of = |one: &Stored| {
             let event = Event::DeploymentRejectedDueToFreeze {
                 stage_id: stage.id.clone(),
-                scope: one.scope.clone(),
+                scope: one.record.scope.clone(),
                 freeze: EntityId::new(one.id.as_str()),
             };
             freeze_notices(run, &one.rules, &event)
         };
         self.0.iter().filter(holds).flat_map(of).collect()
+    }
+
+    /// The freezes that hold one of the stages back.
+    fn holding(&self, plan: &Plan, stages: &[&StagePlan], now: Timestamp) -> Vec<EntityRecord> {
+        let holds = |one: &&Stored| {
+            let mut stages = stages.iter();
+            let freeze = one.read.as_ref();
+            freeze.is_ok_and(|freeze| stages.any(|stage| freeze.holds(plan, stage, now).is_some()))
+        };
+        let holding = self.0.iter().filter(holds);
+        holding.map(|one| one.record.clone()).collect()
     }
 }
 
@@ -331,7 +375,7 @@ fn stored(record: &EntityRecord, level: &'static str) -> Option<Stored> {
         Err(faults) => Err(faults.iter().map(ToString::to_string).collect()),
     };
     Some(Stored {
-        scope: record.scope.clone(),
+        record: record.clone(),
         rules: notification_rules(record),
         id: id.to_owned(),
         name: record.name.clone(),

@@ -14,6 +14,14 @@ pub fn notification_rules(record: &EntityRecord) -> Vec<NotificationPlan> {
     }
 }
 
+/// `customizedMessage` of a rule of a stored freeze: what its author wants to say to those who are told.
+pub fn customized_message(record: &EntityRecord, rule: usize) -> Option<String> {
+    let parsed = entity::parse(record.id.as_str(), &record.yaml).ok()?;
+    let body = parsed.to_json();
+    let text = body["notificationRules"][rule]["customizedMessage"].as_str()?;
+    (!text.trim().is_empty()).then(|| text.to_owned())
+}
+
 fn of_body(body: &Value) -> Vec<NotificationPlan> {
     let rules = body["notificationRules"].as_array().into_iter().flatten();
     let rules = rules.map(|rule| {

@@ -150,13 +150,15 @@ impl Window {
 
     /// The occurrence that `now` is in, or else the next one.
     pub fn at_or_after(&self, now: Timestamp) -> Option<Occurrence> {
-        let next = || {
-            let number = self.newest(now).map_or(0, |newest| newest + 1);
-            self.may_be(number)
-                .then(|| self.occurrence(number))
-                .flatten()
-        };
-        self.at(now).or_else(next)
+        self.at(now).or_else(|| self.next(now))
+    }
+
+    /// The first occurrence that begins after `now`.
+    pub fn next(&self, now: Timestamp) -> Option<Occurrence> {
+        let number = self.newest(now).map_or(0, |newest| newest + 1);
+        self.may_be(number)
+            .then(|| self.occurrence(number))
+            .flatten()
     }
 
     /// A moment as it is in the zone of the window.

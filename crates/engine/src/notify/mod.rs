@@ -9,6 +9,7 @@
 //! sends waits until the record is there, and says nothing about what did not happen.
 
 mod approvers;
+mod of_freeze;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,6 +22,9 @@ use crate::name;
 use crate::runs::Runs;
 
 pub use approvers::approver_rules;
+pub use of_freeze::{
+    FreezeEvent, FreezeNotice, FreezeWatch, Looked, SavedFreeze, is_enabled, look,
+};
 
 /// What a rule means by "all stages", beside naming none.
 const ALL_STAGES: &str = "AllStages";
@@ -407,12 +411,22 @@ impl Runs {
     }
 
     async fn start_notice(&self, machine: &str, notice: &Notice) -> Result<(), RunError> {
-        let input = serde_json::to_string(notice).map_err(|error| {
+        self.start_named(machine, &notice.id(), notice).await
+    }
+
+    /// Starts an execution of a machine. One of this name that was started before is as good.
+    async fn start_named(
+        &self,
+        machine: &str,
+        name: &str,
+        input: &impl Serialize,
+    ) -> Result<(), RunError> {
+        let input = serde_json::to_string(input).map_err(|error| {
             let message = format!("cannot write a notice: {error}");
             RunError::refused(crate::error_name::ErrorName::Internal, message)
         })?;
         let start = self.workflows.start_execution().state_machine_arn(machine);
-        match start.name(notice.id()).input(input).send().await {
+        match start.name(name).input(input).send().await {
             Ok(_) => Ok(()),
             Err(error)
                 if error
@@ -421,7 +435,7 @@ impl Runs {
             {
                 Ok(())
             }
-            Err(error) => Err(error).doing(|| format!("start the notice {}", notice.id())),
+            Err(error) => Err(error).doing(|| format!("start the notice {name}")),
         }
     }
 }
