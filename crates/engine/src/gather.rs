@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use slipway_model::id::{EntityId, Scope};
+use slipway_model::status::Failure;
 use slipway_model::{Kind, entity};
 use slipway_plan::remote::{MOST_BYTES, MOST_FILES};
 use slipway_plan::{
@@ -37,13 +38,13 @@ pub trait SourceReader: Send + Sync {
         wanted: &[WantedArtifact],
     ) -> Vec<Result<ArtifactAnswer, String>>;
 
-    /// Whether the registry of a connector, whose reference was written in `scope`, takes its login; `None` where
-    /// connectors of its type lead to no registry that can be asked. No error holds a secret.
-    async fn test_registry(
+    /// Whether what a connector, whose reference was written in `scope`, leads to can be reached and takes its login;
+    /// `None` where connectors of its type are not tested. No error holds a secret.
+    async fn test_connection(
         &self,
         connector: &ConnectorPlan,
         scope: &Scope,
-    ) -> Option<Result<(), String>>;
+    ) -> Option<Result<(), Failure>>;
 }
 
 /// Answers what an earlier run asked as it was answered then, so that whatever is done again is done to the same.
@@ -93,12 +94,12 @@ impl SourceReader for AsBefore<'_> {
         known.into_iter().map(next).collect()
     }
 
-    async fn test_registry(
+    async fn test_connection(
         &self,
         connector: &ConnectorPlan,
         scope: &Scope,
-    ) -> Option<Result<(), String>> {
-        self.inner.test_registry(connector, scope).await
+    ) -> Option<Result<(), Failure>> {
+        self.inner.test_connection(connector, scope).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reads manifests and config files from where users keep them: Git repositories, S3 buckets, and in local mode
-//! folders of this machine. Asks registries which versions of artifacts there are ([`registry`]).
+//! folders of this machine. Asks registries which versions of artifacts there are ([`registry`]), and whether what
+//! connectors lead to takes their logins ([`connection`]).
 //!
 //! A plan says what it needs ([`slipway_plan::RemoteFiles`]) and does no I/O; the engine asks a
 //! [`SourceReader`], and [`Source`] is the one that there is. Nothing is written anywhere but into temporary
@@ -8,6 +9,8 @@
 //! This room knows connectors and their secrets. It must not know runs, lanes or the REST API.
 
 mod collect;
+mod connection;
+mod fault;
 mod folder;
 mod git;
 mod nearest;
@@ -24,6 +27,7 @@ use jiff::Timestamp;
 use slipway_clock::Clock;
 use slipway_engine::gather::SourceReader;
 use slipway_model::id::Scope;
+use slipway_model::status::Failure;
 use slipway_plan::{
     ArtifactAnswer, ConnectorPlan, Fetched, RemoteFiles, RemotePlace, WantedArtifact,
 };
@@ -101,12 +105,7 @@ impl Source {
                     repository: repository.as_deref(),
                     version,
                 };
-                let allowed = git::Allowed {
-                    local_files: self.config.local_files,
-                    limit: self.config.limit,
-                    clock: &self.clock,
-                };
-                git::read(&asked, allowed, &mut secrets).await
+                git::read(&asked, self.allowed(), &mut secrets).await
             }
         };
         let masked = |found: Result<Fetched, String>| found.map_err(|why| secrets.mask(&why));
@@ -190,30 +189,34 @@ impl SourceReader for Source {
         answers
     }
 
-    async fn test_registry(
+    async fn test_connection(
         &self,
         connector: &ConnectorPlan,
         scope: &Scope,
-    ) -> Option<Result<(), String>> {
-        if connector.kind != "DockerRegistry" {
-            return None;
-        }
+    ) -> Option<Result<(), Failure>> {
         let mut secrets = Secrets::new(&*self.secrets, scope);
         let tested = tokio::select! {
-            tested = registry::test(&self.clock, connector, scope, &mut secrets) => tested,
-            () = self.clock.sleep(self.config.limit) => {
-                Err(format!("it does not answer within {} s", self.config.limit.as_secs()))
-            }
+            tested = connection::test(self, connector, scope, &mut secrets) => tested?,
+            () = self.clock.sleep(self.config.limit) => Err(connection::late(self, connector)),
         };
-        let failed = |why: String| {
-            let why = format!("Cannot test connector {}: {why}", connector.reference);
-            secrets.mask(&why)
+        let masked = |failure: Failure| Failure {
+            message: secrets.mask(&failure.message),
+            ..failure
         };
-        Some(tested.map_err(failed))
+        Some(tested.map_err(masked))
     }
 }
 
 impl Source {
+    /// What this process allows who reads Git repositories.
+    fn allowed(&self) -> git::Allowed<'_> {
+        git::Allowed {
+            local_files: self.config.local_files,
+            limit: self.config.limit,
+            clock: &self.clock,
+        }
+    }
+
     /// What a registry says about one question, if it does so in time.
     async fn answer(
         &self,

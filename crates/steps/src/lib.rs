@@ -29,7 +29,7 @@ pub mod service_now;
 pub mod shell;
 pub mod stage_inputs;
 pub mod step;
-mod ticket;
+pub mod ticket;
 mod variable;
 pub mod wait;
 

@@ -1,14 +1,15 @@
 //! Entities of users, by scope, kind and identifier.
 
+use aws_sdk_dynamodb::types::ReturnValue;
 use serde_json::Value;
 use slipway_model::id::{EntityId, Scope};
 
 use crate::dynamo::{Keys, Range, place};
 use crate::error::StoreError;
-use crate::item::{Expression, Item, Row, json, number, read_json, read_text, row};
+use crate::item::{Change, Expression, Item, Row, json, number, read_json, read_text, row};
 use crate::key::{self, Table};
 use crate::layout::SK;
-use crate::record::EntityRecord;
+use crate::record::{ConnectionRecord, EntityRecord};
 use crate::{Listing, Page, Store};
 
 impl Store {
@@ -31,6 +32,7 @@ impl Store {
         key.check()?;
         let stored = EntityRecord {
             version: expected.map_or(1, |v| v + 1),
+            connection: None,
             ..record.clone()
         };
         let what = describe(&record.kind, &record.id);
@@ -92,6 +94,33 @@ impl Store {
         match self.get(&key).await? {
             Some(item) => self.read_entity(&item).await.map(Some),
             None => Ok(None),
+        }
+    }
+
+    /// Notes what a test of the connection of `tested` said, in the place of what an earlier test said.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when it was changed or deleted since it was read.
+    pub async fn put_connection(
+        &self,
+        tested: &EntityRecord,
+        connection: &ConnectionRecord,
+    ) -> Result<(), StoreError> {
+        let key = key::entity(
+            &tested.scope,
+            &tested.kind,
+            tested.parent.as_ref(),
+            &tested.id,
+        );
+        let what = describe(&tested.kind, &tested.id);
+        let same =
+            Expression::new("#version = :expected").value(":expected", number(tested.version));
+        let change = Change::new(key)
+            .set("connection", json(&what, connection)?)
+            .when(same);
+        match self.change(change, ReturnValue::None).await {
+            Err(StoreError::Conflict { .. }) => Err(StoreError::Conflict { what }),
+            changed => changed.map(drop),
         }
     }
 
@@ -167,7 +196,11 @@ impl Store {
         body.as_object_mut()
             .ok_or_else(damaged)?
             .insert("yaml".to_owned(), yaml);
-        serde_json::from_value(body).map_err(|error| StoreError::unreadable(&*what, error))
+        let record = serde_json::from_value(body);
+        let mut record: EntityRecord =
+            record.map_err(|error| StoreError::unreadable(&*what, error))?;
+        record.connection = read_json(&what, item, "connection")?;
+        Ok(record)
     }
 }
 

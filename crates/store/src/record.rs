@@ -36,6 +36,23 @@ pub struct EntityRecord {
     pub created_ms: i64,
     /// Epoch milliseconds.
     pub updated_ms: i64,
+    /// What the last test of its connection said; of connectors only. It is stored beside the entity and ends with this
+    /// version of it: what was changed is untested.
+    #[serde(skip)]
+    pub connection: Option<ConnectionRecord>,
+}
+
+/// What the last test of a connector's connection said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionRecord {
+    /// When it was tested, epoch milliseconds.
+    pub tested_ms: i64,
+    /// When a test last succeeded, epoch milliseconds.
+    #[serde(default)]
+    pub connected_ms: Option<i64>,
+    /// Why it failed; `None` where it succeeded.
+    #[serde(default)]
+    pub failure: Option<Failure>,
 }
 
 /// One run of a pipeline.

@@ -1,16 +1,15 @@
 //! Connectors: `/ng/api/connectors`.
 
-use std::time::Duration;
-
 use axum::Router;
 use axum::extract::{Extension, Path, State};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
+use slipway_model::status::ErrorType;
 use slipway_plan::ConnectorPlan;
 use slipway_steps::aws::assumes_role;
-use slipway_steps::secrets::Secrets;
-use slipway_store::record::EntityRecord;
+use slipway_store::StoreError;
+use slipway_store::record::{ConnectionRecord, EntityRecord};
 
 use crate::Deps;
 use crate::auth::Caller;
@@ -22,9 +21,6 @@ use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::page::Page;
 use crate::query::Query;
-
-/// Time for the test of a connection: less than a request has.
-const TEST_LIMIT: Duration = Duration::from_secs(20);
 
 /// Types that Terraform's provider can decode; it panics on any other, even inside a list.
 const DECODABLE: &[&str] = &[
@@ -95,7 +91,7 @@ pub(crate) fn render(record: &EntityRecord) -> Value {
         "connector": bundle::object(Kind::Connector, record),
         "createdAt": record.created_ms,
         "lastModifiedAt": record.updated_ms,
-        "status": null,
+        "status": record.connection.as_ref().map(status),
         "activityDetails": {"lastActivityTime": record.updated_ms},
         "harnessManaged": false,
         "entityValidityDetails": {"valid": true, "invalidYaml": null},
@@ -209,8 +205,8 @@ async fn update(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     Ok(saved.answer(render))
 }
 
-/// Tries the credentials of an AWS connector. Of others it says honestly that nothing was tried: clients read `UNKNOWN` as
-/// neither good nor bad.
+/// Tries what a connector leads to, and keeps what came of it. Of types that are not tested it says so honestly: clients
+/// read `UNKNOWN` as neither good nor bad.
 async fn test_connection(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = place(&caller, &query, &id)?;
     let record = entity::get(&deps, &place).await?;
@@ -220,43 +216,76 @@ async fn test_connection(Call(deps, caller, query): Call, Path(id): Path<String>
         kind: found["type"].as_str().unwrap_or_default().to_owned(),
         spec: found["spec"].clone(),
     };
-    let (status, told) = match connector.kind.as_str() {
-        "Aws" => {
-            let scope = &record.scope;
-            let mut secrets = Secrets::new(&deps.secret_values, scope);
-            tokio::select! {
-                tested = deps.aws.test(&connector, scope, &mut secrets) => match tested {
-                    Ok(()) => ("SUCCESS", None),
-                    Err(failure) => ("FAILURE", Some(failure.message)),
-                },
-                () = deps.clock.sleep(TEST_LIMIT) => {
-                    let seconds = TEST_LIMIT.as_secs();
-                    let why = format!("Cannot test connector {}: no answer within {seconds} s", connector.reference);
-                    ("FAILURE", Some(why))
-                }
-            }
-        }
-        kind => match deps.sources.test_registry(&connector, &record.scope).await {
-            Some(Ok(())) => ("SUCCESS", None),
-            Some(Err(why)) => ("FAILURE", Some(why)),
-            None => {
-                let why = format!(
-                    "Connectors of type {kind} are not tested by this version; the first run tries them"
-                );
-                ("UNKNOWN", Some(why))
-            }
-        },
+    let tested = deps.sources.test_connection(&connector, &record.scope);
+    let Some(tested) = tested.await else {
+        return Ok(success(untested(&connector.kind, deps.clock.now_ms())));
     };
-    let errors = told
-        .as_ref()
-        .map(|message| json!({"reason": status, "message": message, "code": 0}));
-    Ok(success(json!({
-        "status": status,
-        "errors": errors.into_iter().collect::<Vec<_>>(),
-        "errorSummary": told,
-        "testedAt": deps.clock.now_ms(),
+    let tested_ms = deps.clock.now_ms();
+    let before = record.connection.as_ref();
+    let connection = ConnectionRecord {
+        tested_ms,
+        connected_ms: match tested {
+            Ok(()) => Some(tested_ms),
+            Err(_) => before.and_then(|before| before.connected_ms),
+        },
+        failure: tested.err(),
+    };
+    match deps.store.put_connection(&record, &connection).await {
+        // It was changed meanwhile; what was found is about the connector as it was.
+        Ok(()) | Err(StoreError::Conflict { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut shown = status(&connection);
+    shown["delegateId"] = Value::Null;
+    Ok(success(shown))
+}
+
+fn untested(kind: &str, now_ms: i64) -> Value {
+    let why = format!(
+        "Connectors of type {kind} are not tested by this version; the first run tries them"
+    );
+    json!({
+        "status": "UNKNOWN",
+        "errors": [{"reason": "UNKNOWN", "message": why, "code": 0}],
+        "errorSummary": why,
+        "testedAt": now_ms,
         "delegateId": null,
-    })))
+    })
+}
+
+/// What the last test of a connection said, as Harness words it.
+fn status(connection: &ConnectionRecord) -> Value {
+    let failure = connection.failure.as_ref();
+    let errors = failure.map(|failure| {
+        json!({
+            "reason": failure.error,
+            "message": failure.message,
+            "code": code(failure.error),
+        })
+    });
+    json!({
+        "status": match failure {
+            None => "SUCCESS",
+            Some(_) => "FAILURE",
+        },
+        "errorSummary": failure.map(|failure| &failure.message),
+        "errors": errors.into_iter().collect::<Vec<_>>(),
+        "testedAt": connection.tested_ms,
+        "lastTestedAt": connection.tested_ms,
+        "lastConnectedAt": connection.connected_ms,
+        "lastAlertSent": null,
+    })
+}
+
+/// The number of an error: the HTTP status that says the same.
+fn code(error: ErrorType) -> u16 {
+    match error {
+        ErrorType::Authentication => 401,
+        ErrorType::Authorization => 403,
+        ErrorType::Connectivity => 502,
+        ErrorType::Timeout => 504,
+        _ => 400,
+    }
 }
 
 async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {

@@ -128,6 +128,7 @@ impl Draft {
             version: before.map_or(0, |b| b.version),
             created_ms: before.map_or(now_ms, |b| b.created_ms),
             updated_ms: now_ms,
+            connection: None,
         }
     }
 

@@ -205,6 +205,7 @@ fn unset(scope: Scope) -> EntityRecord {
         version: 0,
         created_ms: 0,
         updated_ms: 0,
+        connection: None,
     }
 }
 

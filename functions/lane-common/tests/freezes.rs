@@ -182,6 +182,7 @@ async fn nothing_but_a_person_starts_a_pipeline_that_is_frozen() {
         version: 0,
         created_ms: 0,
         updated_ms: 0,
+        connection: None,
     };
     world
         .store

@@ -237,6 +237,7 @@ mod tests {
             version: 1,
             created_ms: 0,
             updated_ms: 0,
+            connection: None,
         };
         let event = FreezeEvent::FreezeWindowEnabled {
             starts_ms: 0,

@@ -189,11 +189,11 @@ impl SourceReader for NoSources {
         wanted.iter().map(unasked).collect()
     }
 
-    async fn test_registry(
+    async fn test_connection(
         &self,
         _connector: &ConnectorPlan,
         _scope: &Scope,
-    ) -> Option<Result<(), String>> {
+    ) -> Option<Result<(), Failure>> {
         None
     }
 }
@@ -333,6 +333,7 @@ impl World {
                 version: 0,
                 created_ms: 0,
                 updated_ms: 0,
+                connection: None,
             };
             self.store.put_entity(&record, None).await.expect("stored");
             if let Some(label) = &head.version_label {

@@ -89,6 +89,7 @@ fn record(status: &str, window: &str) -> EntityRecord {
         version: 0,
         created_ms: 0,
         updated_ms: 0,
+        connection: None,
     }
 }
 

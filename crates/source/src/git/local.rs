@@ -10,6 +10,19 @@ use super::commit::{Commit, commit_id, full_name, missing};
 use crate::folder::Folder;
 use crate::tree::pick;
 
+/// The repository of a folder; `None` where it has none and is read as it lies.
+pub(super) fn open(folder: &Path) -> Result<Option<gix::Repository>, String> {
+    let place = format!("the folder {}", folder.display());
+    if !folder.is_dir() {
+        return Err(format!("{place} does not exist on this machine"));
+    }
+    match gix::open_opts(folder, gix::open::Options::isolated()) {
+        Ok(repository) => Ok(Some(repository)),
+        Err(_) if !folder.join(".git").exists() && !folder.join("HEAD").exists() => Ok(None),
+        Err(why) => Err(format!("{place} is a broken repository: {}", because(&why))),
+    }
+}
+
 /// Reads the commit of a repository, or the files of a folder that is none as they lie. The repository's own
 /// settings are not obeyed.
 pub(super) fn read(
@@ -19,25 +32,17 @@ pub(super) fn read(
     stop: &AtomicBool,
 ) -> Result<Vec<Result<Fetched, String>>, String> {
     let place = format!("the folder {}", folder.display());
-    if !folder.is_dir() {
-        return Err(format!("{place} does not exist on this machine"));
-    }
     let full = full_name(version)?;
-    let options = gix::open::Options::isolated();
-    let repository = match gix::open_opts(folder, options) {
-        Ok(repository) => repository,
-        Err(_) if !folder.join(".git").exists() && !folder.join("HEAD").exists() => {
-            let tree = Folder::new(folder);
-            let files = asked.iter().map(|paths| {
-                let files = pick(&tree, paths, &place, stop)?;
-                Ok(Fetched {
-                    commit: None,
-                    files,
-                })
-            });
-            return Ok(files.collect());
-        }
-        Err(why) => return Err(format!("{place} is a broken repository: {}", because(&why))),
+    let Some(repository) = open(folder)? else {
+        let tree = Folder::new(folder);
+        let files = asked.iter().map(|paths| {
+            let files = pick(&tree, paths, &place, stop)?;
+            Ok(Fetched {
+                commit: None,
+                files,
+            })
+        });
+        return Ok(files.collect());
     };
     let place = format!("the repository {}", folder.display());
     let object = match (&full, version) {

@@ -8,6 +8,7 @@ mod commit;
 mod local;
 pub(crate) mod login;
 mod remote;
+mod test;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,7 @@ use slipway_steps::secrets::Secrets;
 
 use address::{Address, address};
 use login::login;
+pub(crate) use test::test;
 
 /// Most bytes of one fetch on the disk.
 const MOST_ON_DISK: u64 = 256 * 1024 * 1024;

@@ -19,12 +19,14 @@ use gix::remote::Direction;
 use gix::remote::fetch::{Shallow, Tags};
 use reqwest::Url;
 use secrecy::ExposeSecret;
+use slipway_model::status::ErrorType;
 use slipway_plan::{Fetched, GitVersion};
 use slipway_steps::http::address::Resolver;
 
 use super::because;
 use super::commit::{Commit, commit_id, full_name, missing};
 use super::login::Login;
+use crate::fault::Fault;
 use crate::tree::pick;
 
 /// Where the fetched commit is kept in the temporary repository.
@@ -62,6 +64,15 @@ pub(super) fn read(
         })
     });
     Ok(files.collect())
+}
+
+/// Whether the host shows the branches of a repository to the login. Nothing else of it is fetched.
+pub(super) fn test(remote: &Remote<'_>, folder: &Path, stop: &AtomicBool) -> Result<(), Fault> {
+    let place = format!("the repository {}", remote.url);
+    let names = remote.names(&repository(folder)?);
+    names
+        .map(drop)
+        .map_err(|why| remote.failed(&place, &why, stop))
 }
 
 /// An empty repository that obeys no settings of this machine: no credential helpers, no rewritten addresses.
@@ -208,37 +219,47 @@ impl Remote<'_> {
     }
 
     /// Why a fetch failed, and what to do.
-    fn failed(&self, place: &str, why: &gix::Error, stop: &AtomicBool) -> String {
+    fn failed(&self, place: &str, why: &gix::Error, stop: &AtomicBool) -> Fault {
         let why = because(why);
         let told = why.to_ascii_lowercase();
         let of = |words: &[&str]| words.iter().any(|word| told.contains(word));
-        let advice = if stop.load(Ordering::Relaxed) {
-            "it took too long, or was too large"
+        let (kind, advice) = if stop.load(Ordering::Relaxed) {
+            (ErrorType::Timeout, "it took too long, or was too large")
         } else if of(&["clear text"]) {
-            "a login is not sent over http: give the connector an https address"
+            let advice = "a login is not sent over http: give the connector an https address";
+            (ErrorType::Authentication, advice)
         } else if of(&["too large to fit"]) {
-            "it has an object of more than 64 MB: keep manifests in a repository without such files"
+            let advice = "it has an object of more than 64 MB: keep manifests in a repository without such files";
+            (ErrorType::Unknown, advice)
         } else if of(&["401", "credential", "authentication"]) {
-            match self.login {
+            let advice = match self.login {
                 Some(_) => {
                     "the host does not accept the connector's login: check its user and token, and that the token may read this repository"
                 }
                 None => "the host asks for a login, and the connector has none",
-            }
+            };
+            (ErrorType::Authentication, advice)
         } else if of(&["403"]) {
-            "the connector's login may not read it"
+            let advice = "the connector's login may not read it";
+            (ErrorType::Authorization, advice)
         } else if of(&["404"]) {
-            "there is no such repository, or the connector's login may not see it"
+            let advice = "there is no such repository, or the connector's login may not see it";
+            (ErrorType::Unknown, advice)
         } else if of(&["dns", "resolve", "lookup", "name or service"]) {
-            "its host is not known: check the connector's `url`"
+            let advice = "its host is not known: check the connector's `url`";
+            (ErrorType::Connectivity, advice)
         } else if of(&["timed out", "timeout"]) {
-            "its host did not answer in time: check the connector's `url` and the network"
+            let advice =
+                "its host did not answer in time: check the connector's `url` and the network";
+            (ErrorType::Timeout, advice)
         } else if of(&["not our ref", "unadvertised", "not found on remote"]) {
-            "it has no such commit"
+            (ErrorType::Unknown, "it has no such commit")
         } else {
-            "check the connector's `url` and the network"
+            let advice = "check the connector's `url` and the network";
+            (ErrorType::Connectivity, advice)
         };
-        format!("cannot fetch from {place}: {advice} ({why})")
+        let why = format!("cannot fetch from {place}: {advice} ({why})");
+        Fault::new(kind, why)
     }
 }
 

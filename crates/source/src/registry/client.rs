@@ -10,9 +10,11 @@ use reqwest::{Client, Method, Response, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use slipway_clock::Clock;
+use slipway_model::status::ErrorType;
 use slipway_steps::http::address::{self, Resolver};
 
 use super::challenge::{self, Challenge};
+use crate::fault::Fault;
 use crate::git::login::Login;
 
 /// Time to connect.
@@ -117,7 +119,7 @@ impl<'a> Registry<'a> {
     }
 
     /// Asks once, logs in where it must, and waits where the registry is busy.
-    pub(super) async fn ask(&mut self, method: Method, url: &Url) -> Result<Reply, String> {
+    pub(super) async fn ask(&mut self, method: Method, url: &Url) -> Result<Reply, Fault> {
         let mut asked_in = false;
         let mut attempt = 1;
         loop {
@@ -143,7 +145,7 @@ impl<'a> Registry<'a> {
         }
     }
 
-    async fn send(&self, method: Method, url: &Url) -> Result<Response, String> {
+    async fn send(&self, method: Method, url: &Url) -> Result<Response, Fault> {
         let mut request = client()?
             .request(method, url.clone())
             .header(ACCEPT, MANIFESTS);
@@ -154,7 +156,7 @@ impl<'a> Registry<'a> {
     }
 
     /// The header that answers a challenge.
-    async fn log_in(&self, headers: &HeaderMap) -> Result<HeaderValue, String> {
+    async fn log_in(&self, headers: &HeaderMap) -> Result<HeaderValue, Fault> {
         let all = headers.get_all(WWW_AUTHENTICATE).iter();
         let mut challenges = all.filter_map(|value| challenge::read(value.to_str().ok()?));
         let secret = match (challenges.next(), &self.login) {
@@ -171,10 +173,14 @@ impl<'a> Registry<'a> {
             }
             (Some(Challenge::Basic), Some(login)) => basic(login),
             (Some(Challenge::Basic), None) => {
-                return Err("it asks for a login, and the connector has none".to_owned());
+                return Err(Fault::login(
+                    "it asks for a login, and the connector has none",
+                ));
             }
             (None, _) => {
-                return Err("it asks for a login in a way that is not known here".to_owned());
+                return Err(Fault::login(
+                    "it asks for a login in a way that is not known here",
+                ));
             }
         };
         let header = HeaderValue::from_str(secret.expose_secret());
@@ -190,12 +196,12 @@ impl<'a> Registry<'a> {
         realm: &str,
         service: Option<String>,
         scope: Option<String>,
-    ) -> Result<SecretString, String> {
+    ) -> Result<SecretString, Fault> {
         let at = |why: String| format!("the server that it takes tokens from: {why}");
         let mut url = address::url(realm).map_err(at)?;
         let safe = url.scheme() == "https" || is_loopback(&url);
         if !safe && (self.login.is_some() || self.base.scheme() == "https") {
-            return Err(at("it is asked over https only".to_owned()));
+            return Err(at("it is asked over https only".to_owned()).into());
         }
         let own = format!("repository:{}:", self.repository);
         // What the registry asks for, but nothing of other repositories.
@@ -218,31 +224,35 @@ impl<'a> Registry<'a> {
             header.set_sensitive(true);
             request = request.header(AUTHORIZATION, header);
         }
-        let response = request.send().await.map_err(|why| at(unreached(why)))?;
+        let response = request.send().await;
+        let response = response.map_err(|why| unreached(why).told(at))?;
         let status = response.status().as_u16();
         if matches!(status, 401 | 403) {
-            return Err(match self.login {
-                Some(_) => "it does not accept the connector's login: check its user and password, and that they may \
+            return Err(Fault::login(match self.login {
+                Some(_) => {
+                    "it does not accept the connector's login: check its user and password, and that they may \
                             read the repository"
-                    .to_owned(),
-                None => "it gives no token without a login, and the connector has none".to_owned(),
-            });
+                }
+                None => "it gives no token without a login, and the connector has none",
+            }));
         }
         if !response.status().is_success() {
-            return Err(at(format!("it answers {status}")));
+            return Err(at(format!("it answers {status}")).into());
         }
-        let body = read(response, LARGEST_TOKEN).await.map_err(at)?;
+        let body = read(response, LARGEST_TOKEN).await;
+        let body = body.map_err(|fault| fault.told(at))?;
         let answer: Value =
             serde_json::from_slice(&body).map_err(|_| at("its answer is not JSON".to_owned()))?;
         let token = answer["token"].as_str().or(answer["access_token"].as_str());
         match token.filter(|token| !token.is_empty()) {
             Some(token) => Ok(SecretString::from(token)),
-            None => Err(at("its answer has no token".to_owned())),
+            None => Err(at("its answer has no token".to_owned()).into()),
         }
     }
 }
 
-fn basic(login: &Login) -> SecretString {
+/// The header of a login.
+pub(super) fn basic(login: &Login) -> SecretString {
     use base64::Engine as _;
     let pair = format!("{}:{}", login.user, login.password.expose_secret());
     let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
@@ -261,11 +271,11 @@ fn wait(headers: &HeaderMap) -> Duration {
 }
 
 /// The body of an answer that is not too large.
-async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, String> {
+async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(unreached)? {
         if body.len() + chunk.len() > most {
-            return Err(format!("its answer has more than {most} bytes"));
+            return Err(format!("its answer has more than {most} bytes").into());
         }
         body.extend_from_slice(&chunk);
     }
@@ -273,18 +283,19 @@ async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, String> {
 }
 
 /// Why there is no answer. Addresses are left out: those of tokens tell what they are for.
-fn unreached(error: reqwest::Error) -> String {
-    let what = match () {
-        () if error.is_timeout() => "it does not answer in time",
-        () if error.is_connect() => "it cannot be reached",
-        () => "it breaks off",
+fn unreached(error: reqwest::Error) -> Fault {
+    let (kind, what) = match () {
+        () if error.is_timeout() => (ErrorType::Timeout, "it does not answer in time"),
+        () if error.is_connect() => (ErrorType::Connectivity, "it cannot be reached"),
+        () => (ErrorType::Connectivity, "it breaks off"),
     };
     let error = error.without_url();
     let mut cause: &dyn std::error::Error = &error;
     while let Some(next) = cause.source() {
         cause = next;
     }
-    format!("{what} ({cause}): check the address and the network")
+    let why = format!("{what} ({cause}): check the address and the network");
+    Fault::new(kind, why)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod choose;
 mod client;
 mod ecr;
 mod login;
+pub(crate) mod manager;
 mod name;
 mod object;
 mod oci;
@@ -22,12 +23,15 @@ mod oci;
 use reqwest::{Method, Url};
 use slipway_clock::Clock;
 use slipway_model::id::Scope;
+use slipway_model::status::ErrorType;
 use slipway_plan::artifact::docker_registry;
 use slipway_plan::{ArtifactAnswer, ArtifactPlace, ConnectorPlan, WantedArtifact};
 use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::Secrets;
 
 pub(crate) use choose::Choice;
+
+use crate::fault::Fault;
 
 /// What asking needs.
 #[derive(Clone, Copy)]
@@ -87,26 +91,29 @@ pub(crate) async fn test(
     connector: &ConnectorPlan,
     scope: &Scope,
     secrets: &mut Secrets<'_>,
-) -> Result<(), String> {
+) -> Result<(), Fault> {
     let written = connector.spec["dockerRegistryUrl"].as_str();
     let (address, _) = docker_registry(written.unwrap_or_default());
     let (scope, _) = scope.resolve(&connector.reference);
-    let login = login::login(connector, &scope, secrets).await?;
+    let login = login::login(connector, &scope, secrets).await;
+    let login = login.map_err(Fault::login)?;
     let of = |why: String| format!("the registry {address}: {why}");
     let mut registry = client::Registry::new(&address, "", login, clock).map_err(of)?;
     let url = registry.base.as_str().trim_end_matches('/');
     let url = Url::parse(&format!("{url}/v2/")).map_err(|why| of(why.to_string()))?;
-    let reply = registry.ask(Method::GET, &url).await.map_err(of)?;
-    match reply.status {
-        200 => Ok(()),
-        401 | 403 => Err(of(
-            "it does not accept the connector's login: check its user and password".to_owned(),
-        )),
-        404 => Err(of(
-            "there is no registry: check `dockerRegistryUrl`".to_owned()
-        )),
-        status => Err(of(format!("it answers {status}"))),
-    }
+    let reply = registry.ask(Method::GET, &url).await;
+    let reply = reply.map_err(|fault| fault.told(of))?;
+    let fault = match reply.status {
+        200 => return Ok(()),
+        401 | 403 => {
+            Fault::login("it does not accept the connector's login: check its user and password")
+        }
+        404 => "there is no registry: check `dockerRegistryUrl`"
+            .to_owned()
+            .into(),
+        status => Fault::new(ErrorType::Connectivity, format!("it answers {status}")),
+    };
+    Err(fault.told(of))
 }
 
 /// Where an artifact is looked for, for messages.

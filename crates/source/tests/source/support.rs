@@ -88,6 +88,20 @@ pub async fn one(source: &Source, wanted: RemoteFiles) -> Result<Fetched, String
     found.remove(0)
 }
 
+/// What the test of a connector's connection says: `good`, `untested`, or the kind of failure and its message.
+pub async fn tested(connector: &ConnectorPlan) -> String {
+    let source = source(true, Duration::from_secs(5));
+    let scope = Scope::account(AccountId::new("acme"));
+    match source.test_connection(connector, &scope).await {
+        None => "untested".to_owned(),
+        Some(Ok(())) => "good".to_owned(),
+        Some(Err(failure)) => {
+            assert!(!failure.message.contains(TOKEN), "{}", failure.message);
+            format!("{:?}: {}", failure.error, failure.message)
+        }
+    }
+}
+
 /// Paths and contents as one text.
 pub fn shown(fetched: &Fetched) -> String {
     let files = fetched.files.iter();

@@ -10,15 +10,15 @@ use slipway_plan::ConnectorPlan;
 
 use super::server::{refused, text};
 use super::stop::Stop;
-use crate::context::StepContext;
 use crate::http::request::Request;
+use crate::secrets::Secrets;
 
 /// The header `Authorization` that a connector asks for; a server that gives tokens has this time.
 pub(super) async fn authorization(
     connector: &ConnectorPlan,
     spec: &Value,
     time: Duration,
-    cx: &mut StepContext<'_>,
+    secrets: &mut Secrets<'_>,
 ) -> Result<SecretString, Stop> {
     let own = &spec["auth"]["spec"];
     // Both kinds have had the user in the spec itself before they had other ways.
@@ -27,12 +27,12 @@ pub(super) async fn authorization(
         None => ("UsernamePassword".to_owned(), spec),
     };
     match kind.as_str() {
-        "UsernamePassword" => Ok(basic(connector, login, cx).await?),
+        "UsernamePassword" => Ok(basic(connector, login, secrets).await?),
         "PersonalAccessToken" => {
-            let token = secret(connector, login, "patRef", cx).await?;
+            let token = secret(connector, login, "patRef", secrets).await?;
             Ok(bearer(token.expose_secret()))
         }
-        "RefreshTokenGrantType" => refreshed(connector, login, time, cx).await,
+        "RefreshTokenGrantType" => refreshed(connector, login, time, secrets).await,
         other => {
             let why = format!(
                 "its login of type `{other}` is not supported by this version; use UsernamePassword, PersonalAccessToken or RefreshTokenGrantType"
@@ -49,16 +49,16 @@ fn bearer(token: &str) -> SecretString {
 async fn basic(
     connector: &ConnectorPlan,
     login: &Value,
-    cx: &mut StepContext<'_>,
+    secrets: &mut Secrets<'_>,
 ) -> Result<SecretString, Failure> {
     let user = match text(&login["username"]) {
-        Some(plain) => cx.secrets().reveal_text(&plain).await?,
-        None => secret(connector, login, "usernameRef", cx).await?,
+        Some(plain) => secrets.reveal_text(&plain).await?,
+        None => secret(connector, login, "usernameRef", secrets).await?,
     };
-    let password = secret(connector, login, "passwordRef", cx).await?;
+    let password = secret(connector, login, "passwordRef", secrets).await?;
     let both = format!("{}:{}", user.expose_secret(), password.expose_secret());
     let encoded = aws_smithy_types::base64::encode(both);
-    cx.secrets().hide(&encoded);
+    secrets.hide(&encoded);
     Ok(SecretString::from(format!("Basic {encoded}")))
 }
 
@@ -67,11 +67,11 @@ async fn refreshed(
     connector: &ConnectorPlan,
     login: &Value,
     time: Duration,
-    cx: &mut StepContext<'_>,
+    secrets: &mut Secrets<'_>,
 ) -> Result<SecretString, Stop> {
     let address =
         text(&login["tokenUrl"]).ok_or_else(|| refused(connector, "it has no tokenUrl"))?;
-    let address = cx.secrets().reveal_text(&address).await?;
+    let address = secrets.reveal_text(&address).await?;
     let fields = [
         ("refresh_token", "refreshTokenRef"),
         ("client_id", "clientIdRef"),
@@ -86,7 +86,7 @@ async fn refreshed(
         if text(&login[field]).is_none() && name == "client_secret" {
             continue;
         }
-        let value = secret(connector, login, field, cx).await?;
+        let value = secret(connector, login, field, secrets).await?;
         form.query_pairs_mut()
             .append_pair(name, value.expose_secret());
     }
@@ -100,7 +100,7 @@ async fn refreshed(
     )];
     let request = Request::new(reqwest::Method::POST, &address, headers, Some(body.into()));
     let request = request.map_err(|why| refused(connector, &format!("tokenUrl: {why}")))?;
-    let answer = request.send(time.min(cx.time_left())).await;
+    let answer = request.send(time).await;
     let answer = answer.map_err(later)?;
     let given: Value = serde_json::from_str(&answer.body).unwrap_or_default();
     let Some(token) = text(&given["access_token"]).filter(|_| answer.code == 200) else {
@@ -117,7 +117,7 @@ async fn refreshed(
             _ => Stop::Over(failure),
         });
     };
-    cx.secrets().hide(&token);
+    secrets.hide(&token);
     Ok(bearer(&token))
 }
 
@@ -134,9 +134,9 @@ async fn secret(
     connector: &ConnectorPlan,
     login: &Value,
     field: &str,
-    cx: &mut StepContext<'_>,
+    secrets: &mut Secrets<'_>,
 ) -> Result<SecretString, Failure> {
     let reference = text(&login[field])
         .ok_or_else(|| refused(connector, &format!("its login has no {field}")))?;
-    cx.secrets().value(&reference).await
+    secrets.value(&reference).await
 }

@@ -4,11 +4,13 @@ mod login;
 pub(crate) mod poll;
 pub(crate) mod server;
 pub(crate) mod stop;
+mod test;
 pub(crate) mod text;
 
 pub(crate) use poll::{Poll, Verdict};
 pub(crate) use server::{Call, Server};
 pub(crate) use stop::{Stop, Tries, go_on};
+pub use test::test;
 
 /// The one command unit of these steps.
 pub(crate) const UNIT: &str = "Execute";

@@ -18,6 +18,7 @@ use crate::context::StepContext;
 use crate::http::address;
 use crate::http::request::{Answer, Request};
 use crate::http::{RETRY_AFTER, retry_after};
+use crate::secrets::Secrets;
 use crate::variable::selectors;
 
 /// Time for all calls of one look or change, the login among them: the function that makes them has less than two
@@ -92,17 +93,40 @@ impl Server {
                 "The plan holds no {system} connector for step {step}: it was made by an older version. Start the run again."
             )));
         };
-        let now = cx.clock().now();
-        let until = now.checked_add(PATIENCE).unwrap_or(Timestamp::MAX);
         let spec = cx.evaluate(&connector.spec)?;
+        let now = cx.clock().now();
+        let time = PATIENCE.min(cx.time_left());
+        Self::open(
+            system,
+            url_field,
+            (connector, &spec),
+            (now, time),
+            cx.secrets(),
+        )
+        .await
+    }
+
+    /// The server of a connector, whose spec with expressions resolved comes with it. Its login has so much time from
+    /// now on, and all calls together have [`PATIENCE`].
+    ///
+    /// # Errors
+    /// When the connector says nothing usable, a secret cannot be read, or no token is to be had.
+    pub(super) async fn open(
+        system: &'static str,
+        url_field: &str,
+        (connector, spec): (&ConnectorPlan, &Value),
+        (now, time): (Timestamp, Duration),
+        secrets: &mut Secrets<'_>,
+    ) -> Result<Self, Stop> {
+        let until = now.checked_add(PATIENCE).unwrap_or(Timestamp::MAX);
         let refused = |why: String| refused(connector, &why);
         let url =
             text(&spec[url_field]).ok_or_else(|| refused(format!("it has no {url_field}")))?;
-        let url = cx.secrets().reveal_text(&url).await?;
+        let url = secrets.reveal_text(&url).await?;
         let base = address::url(url.expose_secret())
             .map_err(|why| refused(format!("{url_field}: {why}")))?;
-        let authorization = super::login::authorization(connector, &spec, PATIENCE, cx).await?;
-        cx.secrets().hide(authorization.expose_secret());
+        let authorization = super::login::authorization(connector, spec, time, secrets).await?;
+        secrets.hide(authorization.expose_secret());
         Ok(Self {
             system,
             connector: connector.reference.clone(),
@@ -124,6 +148,17 @@ impl Server {
         cx: &mut StepContext<'_>,
         call: Call<'_>,
     ) -> Result<Value, Stop> {
+        let (now, time) = (cx.clock().now(), cx.time_left());
+        self.ask(call, (now, time), cx.secrets()).await
+    }
+
+    /// The same, within so much time from now on.
+    pub(super) async fn ask(
+        &self,
+        call: Call<'_>,
+        (now, time): (Timestamp, Duration),
+        secrets: &mut Secrets<'_>,
+    ) -> Result<Value, Stop> {
         let url = self.url(call.path, call.query)?;
         let mut headers = vec![
             ("authorization".to_owned(), self.authorization.clone()),
@@ -135,17 +170,15 @@ impl Server {
                     "content-type".to_owned(),
                     SecretString::from("application/json"),
                 ));
-                Some(SecretString::from(
-                    cx.secrets().reveal(body).await?.to_string(),
-                ))
+                Some(SecretString::from(secrets.reveal(body).await?.to_string()))
             }
             None => None,
         };
         let what = format!("{} /{}", call.method, call.path.join("/"));
         let request = Request::new(call.method, &url.to_string().into(), headers, body)
             .map_err(|why| self.over(&what, &why))?;
-        let left = Duration::try_from(self.until.duration_since(cx.clock().now()));
-        let left = left.unwrap_or_default().min(cx.time_left());
+        let left = Duration::try_from(self.until.duration_since(now));
+        let left = left.unwrap_or_default().min(time);
         if left.is_zero() {
             let seconds = PATIENCE.as_secs();
             let message = format!(
@@ -164,8 +197,8 @@ impl Server {
             after: None,
             untouched: false,
         })?;
-        let read = self.read(&what, answer, cx);
-        read.map(|value| masked(value, cx.secrets()))
+        let read = self.read(&what, answer, now);
+        read.map(|value| masked(value, secrets))
     }
 
     fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Url, Stop> {
@@ -182,7 +215,7 @@ impl Server {
         Ok(url)
     }
 
-    fn read(&self, what: &str, answer: Answer, cx: &StepContext<'_>) -> Result<Value, Stop> {
+    fn read(&self, what: &str, answer: Answer, now: Timestamp) -> Result<Value, Stop> {
         let Answer {
             code,
             body,
@@ -204,7 +237,7 @@ impl Server {
             }),
             408 | 429 | 500..=599 => Err(Stop::Later {
                 failure: self.failure(ErrorType::Connectivity, what, code, &body),
-                after: asked.map(|asked| later(&asked, cx)),
+                after: asked.map(|asked| later(&asked, now)),
                 untouched: code == 429,
             }),
             401 => Err(Stop::Over(self.failure(
@@ -264,8 +297,8 @@ impl Server {
     }
 }
 
-fn later(asked: &str, cx: &StepContext<'_>) -> Duration {
-    retry_after(asked, cx.clock().now()).clamp(RETRY_AFTER.0, RETRY_AFTER.1)
+fn later(asked: &str, now: Timestamp) -> Duration {
+    retry_after(asked, now).clamp(RETRY_AFTER.0, RETRY_AFTER.1)
 }
 
 /// What a server says went wrong. Jira: `errorMessages` and `errors`; ServiceNow: `error.message` and `.detail`.

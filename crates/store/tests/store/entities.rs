@@ -3,7 +3,7 @@
 use secrecy::{ExposeSecret, SecretString};
 use slipway_model::id::{AccountId, EntityId, PrincipalId, Scope};
 use slipway_store::embedded::Embedded;
-use slipway_store::record::{EntityRecord, TokenRecord};
+use slipway_store::record::{ConnectionRecord, EntityRecord, TokenRecord};
 use slipway_store::{Page, StoreError};
 
 use crate::{clock, id, noise, scope, store};
@@ -22,7 +22,34 @@ fn service(name: &str) -> EntityRecord {
         version: 0,
         created_ms: 1,
         updated_ms: 2,
+        connection: None,
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_test_of_a_connection_said_goes_with_the_version_that_was_tested() {
+    let store = store();
+    let first = store
+        .put_entity(&service("cart"), None)
+        .await
+        .expect("created");
+    let said = ConnectionRecord {
+        tested_ms: 5,
+        connected_ms: None,
+        failure: None,
+    };
+    store.put_connection(&first, &said).await.expect("noted");
+    let (place, cart) = (scope(), id("cart"));
+    let read = async || {
+        let read = store.get_entity(&place, "service", None, &cart);
+        read.await.expect("read")
+    };
+    assert_eq!(read().await.connection.as_ref(), Some(&said));
+    let second = store.put_entity(&read().await, Some(1)).await;
+    assert_eq!(second.expect("replaced").connection, None);
+    assert_eq!(read().await.connection, None);
+    let late = store.put_connection(&first, &said).await;
+    assert!(matches!(late, Err(StoreError::Conflict { .. })), "{late:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -200,6 +200,7 @@ async fn point(deps: &Deps, draft: &Draft) -> ApiResult<()> {
         version: before.as_ref().map_or(0, |before| before.version),
         created_ms: now,
         updated_ms: now,
+        connection: None,
     };
     let expected = before.map(|before| before.version);
     deps.store.put_entity(&record, expected).await?;

@@ -1,6 +1,6 @@
 //! Organizations, projects, services, environments, infrastructures and connectors.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Api, SCOPE};
 
@@ -353,4 +353,49 @@ async fn connectors_come_back_as_they_went_in() {
     assert_eq!(test["status"], "FAILURE", "{test}");
     let told = test["errorSummary"].as_str().unwrap_or_default();
     assert!(told.contains("connector aws"), "{told}");
+    assert_eq!(test["errors"][0]["message"], told);
+    assert!(test["errors"][0]["code"].as_u64() > Some(0), "{test}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_test_of_a_connection_says_is_kept_until_the_connector_changes() {
+    let api = Api::new().await;
+    let url = |path: &str| format!("/ng/api/connectors{path}?{SCOPE}");
+    let mut code = json!({"connector": {"name": "Code", "identifier": "code",
+        "orgIdentifier": "default", "projectIdentifier": "default", "type": "Git",
+        "spec": {"url": "file:///srv/not-there", "type": "Http", "connectionType": "Repo", "spec": {}}}});
+    api.post(&url(""), &code).await.data();
+    let status = async || api.get(&url("/code")).await.data()["status"].clone();
+    assert_eq!(status().await, Value::Null);
+    let failed = api
+        .post(&url("/testConnection/code"), &json!({}))
+        .await
+        .data();
+    let kept = status().await;
+    assert_eq!(kept["status"], "FAILURE");
+    assert_eq!(kept["errorSummary"], failed["errorSummary"]);
+    assert_eq!(kept["errors"][0]["reason"], "Unknown");
+    assert_eq!(kept["testedAt"], failed["testedAt"]);
+    assert_eq!(kept["lastTestedAt"], failed["testedAt"]);
+    assert_eq!(kept["lastConnectedAt"], Value::Null);
+    let listed = api.post(&url("/listV2"), &json!({})).await.data();
+    assert_eq!(listed["content"][0]["status"], kept);
+
+    // Nobody has tested what it is now.
+    code["connector"]["spec"]["url"] = "file:///srv/nor-there".into();
+    api.put(&url(""), &code).await.data();
+    assert_eq!(status().await, Value::Null);
+
+    // Of other types nothing is said.
+    let gcp = json!({"connector": {"name": "Cloud", "identifier": "cloud",
+        "orgIdentifier": "default", "projectIdentifier": "default", "type": "Gcp",
+        "spec": {"credential": {"type": "InheritFromDelegate"}}}});
+    api.post(&url(""), &gcp).await.data();
+    let tested = api
+        .post(&url("/testConnection/cloud"), &json!({}))
+        .await
+        .data();
+    assert_eq!(tested["status"], "UNKNOWN");
+    let read = api.get(&url("/cloud")).await.data();
+    assert_eq!(read["status"], Value::Null);
 }
