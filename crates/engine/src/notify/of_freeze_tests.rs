@@ -29,6 +29,7 @@ fn record(status: &str, events: &str) -> EntityRecord {
         version: 3,
         created_ms: 1,
         updated_ms: 7,
+        connection: None,
     }
 }
 
