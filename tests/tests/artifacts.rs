@@ -219,6 +219,79 @@ async fn what_a_tag_means_when_a_run_is_planned_is_what_is_deployed_and_deployed
     );
 }
 
+/// The golden pipeline after a stage that chooses the tag.
+fn choosing() -> String {
+    let golden = checkout("templates/ecs-rolling/pipeline.yaml");
+    let golden = std::fs::read_to_string(golden).expect("the pipeline");
+    let golden = golden.replacen(
+        "identifier: deploy_shop",
+        "identifier: choose_and_deploy",
+        1,
+    );
+    let (head, rest) = golden.split_once("  stages:\n").expect("stages");
+    let first = r#"    - stage:
+        name: choose
+        identifier: choose
+        type: Custom
+        spec:
+          execution:
+            steps:
+              - step:
+                  name: pick
+                  identifier: pick
+                  type: ShellScript
+                  timeout: 1m
+                  spec:
+                    shell: Bash
+                    onDelegate: true
+                    source: {type: Inline, spec: {script: 'TAG="<+pipeline.variables.tag>"'}}
+                    environmentVariables: []
+                    outputVariables: [{name: TAG, type: String, value: TAG}]
+"#;
+    format!("{head}  stages:\n{first}{rest}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tag_that_an_earlier_stage_chooses_is_looked_up_when_the_stage_begins() {
+    let shop = Shop::open(&["ecs-rolling"]).await;
+    let tag = "<+pipeline.stages.choose.spec.execution.steps.pick.output.outputVariables.TAG>";
+    shop.takes("ecs-rolling", &ecr(&format!("tag: {tag}")));
+    shop.apply_text("pipeline.yaml", &choosing());
+    shop.ecr("CreateRepository", json!({"repositoryName": "shop/web"}))
+        .await;
+    let v1 = shop.push(1, "v1").await;
+    well(&shop.run("choose_and_deploy", "tag=v1"));
+    assert_eq!(shop.images().await, [format!("{HOST}/shop/web@{v1}")]);
+
+    // What is not there fails the stage, and changes nothing.
+    let missing = shop.run("choose_and_deploy", "tag=v9");
+    assert_eq!(missing.status.code(), Some(1), "{}", text(&missing.stderr));
+    let told = format!("{}{}", text(&missing.stdout), text(&missing.stderr));
+    for part in ["The artifact `image` cannot be had", "imageTag:'v9'"] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert_eq!(shop.images().await.len(), 1);
+
+    // A retry means what the run that it retries meant, wherever the tag has moved.
+    let bad = shop.push(2, "exits").await;
+    let failed = shop.run("choose_and_deploy", "tag=exits");
+    assert_eq!(failed.status.code(), Some(1), "{}", text(&failed.stderr));
+    let moved = shop.push(3, "exits").await;
+    let id = run_id(&failed);
+    let again = shop
+        .local
+        .slipway(&["retry", &id, "--follow", "-o", "json"]);
+    assert_ne!(run_id(&again), id);
+    let images = shop.images().await;
+    let image = |digest: &str| format!("{HOST}/shop/web@{digest}");
+    assert!(images.contains(&image(&bad)), "{images:?}");
+    assert!(!images.contains(&image(&moved)), "{images:?}");
+    // A new run means what the tag means now, which works no better.
+    let rerun = shop.run("choose_and_deploy", "tag=exits");
+    assert_eq!(rerun.status.code(), Some(1), "{}", text(&rerun.stderr));
+    assert_eq!(shop.images().await.last(), Some(&image(&moved)));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_function_is_made_of_the_image_that_was_planned() {
     let shop = Shop::open(&["ecs-rolling", "lambda"]).await;

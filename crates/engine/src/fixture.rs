@@ -189,6 +189,7 @@ pub(crate) fn deploys(mut stage: StagePlan) -> StagePlan {
             image: Some("acme/web:<+artifact.tag>".to_owned()),
             tag: Some("<+pipeline.variables.tag>".to_owned()),
             pinned: None,
+            late: None,
         }),
         sidecars: Vec::new(),
         config_files: Vec::new(),

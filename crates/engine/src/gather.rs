@@ -9,7 +9,7 @@ use slipway_model::{Kind, entity};
 use slipway_plan::remote::{MOST_BYTES, MOST_FILES};
 use slipway_plan::{
     ArtifactAnswer, ConnectorPlan, EVERY, Entities as _, FILE, FOLDER, Fetched, Found, Plan,
-    Reference, RemoteFiles, Snapshot, Wanted, WantedArtifact,
+    Reference, RemoteFiles, ServicePlan, Snapshot, Wanted, WantedArtifact,
 };
 use slipway_store::Page;
 
@@ -57,7 +57,7 @@ impl AsBefore<'_> {
     fn answer(&self, wanted: &WantedArtifact) -> Option<ArtifactAnswer> {
         let stages = self.plan.groups.iter().flatten();
         let services = stages.filter_map(|stage| stage.service.as_ref());
-        let artifacts = services.flat_map(|one| one.artifact.iter().chain(&one.sidecars));
+        let artifacts = services.flat_map(ServicePlan::sources);
         let mut pinned = artifacts.filter_map(|artifact| artifact.pinned.as_ref());
         let same = pinned.find(|pinned| pinned.question == wanted.question)?;
         Some(ArtifactAnswer::Found(same.found.clone()))

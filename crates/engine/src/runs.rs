@@ -8,7 +8,7 @@ use slipway_clock::Clock;
 use slipway_model::id::{LaneId, NodeId, RunId, StageId};
 use slipway_model::status::Status;
 use slipway_plan::unroll::RunTurn;
-use slipway_plan::{Plan, StagePlan};
+use slipway_plan::{LateAnswers, PIN_ARTIFACTS, Plan, StagePlan};
 use slipway_store::Store;
 use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 
@@ -72,12 +72,13 @@ impl Runs {
         Ok((record, plan))
     }
 
-    /// A plan with those of its loops taken apart that go over what the run brings forth and have begun.
+    /// A plan with those of its loops taken apart that go over what the run brings forth and have begun, and with the
+    /// artifacts that were looked up meanwhile.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn unrolled(&self, run: &RunId, plan: Arc<Plan>) -> Result<Arc<Plan>, RunError> {
-        if !plan.has_run_loops() {
+        if !plan.has_run_loops() && !plan.has_late_artifacts() {
             return Ok(plan);
         }
         let nodes = self.nodes(run, None).await?;
@@ -137,13 +138,33 @@ pub fn spec_of_turns(turns: &[RunTurn]) -> serde_json::Value {
     serde_json::json!({ TURNS: turns })
 }
 
-/// A plan with those of its loops taken apart that go over what the run brings forth, as the newest attempts of the
-/// run's nodes say.
+/// A plan with those of its loops taken apart that go over what the run brings forth, and with the artifacts that were
+/// looked up in the run, as the newest attempts of the run's nodes say.
 pub fn unrolled_by(plan: Arc<Plan>, nodes: &BTreeMap<NodeId, NodeRecord>) -> Arc<Plan> {
-    match plan.has_run_loops() {
+    let mut plan = match plan.has_run_loops() {
         true => Arc::new(plan.unrolled(&|id| turns_in(nodes, id))),
         false => plan,
+    };
+    if plan.has_late_artifacts() {
+        let answers_of = |id: &NodeId| nodes.get(id).and_then(answers);
+        Arc::make_mut(&mut plan).pin_late(&answers_of);
     }
+    plan
+}
+
+/// Field of the outputs of a step that looked artifacts up, with what it was answered.
+const PINNED: &str = "pinned";
+
+/// The outputs of a step that looked artifacts up.
+pub fn outputs_of_answers(answers: &LateAnswers) -> serde_json::Value {
+    serde_json::json!({ PINNED: answers })
+}
+
+/// What a step that looked artifacts up was answered, where it has ended well.
+pub fn answers(node: &NodeRecord) -> Option<LateAnswers> {
+    let asked = node.node_type == PIN_ARTIFACTS && node.status == Status::Success;
+    let answers = node.outputs.get(PINNED).filter(|_| asked)?;
+    LateAnswers::deserialize(answers).ok()
 }
 
 /// The turns of the loop of a block or a stage, where they are recorded among `nodes`.

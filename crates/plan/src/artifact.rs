@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use slipway_model::id::Scope;
 
-use crate::ConnectorPlan;
+use crate::{ArtifactPlan, ConnectorPlan};
 
 /// A question to a registry, with what is needed to ask it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct WantedArtifact {
     /// Says how to get there; its expressions are evaluated, its secrets are references.
     pub connector: ConnectorPlan,
@@ -115,6 +116,91 @@ pub struct PinnedArtifact {
     /// What was answered.
     pub found: FoundArtifact,
 }
+
+impl ArtifactQuestion {
+    /// Whether it names one version, and does not choose among several.
+    pub fn is_exact(&self) -> bool {
+        !matches!(
+            self.version,
+            Some(ArtifactVersion::Pattern(_) | ArtifactVersion::Last)
+        )
+    }
+}
+
+impl ArtifactPlace {
+    /// The place as registries call it, once its texts hold no expressions: a repository of Docker Hub without an owner
+    /// is one of `library`, and GitHub's have small letters only.
+    pub fn settled(self) -> Self {
+        let Self::Image {
+            registry,
+            repository,
+        } = self
+        else {
+            return self;
+        };
+        let path = repository.trim_matches('/');
+        let repository = match registry.as_str() {
+            DOCKER_HUB if !path.contains('/') => format!("library/{path}"),
+            GITHUB => path.to_ascii_lowercase(),
+            _ => path.to_owned(),
+        };
+        Self::Image {
+            registry,
+            repository,
+        }
+    }
+}
+
+impl FoundArtifact {
+    /// What was found becomes a part of the plan, whose texts are evaluated: whoever may name an object in a bucket must
+    /// not write expressions with that. Why it must not become one.
+    pub fn strange(&self) -> Option<String> {
+        let mut all = self
+            .metadata
+            .values()
+            .chain([&self.version])
+            .chain(&self.digest);
+        let strange = all.find(|text| text.contains("<+"))?;
+        Some(format!(
+            "the registry names `{strange}`, and names with `<+` would be read as expressions: give it another name"
+        ))
+    }
+}
+
+/// The fields that name a version and a pattern of versions, by the type of a source.
+pub(crate) fn fields(kind: &str) -> [&'static str; 2] {
+    match kind {
+        "AmazonS3" => ["filePath", "filePathRegex"],
+        "AmazonMachineImage" | "GithubPackageRegistry" | "GoogleArtifactRegistry" => {
+            ["version", "versionRegex"]
+        }
+        _ => ["tag", "tagRegex"],
+    }
+}
+
+impl ArtifactPlan {
+    /// Puts what was found into the plan of a source.
+    pub(crate) fn pin(&mut self, pinned: PinnedArtifact) {
+        let found = &pinned.found;
+        let named = !found.version.is_empty();
+        let [exact, _] = fields(&self.kind);
+        if let Some(spec) = self.spec.as_object_mut() {
+            if named {
+                spec.insert(exact.to_owned(), found.version.as_str().into());
+            }
+            if let Some(registry) = found.metadata.get("registryId") {
+                spec.insert("registryId".to_owned(), registry.as_str().into());
+            }
+        }
+        if named && self.kind != "AmazonS3" {
+            self.tag = Some(found.version.clone());
+        }
+        self.pinned = Some(Box::new(pinned));
+    }
+}
+
+/// The address of GitHub's registry.
+pub(crate) const GITHUB: &str = "https://ghcr.io";
 
 /// The address of Docker Hub's registry.
 const DOCKER_HUB: &str = "https://registry-1.docker.io";

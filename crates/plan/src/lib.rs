@@ -43,6 +43,7 @@ mod facts;
 pub mod fit;
 mod form;
 mod iteration;
+mod late;
 pub mod plan;
 mod reference;
 pub mod remote;
@@ -60,11 +61,12 @@ pub use chosen::{Choice, Chosen, allows_choice, choices};
 pub use diff::diff;
 pub use form::{Form, form};
 pub use iteration::{Iteration, in_turns};
+pub use late::{LateAnswers, LateArtifact};
 pub use plan::{
     ArtifactPlan, BarrierPlan, CHAINED, ConfigFilePlan, ConnectorPlan, EnvironmentPlan, EventPlan,
     FailureStrategy, GroupPlan, InfrastructurePlan, ManifestPlan, MessagePlan, Node,
-    NotificationPlan, ParallelPlan, Plan, RunLoop, STAGE_INPUTS, ServicePlan, StagePlan, StepPlan,
-    Variable, When, WhenStatus,
+    NotificationPlan, PIN_ARTIFACTS, ParallelPlan, Plan, RunLoop, STAGE_INPUTS, ServicePlan,
+    StagePlan, StepPlan, Variable, When, WhenStatus,
 };
 pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, VARIABLE, Wanted};
 pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};

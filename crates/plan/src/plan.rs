@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use slipway_model::id::{EntityId, NodeId, Scope, StageId};
 
-use crate::{Iteration, PinnedArtifact};
+use crate::{Iteration, LateArtifact, PinnedArtifact};
 
 /// An immutable plan of one run; stored once, by the digest of its canonical JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,6 +107,10 @@ pub const CHAINED: &str = "Pipeline";
 
 /// Type of the step that asks for variables of its stage when the stage begins; plans have it, no document names it.
 pub const STAGE_INPUTS: &str = "StageInputs";
+
+/// Type of the step that asks registries for what only the run can name, when the stage begins; plans have it, no document
+/// names it.
+pub const PIN_ARTIFACTS: &str = "PinArtifacts";
 
 /// One stage of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -250,6 +254,9 @@ pub struct ArtifactPlan {
     /// was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<Box<PinnedArtifact>>,
+    /// What the registry is asked when the stage begins, where only the run can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<Box<LateArtifact>>,
 }
 
 impl ArtifactPlan {

@@ -22,6 +22,7 @@ pub mod lambda;
 mod log;
 mod names;
 pub mod outage;
+mod pin_artifacts;
 pub mod queue;
 pub mod registry;
 pub mod secrets;

@@ -2,8 +2,8 @@
 
 use crate::step::Step;
 use crate::{
-    approval, asg, barrier, chained, custom_approval, ecs, http, jira, lambda, queue, service_now,
-    shell, stage_inputs, wait,
+    approval, asg, barrier, chained, custom_approval, ecs, http, jira, lambda, pin_artifacts,
+    queue, service_now, shell, stage_inputs, wait,
 };
 
 /// Which function walks the lanes of a stage.
@@ -62,6 +62,7 @@ pub static STEPS: &[(&str, &dyn Step)] = &[
     ("JiraApproval", &jira::JiraApproval),
     ("JiraCreate", &jira::JiraCreate),
     ("JiraUpdate", &jira::JiraUpdate),
+    ("PinArtifacts", &pin_artifacts::PinArtifacts),
     ("Pipeline", &chained::Pipeline),
     ("Queue", &queue::Queue),
     ("ServiceNowApproval", &service_now::ServiceNowApproval),

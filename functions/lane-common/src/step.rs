@@ -11,7 +11,7 @@ use slipway_engine::strategy::Verdict;
 use slipway_model::duration::shown;
 use slipway_model::id::PrincipalId;
 use slipway_model::status::{ErrorType, Failure, Status};
-use slipway_plan::StepPlan;
+use slipway_plan::{PIN_ARTIFACTS, StepPlan};
 use slipway_steps::context::StepTrace;
 use slipway_steps::outage::watched;
 use slipway_steps::{Expressions, Progress, Step, StepContext, StepInput};
@@ -174,7 +174,11 @@ impl Walk<'_> {
             units: trace.units,
             ..self.record(step)?.clone()
         };
-        self.end(record).await
+        self.end(record).await?;
+        if step.step_type == PIN_ARTIFACTS {
+            self.reload().await?;
+        }
+        Ok(())
     }
 
     /// Keeps what a step that goes on later has noted.

@@ -43,14 +43,21 @@ impl Walk<'_> {
                 self.begin_container(failed).await?;
             }
         }
-        let (run, stage) = (&self.event.run_id, &self.lane.stage);
+        let run = &self.event.run_id;
         if is_empty && !self.of_run.plan.barriers.is_empty() {
             // Who waits at a barrier for the element that loops waits for nobody.
             tell_end(&self.deps.runs, run, &parallel.id, attempt.number).await?;
         }
-        self.of_run = self.deps.runs.load_stage(run, stage).await?;
-        self.read_nodes().await?;
+        self.reload().await?;
         Ok(None)
+    }
+
+    /// Writes what has happened, and reads the plan as it is with it.
+    pub(crate) async fn reload(&mut self) -> Result<(), HandlerError> {
+        self.write().await?;
+        let (run, stage) = (&self.event.run_id, &self.lane.stage);
+        self.of_run = self.deps.runs.load_stage(run, stage).await?;
+        self.read_nodes().await
     }
 
     fn turns_of(&self, parallel: &ParallelPlan) -> Result<Vec<RunTurn>, String> {

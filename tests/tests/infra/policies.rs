@@ -158,17 +158,22 @@ fn only_those_who_deploy_or_read_manifests_may_assume_roles() {
             may.insert(id, roles);
         }
     }
+    let (source, deploy) = ("SourceRoles", "DeployRoles");
     let expected = [
         // Plans are made here, and their manifests may be in S3.
-        ("ApiFunction", "SourceRoles"),
-        ("InstancesFunction", "DeployRoles"),
+        ("ApiFunction", vec![source]),
+        ("InstancesFunction", vec![deploy]),
         // So are those of pipelines that a stage runs.
-        ("LaneCommonFunction", "SourceRoles"),
-        ("LaneAsgFunction", "DeployRoles"),
-        ("LaneEcsFunction", "DeployRoles"),
-        ("LaneLambdaFunction", "DeployRoles"),
+        ("LaneCommonFunction", vec![source]),
+        // Artifacts that only the run can name are looked up when their stage begins.
+        ("LaneAsgFunction", vec![source, deploy]),
+        ("LaneEcsFunction", vec![source, deploy]),
+        ("LaneLambdaFunction", vec![source, deploy]),
     ];
-    let expected = expected.map(|(id, roles)| (id.to_owned(), [roles.to_owned()].into()));
+    let expected = expected.map(|(id, roles)| {
+        let roles = roles.into_iter().map(str::to_owned).collect();
+        (id.to_owned(), roles)
+    });
     assert_eq!(may, expected.into());
 }
 

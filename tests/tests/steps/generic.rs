@@ -76,8 +76,8 @@ fn trials(step_type: &str) -> Vec<Trial> {
             both(&json!({}))
         }
         // They call no target account: nothing can be left there. Their own tests kill them at each save.
-        "Barrier" | "HarnessApproval" | "Http" | "Pipeline" | "Queue" | "ShellScript"
-        | "StageInputs" | "Wait" => Vec::new(),
+        "Barrier" | "HarnessApproval" | "Http" | "PinArtifacts" | "Pipeline" | "Queue"
+        | "ShellScript" | "StageInputs" | "Wait" => Vec::new(),
         // Their target is no account: `tickets/` kills them at each request to their servers.
         "CustomApproval"
         | "JiraApproval"

@@ -5,6 +5,7 @@
 mod choice;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use slipway_model::id::{EntityId, PrincipalId, RunId, StageId};
 use slipway_plan::Plan;
@@ -123,9 +124,10 @@ pub async fn retry_run(
         parent: None,
     };
     // What was deployed once is deployed again, wherever its tag has moved since.
+    let as_deployed = unrolled_by(Arc::clone(&old_plan), &nodes);
     let sources = AsBefore {
         inner: sources,
-        plan: &old_plan,
+        plan: &as_deployed,
     };
     let (plan, yaml) = prepare(runs, &start, steps, &sources).await?;
     choice::same_stages(&old.id, &old_plan, &plan).map_err(conflict)?;

@@ -1,5 +1,7 @@
 //! The artifacts of a service.
 
+use std::cell::Cell;
+
 use slipway_model::id::Scope;
 use slipway_model::{Code, Kind, Ref};
 
@@ -65,18 +67,24 @@ impl Resolver<'_> {
             spec: spec.to_json(),
             image: None,
             pinned: None,
+            late: None,
         };
         let registry = self.registry(&plan.kind, spec, scope, known);
+        let open = Cell::new(false);
         let source = Source {
             spec,
             scope,
             known,
             unchecked: known.unchecked_artifacts,
+            open: &open,
         };
         self.pin(&mut plan, &source);
         let told = plan.pinned.as_ref();
         let told = told.and_then(|pinned| pinned.found.metadata.get("registryId"));
         let registry = registry.or_else(|| told.cloned());
+        if let Some(late) = &mut plan.late {
+            late.repository = repository(&plan.kind, &written, registry.as_deref());
+        }
         plan.image = image(&plan, &written, registry.as_deref());
         Some(plan)
     }

@@ -1,7 +1,9 @@
 //! Artifacts in their registries: what is asked about a source, and what its plan is with the answer.
 //!
-//! A version that cannot be told before the run begins (an output of a step) is not asked for; the source then stays as
-//! it is written.
+//! A version that cannot be told before the run begins (an output of a step) is asked for when its stage begins
+//! ([`crate::late`]).
+
+use std::cell::Cell;
 
 use serde_json::Value;
 use slipway_model::id::Scope;
@@ -11,19 +13,16 @@ use super::Resolver;
 use super::known::Known;
 use super::remote::evaluated;
 use crate::artifact::{
-    ArtifactAnswer, ArtifactPlace, ArtifactQuestion, ArtifactVersion, FoundArtifact,
-    PinnedArtifact, WantedArtifact, docker_registry,
+    ArtifactAnswer, ArtifactPlace, ArtifactQuestion, ArtifactVersion, GITHUB, PinnedArtifact,
+    WantedArtifact, docker_registry, fields,
 };
-use crate::{ArtifactPlan, ConnectorPlan};
+use crate::{ArtifactPlan, ConnectorPlan, LateArtifact};
 
 /// The name of the expression that stands for the last version (docs platform/triggers/trigger-on-a-new-artifact).
 const LAST: &str = "<+lastPublished.tag>";
 
-/// Something that only the run will know.
+/// Something without which nothing can be asked, now or in the run.
 pub(super) struct Open;
-
-/// The address of GitHub's registry.
-const GITHUB: &str = "https://ghcr.io";
 
 /// Why sources of a type are not asked about, with what can be done.
 fn unasked(kind: &str, spec: Ref<'_>) -> Option<String> {
@@ -57,17 +56,6 @@ fn connectors(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// The fields that name a version and a pattern of versions.
-fn fields(kind: &str) -> [&'static str; 2] {
-    match kind {
-        "AmazonS3" => ["filePath", "filePathRegex"],
-        "AmazonMachineImage" | "GithubPackageRegistry" | "GoogleArtifactRegistry" => {
-            ["version", "versionRegex"]
-        }
-        _ => ["tag", "tagRegex"],
-    }
-}
-
 /// A source of artifacts, with what its place in a plan knows.
 pub(super) struct Source<'r, 'k> {
     pub(super) spec: Ref<'r>,
@@ -75,26 +63,30 @@ pub(super) struct Source<'r, 'k> {
     pub(super) known: &'k Known<'k>,
     /// Whether a fixed version may be missing (`disableArtifactValidation`).
     pub(super) unchecked: bool,
+    /// Set when a text holds what only the run will know.
+    pub(super) open: &'k Cell<bool>,
 }
 
 impl Source<'_, '_> {
-    /// The text of a field with its expressions evaluated; `None` where it is empty.
-    fn text(&self, name: &str) -> Result<Option<String>, Open> {
+    /// The text of a field with its expressions evaluated; `None` where it is empty. What only the run will know stays as
+    /// it is written.
+    fn text(&self, name: &str) -> Option<String> {
         let written = self.spec.get_text(name).map(str::trim);
-        let Some(written) = written.filter(|text| !text.is_empty()) else {
-            return Ok(None);
-        };
+        let written = written.filter(|text| !text.is_empty())?;
         if !written.contains("<+") {
-            return Ok(Some(written.to_owned()));
+            return Some(written.to_owned());
         }
-        let text = self.known.evaluate(written).map_err(|_| Open)?;
+        let Ok(text) = self.known.evaluate(written) else {
+            self.open.set(true);
+            return Some(written.to_owned());
+        };
         let text = text.trim();
-        Ok((!text.is_empty()).then(|| text.to_owned()))
+        (!text.is_empty()).then(|| text.to_owned())
     }
 
     /// The text of a field without which nothing can be asked.
     fn must(&self, name: &str) -> Result<String, Open> {
-        self.text(name)?.ok_or(Open)
+        self.text(name).ok_or(Open)
     }
 
     fn version(&self, kind: &str) -> Result<Option<ArtifactVersion>, Open> {
@@ -110,10 +102,10 @@ impl Source<'_, '_> {
                 _ => Err(Open),
             };
         }
-        if let Some(text) = self.text(exact)? {
+        if let Some(text) = self.text(exact) {
             return Ok(Some(ArtifactVersion::Exact(text)));
         }
-        Ok(self.text(pattern)?.map(ArtifactVersion::Pattern))
+        Ok(self.text(pattern).map(ArtifactVersion::Pattern))
     }
 
     /// Filters of EC2, made of `tags` and `filters`: Harness writes `ami-name` for `name`.
@@ -144,21 +136,16 @@ impl Source<'_, '_> {
         };
         Ok(match kind {
             "DockerRegistry" => {
-                let (registry, hub) = docker_registry(address("dockerRegistryUrl")?);
-                let path = self.must("imagePath")?;
-                let path = path.trim_matches('/');
-                match hub && !path.contains('/') {
-                    true => image(registry, format!("library/{path}")),
-                    false => image(registry, path.to_owned()),
-                }
+                let (registry, _) = docker_registry(address("dockerRegistryUrl")?);
+                image(registry, self.must("imagePath")?)
             }
             "GithubPackageRegistry" => {
-                let owner = match self.text("org")? {
+                let owner = match self.text("org") {
                     Some(owner) => owner,
                     None => self.must("user")?,
                 };
                 let path = format!("{owner}/{}", self.must("packageName")?);
-                image(GITHUB.to_owned(), path.to_ascii_lowercase())
+                image(GITHUB.to_owned(), path)
             }
             "ArtifactoryRegistry" => {
                 let server = address("artifactoryServerUrl")?.trim_end_matches('/');
@@ -172,11 +159,11 @@ impl Source<'_, '_> {
             }
             "Ecr" => ArtifactPlace::Ecr {
                 region: self.must("region")?,
-                registry: self.text("registryId")?,
+                registry: self.text("registryId"),
                 repository: self.must("imagePath")?,
             },
             "AmazonS3" => ArtifactPlace::S3 {
-                region: self.text("region")?,
+                region: self.text("region"),
                 bucket: self.must("bucketName")?,
             },
             "AmazonMachineImage" => ArtifactPlace::Ami {
@@ -207,18 +194,25 @@ impl Resolver<'_> {
                 return self.unpinned(plan, source, Some(open));
             }
         };
-        let exact = !matches!(
-            wanted.question.version,
-            Some(ArtifactVersion::Pattern(_) | ArtifactVersion::Last)
-        );
+        let exact = wanted.question.is_exact();
         if exact && source.unchecked {
             let why = "`disableArtifactValidation` of the stage's service says that nobody asks";
             return self.tell(plan, source, why);
         }
+        if source.open.get() {
+            plan.late = Some(Box::new(LateArtifact {
+                wanted,
+                repository: None,
+            }));
+            return;
+        }
         self.asked.borrow_mut().push_artifact(&wanted);
         let why = match self.request.entities.artifact(&wanted) {
-            Some(Ok(ArtifactAnswer::Found(found))) => match strange(&found) {
-                None => return put(plan, wanted.question, found),
+            Some(Ok(ArtifactAnswer::Found(found))) => match found.strange() {
+                None => {
+                    let question = wanted.question;
+                    return plan.pin(PinnedArtifact { question, found });
+                }
                 Some(why) => why,
             },
             Some(Ok(ArtifactAnswer::Unasked(why))) if exact => {
@@ -243,18 +237,27 @@ impl Resolver<'_> {
             return Ok(None);
         };
         let version = source.version(kind)?;
-        let digest = source.text("digest")?;
+        let digest = source.text("digest");
         let is_id = matches!(&version, Some(ArtifactVersion::Exact(id)) if id.starts_with("ami-"));
         let settled = kind == "AmazonMachineImage" && is_id;
         if settled || version.is_none() && digest.is_none() {
             return Ok(None);
         }
-        source.must("connectorRef")?;
+        // Who is asked must be known: a connector is a part of the plan.
+        let asked_by = source.spec.get_text("connectorRef").unwrap_or_default();
+        if source.known.evaluate(asked_by).is_err() {
+            return Err(Open);
+        }
         let Some(value) = spec.get("connectorRef") else {
             return Ok(None);
         };
         let connector = self.artifact_connector(value, fits, source)?;
         let place = source.place(kind, &connector.spec)?;
+        let place = if source.open.get() {
+            place
+        } else {
+            place.settled()
+        };
         Ok(Some(WantedArtifact {
             scope: source.scope.clone(),
             question: ArtifactQuestion {
@@ -326,35 +329,6 @@ impl Resolver<'_> {
             Diagnostic::at(Code::NotSupported, source.spec, message)
         });
     }
-}
-
-/// What was found becomes a part of the plan, whose texts are evaluated: whoever may name an object in a bucket must not
-/// write expressions with that.
-fn strange(found: &FoundArtifact) -> Option<String> {
-    let metadata = found.metadata.values();
-    let mut all = metadata.chain([&found.version]).chain(&found.digest);
-    let strange = all.find(|text| text.contains("<+"))?;
-    Some(format!(
-        "the registry names `{strange}`, and names with `<+` would be read as expressions: give it another name"
-    ))
-}
-
-/// Puts what was found into the plan of a source.
-fn put(plan: &mut ArtifactPlan, question: ArtifactQuestion, found: FoundArtifact) {
-    let named = !found.version.is_empty();
-    let [exact, _] = fields(&plan.kind);
-    if let Some(spec) = plan.spec.as_object_mut() {
-        if named {
-            spec.insert(exact.to_owned(), found.version.as_str().into());
-        }
-        if let Some(registry) = found.metadata.get("registryId") {
-            spec.insert("registryId".to_owned(), registry.as_str().into());
-        }
-    }
-    if named && plan.kind != "AmazonS3" {
-        plan.tag = Some(found.version.clone());
-    }
-    plan.pinned = Some(Box::new(PinnedArtifact { question, found }));
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::spread::{Spread, Target};
 use super::stage_inputs::Question;
 use super::{Resolver, tags};
 use crate::chosen::flatten;
-use crate::{CHAINED, Iteration, StagePlan};
+use crate::{CHAINED, Iteration, StagePlan, late};
 
 /// Stage types that this version runs.
 const RUNNABLE: &[&str] = &["Approval", "Custom", "Deployment", "Pipeline"];
@@ -263,6 +263,7 @@ impl Resolver<'_> {
         }
         plan.when = self.guarded(plan.when.take(), around.spec);
         let own = stage.get_text("identifier").unwrap_or_default();
+        late::ask_first(&mut plan);
         question.ask_first(&mut plan, own, &self.later);
         plan
     }

@@ -41,6 +41,7 @@ fn a_stage_asks_for_what_it_gives_to_what_it_deploys() {
        steps
          step __inputs "Inputs of the stage": StageInputs (at most 1d)
            variables = {"service_artifacts_primary_sources_img_tag":"<+input>.allowedValues(v1,v2).executionInput()","envir…
+         step __artifacts "Artifacts of the service": PinArtifacts (at most 10m)
          step roll "Roll": EcsRollingDeploy (at most 10m)
            sameAsAlreadyRunningInstances = false
        rollback

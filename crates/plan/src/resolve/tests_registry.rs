@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
 use slipway_model::{Diagnostic, entity, yaml};
 
 use super::super::tests::{PIPELINE, entities, faults, project, world};
 use super::super::{Request, resolve, wanted};
-use crate::{ArtifactAnswer, ArtifactPlan, FoundArtifact, Plan, Snapshot, WantedArtifact};
+use crate::{
+    ArtifactAnswer, ArtifactPlan, FoundArtifact, Node, PIN_ARTIFACTS, Plan, Snapshot,
+    WantedArtifact,
+};
 
 const CONNECTORS: [&str; 4] = [
     "connector: {identifier: git, name: G, type: Github, spec: {url: 'https://github.com/acme', type: Account, authentication: {type: Http, spec: {type: Anonymous, spec: {}}}}}",
@@ -224,28 +228,75 @@ fn every_registry_is_asked_in_its_own_words_and_the_image_is_its_digest() {
 }
 
 #[test]
-fn what_only_the_run_knows_is_not_asked_and_stays_as_it_is_written() {
-    for (rest, image) in [
+fn what_only_the_run_knows_is_asked_when_its_stage_begins() {
+    let late = "<+pipeline.stages.build.output.tag>";
+    for (rest, image, asked_for) in [
         (
-            "imagePath: web, tag: <+pipeline.stages.build.output.tag>",
-            "index.docker.io/library/web:<+pipeline.stages.build.output.tag>",
+            format!("imagePath: web, tag: {late}"),
+            format!("index.docker.io/library/web:{late}"),
+            json!({"exact": late}),
         ),
         (
-            "imagePath: web, tag: <+trigger.artifact.build>",
-            "index.docker.io/library/web:<+trigger.artifact.build>",
+            "imagePath: web, tag: <+trigger.artifact.build>".to_owned(),
+            "index.docker.io/library/web:<+trigger.artifact.build>".to_owned(),
+            json!({"exact": "<+trigger.artifact.build>"}),
+        ),
+        (
+            format!("imagePath: acme/web, tagRegex: '{late}-.*'"),
+            String::new(),
+            json!({"pattern": format!("{late}-.*")}),
         ),
     ] {
-        let (asked, plan) = planned(&source("DockerRegistry", "hub", rest), "", |_| None);
-        assert_eq!(asked, []);
-        assert_eq!(artifact(&plan).image.as_deref(), Some(image));
-        let warnings = &plan.as_ref().unwrap().warnings;
-        assert!(
-            warnings[0].ends_with(
-                "is not pinned: not everything that names it is known before the run begins"
-            ),
-            "{warnings:?}"
-        );
+        let (asked, plan) = planned(&source("DockerRegistry", "hub", &rest), "", |_| None);
+        assert_eq!(asked, [], "nothing is known that could be asked");
+        assert_eq!(artifact(&plan).image.as_deref().unwrap_or_default(), image);
+        let mut plan = plan.unwrap();
+        assert_eq!(plan.warnings, [] as [String; 0]);
+        let Node::Step(first) = &plan.groups[1][0].steps[0] else {
+            panic!("no step");
+        };
+        assert_eq!(first.step_type, PIN_ARTIFACTS);
+        let first = first.id.clone();
+        let service = plan.groups[1][0].service.clone().unwrap();
+        let wanted = &service
+            .artifact
+            .as_ref()
+            .unwrap()
+            .late
+            .as_ref()
+            .unwrap()
+            .wanted;
+        let question = serde_json::to_value(&wanted.question).unwrap();
+        assert_eq!(question["version"], asked_for);
+
+        // What the step is answered is read as if it had been known from the start.
+        assert!(plan.has_late_artifacts());
+        let settled = wanted.question.place.clone().settled();
+        let crate::ArtifactPlace::Image { repository, .. } = settled else {
+            panic!("no image");
+        };
+        let pinned = crate::PinnedArtifact {
+            question: wanted.question.clone(),
+            found: found("v7", "sha256:aa", &[]),
+        };
+        plan.pin_late(&|id| (*id == first).then(|| vec![Some(pinned.clone())]));
+        let artifact = plan.groups[1][0]
+            .service
+            .as_ref()
+            .unwrap()
+            .artifact
+            .as_ref()
+            .unwrap();
+        let image = format!("index.docker.io/{repository}@sha256:aa");
+        assert_eq!(artifact.image.as_deref(), Some(image.as_str()));
+        assert_eq!(artifact.tag.as_deref(), Some("v7"));
+        assert_eq!(artifact.spec["tag"], "v7");
+        assert!(!plan.has_late_artifacts());
     }
+}
+
+#[test]
+fn what_is_not_asked_for() {
     // The id of a machine image is what it is already.
     let id = source(
         "AmazonMachineImage",

@@ -343,6 +343,7 @@ fn image(version: &str) -> ArtifactPlan {
         image: None,
         tag: Some(version.to_owned()),
         pinned: None,
+        late: None,
     }
 }
 

@@ -79,6 +79,7 @@ impl World {
             image: None,
             tag: None,
             pinned: None,
+            late: None,
         });
     }
 
@@ -109,6 +110,7 @@ impl World {
             image: Some(image(tag)),
             tag: Some(tag.to_owned()),
             pinned: None,
+            late: None,
         });
     }
 
