@@ -265,6 +265,17 @@ impl ArtifactPlan {
         self.pinned.as_ref()?.found.digest.as_deref()
     }
 
+    /// The image by its tag, as Harness writes it, also where it is deployed by its digest.
+    fn tagged_image(&self) -> Option<String> {
+        let image = self.image.as_deref()?;
+        let digest = self.digest().map(|digest| format!("@{digest}"));
+        let repository = digest.and_then(|digest| image.strip_suffix(&digest));
+        Some(match (repository, &self.tag) {
+            (Some(repository), Some(tag)) => format!("{repository}:{tag}"),
+            _ => image.to_owned(),
+        })
+    }
+
     /// What `<+artifact.metadata>` is. `SHAV2` is the digest of an image's manifest of schema 2 (docs
     /// continuous-delivery/x-platform-cd-features/services/artifact-sources, Docker digests); nobody keeps schema 1.
     pub fn metadata(&self) -> Value {
@@ -277,9 +288,9 @@ impl ArtifactPlan {
                 all.insert(name.to_owned(), digest.into());
             }
         }
-        for (name, value) in [("image", &self.image), ("tag", &self.tag)] {
+        for (name, value) in [("image", self.tagged_image()), ("tag", self.tag.clone())] {
             if let Some(value) = value {
-                all.insert(name.to_owned(), value.as_str().into());
+                all.insert(name.to_owned(), value.into());
             }
         }
         Value::Object(all)

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use slipway_plan::{ArtifactAnswer, FoundArtifact, WantedArtifact};
-use slipway_steps::aws::AwsTargets;
 use slipway_steps::aws::error::{Doing, failure};
+use slipway_steps::aws::{AwsTarget, AwsTargets};
 use slipway_steps::secrets::Secrets;
 
 use super::choose::Choice;
+
+/// Most pages of images.
+const MOST_PAGES: usize = 100;
 
 pub(super) async fn find(
     targets: &AwsTargets,
@@ -29,14 +32,13 @@ pub(super) async fn find(
     if let Choice::Exact(name) = choice {
         filters.push(json!({"Name": "name", "Value": [name]}));
     }
-    let request = json!({"Filter": filters, "Owner": ["self"]});
-    let doing = format!("look for machine images in {region}");
-    let answer = target.ec2.call("DescribeImages", &request).await;
-    let answer = answer.map_err(|error| failure(Doing::with(&doing), error).message)?;
     let text = |image: &Value, name: &str| image[name].as_str().unwrap_or_default().to_owned();
-    let images = answer["imagesSet"].as_array().into_iter().flatten();
-    let fitting = images
-        .filter(|image| image["imageState"] == "available" && choice.fits(&text(image, "name")));
+    let fits = |image: &Value| {
+        // One that was deregistered, failed or is not made yet cannot be started.
+        image["imageState"] == "available" && choice.fits(&text(image, "name"))
+    };
+    let images = owned(&target, filters, region).await?;
+    let fitting = images.iter().filter(|image| fits(image));
     let newest = fitting.max_by_key(|image| text(image, "creationDate"));
     let Some(image) = newest else {
         return Err(format!(
@@ -52,4 +54,33 @@ pub(super) async fn find(
         metadata: BTreeMap::from([("amiId".to_owned(), id.clone())]),
         digest: Some(id),
     }))
+}
+
+/// The images of the account itself, of all pages.
+async fn owned(
+    target: &AwsTarget,
+    filters: Vec<Value>,
+    region: &str,
+) -> Result<Vec<Value>, String> {
+    let mut request = json!({"Filter": filters, "Owner": ["self"]});
+    let doing = format!("look for machine images in {region}");
+    let mut images = Vec::new();
+    for _ in 0..MOST_PAGES {
+        let answer = target.ec2.call("DescribeImages", &request).await;
+        let mut answer = answer.map_err(|error| failure(Doing::with(&doing), error).message)?;
+        if let Some(page) = answer["imagesSet"].as_array_mut() {
+            images.append(page);
+        }
+        match answer["nextToken"]
+            .as_str()
+            .filter(|token| !token.is_empty())
+        {
+            Some(token) => request["NextToken"] = json!(token),
+            None => return Ok(images),
+        }
+    }
+    Err(format!(
+        "the account has more than {} machine images with these tags and filters in {region}: give more `filters`",
+        images.len()
+    ))
 }

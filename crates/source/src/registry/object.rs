@@ -1,9 +1,10 @@
 //! Objects of buckets.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 
 use aws_sdk_s3::Client;
-use aws_sdk_s3::error::ProvideErrorMetadata;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use slipway_plan::{ArtifactAnswer, FoundArtifact, WantedArtifact};
 use slipway_steps::aws::AwsTargets;
 use slipway_steps::aws::error::{Doing, failure};
@@ -54,14 +55,12 @@ async fn object(
     let answer = s3.head_object().bucket(bucket).key(&key).send().await;
     let head = answer.map_err(|error| {
         // Without a body there is no code but the status.
-        let gone = matches!(error.code(), Some("NotFound" | "NoSuchKey" | "NoSuchBucket"));
-        let gone = gone || error.raw_response().is_some_and(|raw| raw.status().as_u16() == 404);
-        match gone {
-            true => format!(
+        match status(&error) {
+            404 => format!(
                 "there is no object {key} in bucket {bucket} in {region}, or no such bucket: check `bucketName` and \
                  `filePath`, or upload it first"
             ),
-            false => failure(Doing::with(&doing), error).message,
+            _ => told((bucket, region), &doing, error),
         }
     })?;
     let version = head.version_id().filter(|version| *version != "null");
@@ -99,7 +98,10 @@ async fn newest(
             .bucket(bucket)
             .set_continuation_token(after);
         let page = page.send().await;
-        let page = page.map_err(|error| failure(Doing::with(&doing), error).message)?;
+        let page = page.map_err(|error| match status(&error) {
+            404 => format!("there is no bucket {bucket} in {region}: check `bucketName`"),
+            _ => told((bucket, region), &doing, error),
+        })?;
         after = page.next_continuation_token;
         for object in page.contents.unwrap_or_default() {
             seen += 1;
@@ -126,5 +128,29 @@ async fn newest(
                 "the bucket {bucket} has more than {MOST_OBJECTS} objects: name one with `filePath`"
             ));
         }
+    }
+}
+
+fn status<E>(error: &SdkError<E>) -> u16 {
+    let raw = error.raw_response();
+    raw.map_or(0, |raw| raw.status().as_u16())
+}
+
+/// Why S3 does not say what is in a bucket, with what to do.
+fn told<E>((bucket, region): (&str, &str), doing: &str, error: SdkError<E>) -> String
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let raw = error.raw_response();
+    let actual = raw.and_then(|raw| raw.headers().get("x-amz-bucket-region"));
+    match (status(&error), actual) {
+        (301 | 307 | 400, Some(actual)) if actual != region => format!(
+            "the bucket {bucket} is in {actual} and was looked for in {region}: correct `region` of the artifact source"
+        ),
+        (403, _) => format!(
+            "cannot {doing}: the connector may not (403). Allow its role or user s3:GetObject and s3:ListBucket; without \
+             the latter S3 does not even tell what is missing"
+        ),
+        _ => failure(Doing::with(&doing), error).message,
     }
 }

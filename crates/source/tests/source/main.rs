@@ -6,6 +6,7 @@
     reason = "what the tests share runs in tests only, and a test says what it expected"
 )]
 
+mod account;
 mod connection;
 mod host;
 mod http;

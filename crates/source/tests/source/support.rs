@@ -37,9 +37,14 @@ impl SecretSource for Secrets {
 }
 
 pub fn source(local_files: bool, limit: Duration) -> Source {
+    source_of("http://target.invalid", local_files, limit)
+}
+
+/// One whose accounts are at an address.
+pub fn source_of(accounts: &str, local_files: bool, limit: Duration) -> Source {
     let clock = Clock::system();
     let target = TargetConfig {
-        endpoint_url: Some("http://target.invalid".to_owned()),
+        endpoint_url: Some(accounts.to_owned()),
         http_client: None,
         ambient: Ambient::Sandbox,
         objects: None,
