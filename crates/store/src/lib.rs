@@ -32,6 +32,7 @@
 //! | delegate task by id | runs | `task#<id>`, `task` | strong; created once, first claim and first result win |
 //! | hold of an infrastructure | runs | `hold#<key>`, `hold` | strong; a queue, first come first served |
 //! | lease | runs | `lease#<name>`, `lease` | strong; one holder until it ends |
+//! | messages that a receiver missed, oldest first | runs | `missed#<receiver>`, `<time>#<message>`; `count`: how many were left out | strong; one transaction for a message that comes and one that goes for it |
 //! | log of a unit from a line on | runs | `log#<run>#<node>#<unit>`, `<first line>`; S3 `logs/…` for large chunks | strong, in order of writing |
 //! | what was deployed, with its instances | instances | `deployed#<shard>`, `<scope>/<service>/<environment>/<infrastructure>` | strong; the set of instances is replaced as one |
 //! | all that was deployed | instances | the 16 shards of it | strong per shard |
@@ -55,6 +56,7 @@ mod key;
 pub mod layout;
 mod lease;
 mod log;
+mod missed;
 mod node;
 pub mod record;
 mod run;
@@ -74,6 +76,7 @@ pub use hold::{Holder, Turn};
 pub use instance::InstanceFilter;
 pub use layout::Layout;
 pub use log::LogPage;
+pub use missed::{Missed, MissedRecord};
 pub use node::NodeEnd;
 pub use secret::SecretStore;
 pub use unstarted::{Sequence, Unstarted};

@@ -1,6 +1,7 @@
 //! Messages that a notification template words (developer.harness.io, *Custom Notification templates for Pipeline
 //! Notifications*).
 
+use serde::{Deserialize, Serialize};
 use slipway_expr::{Context, Limits, Piece, SecretText, evaluate_json, parse};
 use slipway_plan::MessagePlan;
 
@@ -8,7 +9,7 @@ use slipway_plan::MessagePlan;
 const HIDDEN: &str = "******";
 
 /// A message as its template words it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Custom {
     /// `JSON`, `YAML`, `STRING` or `HTML`.
     pub(crate) kind: String,

@@ -11,9 +11,10 @@ use slipway_expr::{Context, Segment, Value as Found};
 use slipway_model::id::Scope;
 use slipway_store::record::EntityRecord;
 
-use crate::message::{Message, Severity, harness_time, one_line, shown, time};
+use crate::Deps;
+use crate::digest::deliver;
+use crate::message::{Message, Severity, harness_time, named, one_line, shown, time};
 use crate::rule::{Rule, refused};
-use crate::{Deps, deliver};
 
 /// Longest that a freeze which is being saved takes to be there, in milliseconds. After that its save failed.
 const SAVED_AFTER_MS: i64 = 60_000;
@@ -40,8 +41,7 @@ pub(crate) async fn tell(deps: &Deps, notice: &FreezeNotice) -> Result<bool, Han
     let message = message(&record, notice, said);
     let context = Box::new(InScope(&record.scope));
     let rule = Rule::with(deps, &record.scope, context, planned);
-    deliver(deps, rule, notice.receiver, message).await?;
-    Ok(true)
+    deliver(deps, rule, notice.receiver, message).await
 }
 
 /// Looks at the windows of a freeze, tells of those that opened, and watches for the next; whether there was one.
@@ -109,7 +109,10 @@ fn message(record: &EntityRecord, notice: &FreezeNotice, said: Option<String>) -
         at: time(at_ms),
         severity: Severity::Warning,
         headline: one_line(&headline),
-        facts: rows(record, &notice.event, said),
+        facts: rows(record, &notice.event, said)
+            .into_iter()
+            .map(named)
+            .collect(),
         link: None,
         data: data(record, &notice.event, at_ms),
         custom: None,

@@ -3,11 +3,12 @@
 //!
 //! It reads the facts of the run, makes the message, fills in the rule's expressions and secrets, and sends. What may
 //! work later is `NotDelivered`, which the machine tries again for about a day; what never will is `DeliveryRefused`.
-//! The function writes nothing, so repeating it is harmless but for the receiver: a crash between sending and the
-//! answer sends the same message, with the same id, again.
+//! The function writes nothing but what a receiver misses ([`digest`]), so repeating it is harmless but for the receiver: a
+//! crash between sending and the answer sends the same message, with the same id, again.
 
 mod channel;
 mod custom;
+mod digest;
 mod fact;
 mod freeze;
 mod mail;
@@ -37,6 +38,7 @@ pub use mail::{MailConfigError, MailServer, Security};
 pub use slipway_engine::error::HandlerError;
 pub use wiring::{ConfigError, wire};
 
+use digest::deliver;
 use fact::Fact;
 use message::Message;
 use rule::Rule;
@@ -107,31 +109,11 @@ pub async fn handle(deps: &Deps, notice: &Notice) -> Result<bool, HandlerError> 
     message.custom = rule.custom();
     if let Event::DeploymentRejectedDueToFreeze { .. } = &notice.event {
         let said = said_by_freeze(deps, notice).await?;
-        message.facts.extend(said.map(|said| ("Message", said)));
+        message
+            .facts
+            .extend(said.map(|said| ("Message".into(), said)));
     }
-    deliver(deps, rule, notice.receiver, message).await?;
-    Ok(true)
-}
-
-/// Sends a message to a receiver of a rule.
-async fn deliver(
-    deps: &Deps,
-    mut rule: Rule<'_>,
-    receiver: usize,
-    message: Message,
-) -> Result<(), HandlerError> {
-    let sent = async {
-        rule.turn_to(&deps.runs.store, receiver).await?;
-        channel::send(deps, &mut rule, receiver, &message).await
-    };
-    let sent = sent.await;
-    sent.map_err(|error| rule.told(error))?;
-    tracing::info!(
-        notification.id = message.id,
-        notification.rule = rule.name(),
-        "notification sent"
-    );
-    Ok(())
+    deliver(deps, rule, notice.receiver, message).await
 }
 
 /// Answers one event, as Lambda and local mode send it.

@@ -1,6 +1,9 @@
 //! What a notice says, before a channel gives it its form.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use slipway_engine::notify::{Event, Notice};
 use slipway_expr::{Piece, SecretText};
@@ -16,7 +19,7 @@ use crate::fact::Record;
 const LONGEST_FAILURE: usize = 2_000;
 
 /// How grave it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Severity {
     Info,
     Success,
@@ -25,7 +28,7 @@ pub(crate) enum Severity {
 }
 
 /// One message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Message {
     /// The same for a message that is sent again.
     pub(crate) id: String,
@@ -36,7 +39,7 @@ pub(crate) struct Message {
     /// One line.
     pub(crate) headline: String,
     /// Names and values, one line each but the failure.
-    pub(crate) facts: Vec<(&'static str, String)>,
+    pub(crate) facts: Vec<(Cow<'static, str>, String)>,
     pub(crate) link: Option<String>,
     /// What webhooks get: Harness's `eventData`.
     pub(crate) data: Value,
@@ -75,6 +78,7 @@ impl Message {
             facts: approval_rows(facts, event)
                 .into_iter()
                 .chain(rows(facts, &subject))
+                .map(named)
                 .collect(),
             data: data(facts, event, &subject, link.as_deref()),
             link,
@@ -96,6 +100,11 @@ impl Message {
         }
         text
     }
+}
+
+/// A name of ours and its value.
+pub(crate) fn named((name, value): (&'static str, String)) -> (Cow<'static, str>, String) {
+    (Cow::Borrowed(name), value)
 }
 
 fn subject<'f>(facts: &'f Facts, event: &Event, record: Record<'f>) -> Subject<'f> {

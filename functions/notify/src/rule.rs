@@ -2,6 +2,7 @@
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use slipway_engine::context::RunContext;
 use slipway_engine::error::HandlerError;
 use slipway_engine::error_name::ErrorName;
@@ -58,6 +59,24 @@ impl<'a> Rule<'a> {
             secrets: Secrets::new(&*deps.secrets, scope),
             group: None,
         }
+    }
+
+    /// What stands for a receiver of the rule, the same for the same rule in other runs. Secrets are no part of it, but
+    /// their names are.
+    pub(crate) fn receiver(&self, number: usize) -> String {
+        let targets = match (&self.group, self.plan.method.as_ref()) {
+            (Some(targets), _) => Value::from(targets.clone()),
+            (None, Some(method)) => {
+                let field = receiver_field(method).map(|field| self.field(field).clone());
+                let written = field.unwrap_or_default();
+                let evaluated = evaluate_json(&written, &*self.context, &Limits::default());
+                evaluated.map_or(written, |(value, _)| value)
+            }
+            (None, None) => Value::Null,
+        };
+        let own = serde_json::json!([self.scope, self.name(), self.method(), targets, number]);
+        let digest = Sha256::digest(own.to_string());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Its name.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use slipway_model::id::StageId;
-use slipway_store::{Holder, Turn};
+use slipway_store::{Holder, Missed, MissedRecord, Turn};
 
 use crate::{clock, run, store};
 
@@ -119,4 +119,54 @@ async fn a_lease_ends_by_itself() {
     assert!(!take("a").await);
     store.release_lease("sweep", "b").await.expect("given back");
     assert!(take("a").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_receiver_missed_is_bounded_counted_and_kept_once() {
+    let store = store();
+    let message = |number: i64| MissedRecord {
+        id: format!("m/{number}"),
+        at_ms: number,
+        message: serde_json::json!({"number": number}),
+    };
+    for number in [3, 1, 2, 1] {
+        store
+            .keep_missed("hook", &message(number))
+            .await
+            .expect("kept");
+    }
+    let missed = store.missed("hook").await.expect("read");
+    let order: Vec<i64> = missed.messages.iter().map(|one| one.at_ms).collect();
+    assert_eq!((order, missed.left_out), (vec![1, 2, 3], 0));
+    assert_eq!(
+        store.missed("other").await.expect("read"),
+        Missed::default()
+    );
+
+    for number in 4..=67 {
+        let kept = store.keep_missed("hook", &message(number)).await;
+        kept.expect("kept");
+    }
+    // Of those that come at once each has its room made for it.
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 68..=70 {
+        let (store, message) = (store.clone(), message(number));
+        tasks.spawn(async move { store.keep_missed("hook", &message).await });
+    }
+    for kept in tasks.join_all().await {
+        kept.expect("kept");
+    }
+    let missed = store.missed("hook").await.expect("read");
+    assert_eq!((missed.messages.len(), missed.left_out), (50, 20));
+    assert_eq!(missed.messages.last().map(|one| one.at_ms), Some(70));
+
+    // What came after it was read stays.
+    store.keep_missed("hook", &message(71)).await.expect("kept");
+    store
+        .forget_missed("hook", &missed)
+        .await
+        .expect("forgotten");
+    let left = store.missed("hook").await.expect("read");
+    let order: Vec<i64> = left.messages.iter().map(|one| one.at_ms).collect();
+    assert_eq!((order, left.left_out), (vec![71], 1));
 }

@@ -28,7 +28,7 @@ pub(super) async fn post(
             .unwrap_or_else(|| json!({"Message": custom.text})),
         None => {
             let facts = message.facts.iter();
-            let details = facts.map(|(name, value)| ((*name).to_owned(), value.clone().into()));
+            let details = facts.map(|(name, value)| (name.to_string(), value.clone().into()));
             Value::Object(details.collect())
         }
     };
