@@ -19,6 +19,17 @@ use crate::notify::Event;
 use crate::runs::Runs;
 use crate::strategy::{self, Answer};
 
+/// Kind of the signal with which a step warns whoever looks at the run.
+pub const WARNING: &str = "warning";
+
+/// What steps of a run have warned of, oldest first.
+pub fn warnings(run: &RunRecord) -> Vec<&SignalRecord> {
+    let all = run.signals.iter();
+    let mut warnings: Vec<_> = all.filter(|signal| signal.kind == WARNING).collect();
+    warnings.sort_by_key(|signal| signal.at_ms);
+    warnings
+}
+
 /// An answer to a failure that asked for one (`ManualIntervention`).
 const ANSWER: &str = "answer";
 /// A step is to stop.

@@ -12,6 +12,7 @@ use slipway_engine::error::RunError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::gather::SourceReader;
 use slipway_engine::runs::Runs;
+use slipway_engine::signal::WARNING;
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::{ConnectorPlan, Plan, StagePlan, StepPlan};
@@ -154,6 +155,22 @@ impl<'a> StepContext<'a> {
     /// # Errors
     /// When the store cannot be written.
     pub async fn say(&mut self, kind: &str, says: &str) -> Result<(), Failure> {
+        self.note_word(kind, says).await?;
+        // Said again after a crash: whether the others were woken is not known.
+        self.said = true;
+        Ok(())
+    }
+
+    /// Warns whoever looks at the run, not only at the log of the step, once for each attempt.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn warn_of_run(&mut self, unit: &'static str, text: &str) -> Result<(), Failure> {
+        self.warn(unit, text);
+        self.note_word(WARNING, text).await
+    }
+
+    async fn note_word(&self, kind: &str, says: &str) -> Result<(), Failure> {
         let signal = SignalRecord {
             run: self.run().clone(),
             node: self.node().clone(),
@@ -164,12 +181,8 @@ impl<'a> StepContext<'a> {
             at_ms: self.clock().now_ms(),
         };
         match self.store().put_signal(&signal).await {
-            // Said again after a crash: whether the others were woken is not known.
-            Ok(()) | Err(StoreError::AlreadyExists { .. }) => {
-                self.said = true;
-                Ok(())
-            }
-            Err(error) => Err(store_failure("tell the other steps", &error)),
+            Ok(()) | Err(StoreError::AlreadyExists { .. }) => Ok(()),
+            Err(error) => Err(store_failure("note it in the run", &error)),
         }
     }
 

@@ -356,24 +356,7 @@ async fn f21_a_restored_backup_repeats_no_finished_run_and_ends_where_the_accoun
     assert_eq!(before.len(), 2);
     local.kill();
 
-    for part in [
-        "store",
-        "executions.db",
-        "executions.db-wal",
-        "executions.db-shm",
-    ] {
-        let (kept, lost) = (backup.join(part), data.join(part));
-        if lost.is_dir() {
-            std::fs::remove_dir_all(&lost).expect("removed");
-        } else if lost.exists() {
-            std::fs::remove_file(&lost).expect("removed");
-        }
-        if kept.is_dir() {
-            copy(&kept, &lost);
-        } else if kept.exists() {
-            std::fs::copy(&kept, &lost).expect("restored");
-        }
-    }
+    restore(&backup, &data);
     let local = LocalProcess::start(&data);
     let ended = local.slipway(&["logs", &second, "--follow"]);
     assert_eq!(code(&ended), 0, "{}", errors(&ended));
@@ -399,6 +382,67 @@ async fn f21_a_restored_backup_repeats_no_finished_run_and_ends_where_the_accoun
     }
     assert!(images[1].ends_with(":2.0"), "{images:?}");
     assert_eq!(images.last(), images.get(1));
+}
+
+/// Brings all back but the account, which goes on as it is.
+fn restore(backup: &Path, data: &Path) {
+    for part in [
+        "store",
+        "executions.db",
+        "executions.db-wal",
+        "executions.db-shm",
+    ] {
+        let (kept, lost) = (backup.join(part), data.join(part));
+        if lost.is_dir() {
+            std::fs::remove_dir_all(&lost).expect("removed");
+        } else if lost.exists() {
+            std::fs::remove_file(&lost).expect("removed");
+        }
+        if kept.is_dir() {
+            copy(&kept, &lost);
+        } else if kept.exists() {
+            std::fs::copy(&kept, &lost).expect("restored");
+        }
+    }
+}
+
+#[tokio::test]
+async fn f21_what_a_restored_backup_does_not_know_is_told_of_the_next_run() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let data = dir.path().join("data");
+    let local = shop(dir.path(), true).await;
+    let first = run(&local, "deploy_shop", &["tag=1.0"]);
+    assert_eq!(code(&first), 0, "{}", errors(&first));
+    local.kill();
+    let backup = dir.path().join("backup");
+    copy(&data, &backup);
+    // A day of deployments that the backup knows nothing of.
+    let local = LocalProcess::start(&data);
+    let second = run(&local, "deploy_shop", &["tag=2.0"]);
+    assert_eq!(code(&second), 0, "{}", errors(&second));
+    local.kill();
+    restore(&backup, &data);
+
+    let local = LocalProcess::start(&data);
+    let started = local.json(&["run", "deploy_shop", "--input", "tag=3.0", "-o", "json"]);
+    let third = started["run"].as_str().expect("a run id").to_owned();
+    let ended = local.slipway(&["logs", &third, "--follow"]);
+    assert_eq!(code(&ended), 0, "{}", errors(&ended));
+    let seen = local.json(&["get", "run", &third, "-o", "json"]);
+    let warnings = seen["warnings"].as_array().expect("a list");
+    assert_eq!(warnings.len(), 1, "{seen}");
+    let told = warnings[0]["message"].as_str().expect("a text");
+    assert!(
+        told.contains("runs shop:2, and Slipway's records say shop:1 (run "),
+        "{told}"
+    );
+    assert_eq!(seen["status"], "Success", "{seen}");
+    // The records are those of the account again.
+    let again = run(&local, "deploy_shop", &["tag=4.0"]);
+    assert_eq!(code(&again), 0, "{}", errors(&again));
+    let runs = local.json(&["get", "runs", "-o", "json"]);
+    let told = runs.to_string().matches("Slipway's records say").count();
+    assert_eq!(told, 1, "{runs}");
 }
 
 async fn registered(local: &LocalProcess) -> Vec<String> {

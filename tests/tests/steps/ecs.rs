@@ -107,6 +107,29 @@ async fn a_second_deployment_replaces_tasks_and_tells_each_event_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f21_what_the_account_runs_and_the_records_do_not_say_is_told() {
+    let mut world = World::new().await;
+    world.run(DEPLOY, json!({})).await.done();
+    let older = world.store.list_deployed().await.expect("a list").remove(0);
+    world.next_run();
+    world.deploys(&task_definition("nginx:2"), &service_definition(2));
+    world.run(DEPLOY, json!({})).await.done();
+    let prepare = world.log(DEPLOY, "Prepare rollback data").await;
+    assert!(!prepare.contains("records"), "{prepare}");
+    // The records are of yesterday.
+    world.store.put_deployed(&older).await.expect("restored");
+    world.next_run();
+    world.deploys(&task_definition("nginx:3"), &service_definition(2));
+    world.run(DEPLOY, json!({})).await.done();
+    let prepare = world.log(DEPLOY, "Prepare rollback data").await;
+    assert!(
+        prepare.contains("runs web:2, and Slipway's records say web:1 (run "),
+        "{prepare}"
+    );
+    assert_eq!(world.account().await, "web:3 2/2 COMPLETED");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_image_that_cannot_be_pulled_fails_early_and_rolls_back() {
     let mut world = World::new().await;
     world.manifests.extend(scaled());

@@ -81,6 +81,7 @@ const RUNS: &[Column] = &[
     ("ENDED", "@/endTs"),
     ("BY", "/executionTriggerInfo/triggeredBy/identifier"),
     ("NOTES", "/notes"),
+    ("WARNING", "/warnings/0/message"),
     ("REASON", "/failureInfo/message"),
 ];
 const INSTANCES: &[Column] = &[

@@ -11,6 +11,7 @@ mod canary_delete;
 mod canary_deploy;
 mod change;
 mod cluster;
+mod divergence;
 mod flags;
 pub mod instances;
 mod manifest;

@@ -17,7 +17,7 @@ use super::service::{Described, Standing, describe, primary};
 use super::site::Site;
 use super::task_definition::{Intent, Registered, intended, registered};
 use super::watch::{Goal, Seen, Watch};
-use super::{DEPLOY, FETCH, PREPARE, instances, open_unit, told};
+use super::{DEPLOY, FETCH, PREPARE, divergence, instances, open_unit, told};
 use crate::context::StepContext;
 use crate::deployment::Replaced;
 use crate::deployment::phases::{Phases, Turn, walk};
@@ -178,6 +178,9 @@ impl Deployment {
             }
         };
         let earlier: Option<State> = cx.saved_by_first_attempt()?;
+        if let (None, Some(before)) = (&earlier, &before) {
+            divergence::tell(cx, &self.site, (&name, &before.service), PREPARE).await?;
+        }
         // What an earlier attempt of this step found is what was there before this run changed anything.
         let rollback = match earlier.and_then(|state| state.rollback) {
             Some(rollback) => rollback,

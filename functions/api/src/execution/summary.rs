@@ -1,10 +1,12 @@
 //! The summary of a run: what lists show, and the overview of its stages.
 
 use serde_json::{Map, Value, json};
-use slipway_engine::signal::is_paused;
+use slipway_engine::signal::{is_paused, warnings};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::Plan;
-use slipway_store::record::{Again, NodeRecord, Origin, ParentRecord, RunRecord, StageSummary};
+use slipway_store::record::{
+    Again, NodeRecord, Origin, ParentRecord, RunRecord, SignalRecord, StageSummary,
+};
 
 use crate::wire::{self, tags_list};
 
@@ -107,6 +109,18 @@ pub(crate) fn execution_mode(run: &RunRecord) -> &'static str {
     }
 }
 
+/// What steps warned of: Slipway's own field.
+fn warned(run: &RunRecord) -> Vec<Value> {
+    let warning = |signal: &SignalRecord| {
+        json!({
+            "message": signal.says,
+            "node": signal.node.as_str(),
+            "at": signal.at_ms,
+        })
+    };
+    warnings(run).into_iter().map(warning).collect()
+}
+
 /// The stage of another run that a run is.
 fn parent_stage(parent: &ParentRecord) -> Value {
     json!({
@@ -167,6 +181,7 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
         "stagesExecuted": chosen,
         "allowStageExecutions": run.chosen.is_some(),
         "notes": run.notes,
+        "warnings": warned(run),
         "notesExistForPlanExecutionId": !run.notes.is_empty(),
         "shouldUseSimplifiedKey": true,
         "executionInputConfigured": false,
