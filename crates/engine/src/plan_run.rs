@@ -22,14 +22,53 @@ pub struct Planned {
     pub part: usize,
 }
 
-/// Stages that the machine walks together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// Stages that the machine walks together, in lines side by side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Group {
-    /// How many run at once; 0 is no limit. Stages in order are one group of concurrency 1, which saves a
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// The limit of the narrowest line, and all stages: what machines read that are older than lines. An execution goes on
+    /// with the definition that it began with.
+    pub concurrency: u32,
+    /// See `concurrency`.
+    pub stages: Vec<StageStart>,
+}
+
+/// Stages that share a limit of how many run at once.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// How many run at once; 0 is no limit. Stages in order are one line of concurrency 1, which saves a
     /// state for each.
     pub concurrency: u32,
     /// The stages.
     pub stages: Vec<StageStart>,
+}
+
+impl Group {
+    /// A group of lines.
+    pub(crate) fn of(lines: Vec<Line>) -> Self {
+        let mut group = Self {
+            lines,
+            ..Self::default()
+        };
+        let limits = group.lines.iter().map(|line| line.concurrency);
+        group.concurrency = limits.filter(|limit| *limit > 0).min().unwrap_or(0);
+        let stages = group.lines.iter().flat_map(|line| &line.stages);
+        group.stages = stages.cloned().collect();
+        group
+    }
+
+    /// Appends a stage to a group whose stages run in order.
+    fn append(&mut self, stage: StageStart) {
+        if let Some(line) = self.lines.first_mut() {
+            line.stages.push(stage.clone());
+        }
+        self.stages.push(stage);
+    }
+
+    fn is_in_order(&self) -> bool {
+        matches!(self.lines.as_slice(), [line] if line.concurrency == 1)
+    }
 }
 
 /// How to start a stage.
@@ -83,26 +122,41 @@ pub fn groups(run: &RunRecord, planned: &[Vec<StagePlan>]) -> Vec<Group> {
     for stages in planned {
         let own = |stage: &&StagePlan| *run.doer(&stage.id) == run.id;
         let stages: Vec<&StagePlan> = stages.iter().filter(own).collect();
-        let starts = stages.iter().map(|stage| start(&run.id, stage));
-        match groups.last_mut() {
-            _ if stages.is_empty() => {}
-            Some(last) if last.concurrency == 1 && stages.len() == 1 => last.stages.extend(starts),
-            _ => groups.push(Group {
-                concurrency: concurrency(&stages),
-                stages: starts.collect(),
-            }),
+        match (groups.last_mut(), stages.as_slice()) {
+            (_, []) => {}
+            (Some(last), [stage]) if last.is_in_order() => last.append(start(&run.id, stage)),
+            _ => groups.push(Group::of(lines(&run.id, &stages))),
         }
     }
     groups
 }
 
-/// How many stages of a group run at once: all of them, unless a loop among them says less.
-fn concurrency(stages: &[&StagePlan]) -> u32 {
-    let loops = stages.iter().filter_map(|stage| stage.iteration.as_ref());
-    let limits = loops
-        .map(|turn| turn.concurrency)
-        .filter(|limit| *limit > 0);
-    limits.min().unwrap_or(u32::from(stages.len() == 1))
+/// The lines of stages side by side: each loop that limits how many of its turns run at once has its own, the others
+/// share one.
+fn lines(run: &RunId, stages: &[&StagePlan]) -> Vec<Line> {
+    let mut lines: Vec<(Option<&str>, Line)> = Vec::new();
+    for stage in stages {
+        let limited = stage.iteration.as_ref();
+        let limited = limited.filter(|turn| turn.concurrency > 0);
+        let name = limited.map(|turn| turn.of.as_str());
+        let start = start(run, stage);
+        match lines.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, line)) => line.stages.push(start),
+            None => lines.push((
+                name,
+                Line {
+                    concurrency: limited.map_or(0, |turn| turn.concurrency),
+                    stages: vec![start],
+                },
+            )),
+        }
+    }
+    let mut lines: Vec<Line> = lines.into_iter().map(|(_, line)| line).collect();
+    if let ([_], [line]) = (stages, lines.as_mut_slice()) {
+        // Alone it may as well be the first of several in order.
+        line.concurrency = line.concurrency.max(1);
+    }
+    lines
 }
 
 fn start(run: &RunId, stage: &StagePlan) -> StageStart {
@@ -137,11 +191,7 @@ mod tests {
             ..crate::fixture::run(&plan)
         };
         let told = |run: &RunRecord| -> Vec<String> {
-            let group = |group: &Group| {
-                let names: Vec<&str> = group.stages.iter().map(|s| s.execution.as_str()).collect();
-                format!("{}: {}", group.concurrency, names.join(" "))
-            };
-            groups(run, &plan.groups).iter().map(group).collect()
+            groups(run, &plan.groups).iter().map(shown).collect()
         };
         assert_eq!(told(&run), ["1: r-a-0 r-b-0", "0: r-c-0 r-d-0", "1: r-e-0"]);
         // What an earlier run did is not done again.
@@ -164,11 +214,47 @@ mod tests {
             told(&kept(&["a"])),
             ["1: r-b-0", "0: r-c-0 r-d-0", "1: r-e-0"]
         );
-        let mut turns = of(&["t_0", "t_1", "t_2"]);
-        for (turn, stage) in turns.iter_mut().enumerate() {
-            stage.iteration = Some(crate::fixture::turn("t", turn, 3, 2));
-        }
-        let limited = crate::fixture::plan(vec![turns]);
-        assert_eq!(groups(&run, &limited.groups)[0].concurrency, 2);
+    }
+
+    fn shown(group: &Group) -> String {
+        let line = |line: &Line| {
+            let names: Vec<&str> = line.stages.iter().map(|s| s.execution.as_str()).collect();
+            format!("{}: {}", line.concurrency, names.join(" "))
+        };
+        group.lines.iter().map(line).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn a_loop_limits_its_own_turns_only() {
+        let turns = |of: &str, count: usize, limit: u32| -> Vec<StagePlan> {
+            let turn = |index| {
+                let mut stage = stage(&format!("{of}_{index}"), Vec::new());
+                stage.iteration = Some(crate::fixture::turn(of, index, count, limit));
+                stage
+            };
+            (0..count).map(turn).collect()
+        };
+        let mut beside = vec![stage("a", Vec::new())];
+        beside.extend(turns("s", 3, 2));
+        beside.extend(turns("t", 2, 1));
+        beside.extend(turns("u", 2, 0));
+        beside.push(stage("b", Vec::new()));
+        let plan = plan(vec![beside, turns("v", 2, 1), vec![stage("c", Vec::new())]]);
+        let run = RunRecord {
+            id: RunId::new("r"),
+            ..crate::fixture::run(&plan)
+        };
+        let groups = groups(&run, &plan.groups);
+        let shown: Vec<String> = groups.iter().map(shown).collect();
+        assert_eq!(
+            shown,
+            [
+                "0: r-a-0 r-u_0-0 r-u_1-0 r-b-0, 2: r-s_0-0 r-s_1-0 r-s_2-0, 1: r-t_0-0 r-t_1-0",
+                "1: r-v_0-0 r-v_1-0 r-c-0"
+            ]
+        );
+        // Machines that know no lines keep within every limit.
+        assert_eq!((groups[0].concurrency, groups[0].stages.len()), (1, 9));
+        assert_eq!(groups[1].stages.len(), 3);
     }
 }

@@ -15,7 +15,7 @@ use crate::error::RunError;
 use crate::error_name::ErrorName;
 use crate::lane::Facts;
 use crate::name::{self, Lane};
-use crate::plan_run::{Group, Planned, StageInput, StageStart};
+use crate::plan_run::{Group, Line, Planned, StageInput, StageStart};
 use crate::runs::{Runs, StageOfRun, fact, summary};
 use crate::stage::{after_undo, can_be_undone};
 use crate::undo::taken_by;
@@ -51,10 +51,10 @@ pub async fn roll_back_run(
             }
         }
         if !starts.is_empty() {
-            groups.push(Group {
+            groups.push(Group::of(vec![Line {
                 concurrency: 0,
                 stages: starts,
-            });
+            }]));
         }
     }
     tracing::info!(run.id = %run, "the run is rolled back");

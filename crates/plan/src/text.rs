@@ -35,16 +35,37 @@ pub fn text(plan: &Plan) -> String {
         match group.as_slice() {
             [stage] => page.stage(1, stage),
             stages => {
-                let turns = stages.iter().filter_map(|stage| stage.iteration.as_ref());
-                let limit = turns
-                    .map(|turn| turn.concurrency)
-                    .filter(|limit| *limit > 0);
-                page.line(1, &side_by_side(limit.min().unwrap_or(0)));
+                let limits = limits(stages);
+                match limits.as_slice() {
+                    [(_, limit, turns)] if *turns == stages.len() => {
+                        page.line(1, &side_by_side(*limit));
+                    }
+                    limits => {
+                        page.line(1, &side_by_side(0));
+                        for (of, limit, _) in limits {
+                            page.line(2, &format!("{limit} turns of {of} at a time"));
+                        }
+                    }
+                }
                 stages.iter().for_each(|stage| page.stage(2, stage));
             }
         }
     }
     page.out
+}
+
+/// The loops among stages side by side that limit themselves: name, limit and how many of the stages are turns of it.
+fn limits(stages: &[StagePlan]) -> Vec<(&str, u32, usize)> {
+    let mut limits: Vec<(&str, u32, usize)> = Vec::new();
+    for turn in stages.iter().filter_map(|stage| stage.iteration.as_ref()) {
+        let of = turn.of.as_str();
+        match limits.iter_mut().find(|(known, ..)| *known == of) {
+            Some((_, _, turns)) => *turns += 1,
+            None if turn.concurrency > 0 => limits.push((of, turn.concurrency, 1)),
+            None => {}
+        }
+    }
+    limits
 }
 
 struct Page<'p> {

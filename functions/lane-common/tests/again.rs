@@ -142,7 +142,7 @@ async fn a_retry_takes_over_what_succeeded_and_goes_on() {
     unit.steps.a #0 Success
     unit.steps.gate #0 Success
     ");
-    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Stage Stage Finish Succeeded");
+    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Line Stage Stage Finish Succeeded");
     // What was done is not done again.
     assert_eq!(scripts(&world, &first), "a b tag");
     assert_eq!(scripts(&world, &run.id), "b c");

@@ -75,7 +75,7 @@ async fn a_stage_that_runs_finishes_and_the_next_deployment_is_aborted() {
     "##);
     assert_eq!(
         world.path("pipeline", run.id.as_str()).await,
-        "Plan Stages Group Stage Stage Stage Stage Finish Aborted"
+        "Plan Stages Group Line Stage Stage Stage Stage Finish Aborted"
     );
     world.assert_clean(&run.id).await;
 

@@ -87,7 +87,7 @@ async fn a_failure_rolls_every_stage_back_the_last_one_first() {
     ");
     assert_eq!(order(&world, &run).await, ["bad", "b", "c", "a"]);
     let path = world.path("pipeline", run.id.as_str()).await;
-    insta::assert_snapshot!(path, @"Plan Stages Group Stage Group Stage Stage Group Stage Stage Stage Finish RollBack Stages Group Stage Group Stage Stage Group Stage Finish Failed");
+    insta::assert_snapshot!(path, @"Plan Stages Group Line Stage Group Line Stage Stage Group Line Stage Stage Stage Finish RollBack Stages Group Line Stage Group Line Stage Stage Group Line Stage Finish Failed");
     world.assert_clean(&run.id).await;
 }
 
@@ -138,4 +138,64 @@ async fn a_crash_at_any_request_changes_nothing_about_a_rollback() {
     let expected = world.story(&run).await;
     let crashes = world.survives_crashes("release", 5, &expected).await;
     assert!(crashes > 15, "only {crashes} crashes");
+}
+
+/// A step that is tried twice more, after ten seconds each.
+fn tried_again(id: &str, text: &str) -> String {
+    let retry = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        type: Retry\n        \
+                 spec:\n          retryCount: 2\n          retryIntervals: [10s]\n          onRetryFailure:\n            \
+                 action:\n              type: MarkAsFailure\n";
+    script(id, text, retry)
+}
+
+/// A stage that deploys, and one that fails and rolls back with `action`; both rollbacks are tried again.
+fn undone_again(action: &str, undo: &str) -> String {
+    let strategy = format!(
+        "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action: {{type: {action}}}\n"
+    );
+    let rollback = tried_again("undo", undo) + &script("tell", "ok", "");
+    pipeline(&[
+        stage("good", &script("deploy", "ok", ""), &rollback, &strategy),
+        stage("bad", &script("deploy", "fail", ""), &rollback, &strategy),
+    ])
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_of_a_rollback_are_retried_as_their_strategies_say() {
+    let mut stories = Vec::new();
+    for (action, undo) in [
+        ("StageRollback", "fail until 2"),
+        ("StageRollback", "fail"),
+        ("PipelineRollback", "fail until 2"),
+        ("PipelineRollback", "fail"),
+    ] {
+        let world = World::new().await;
+        world.apply(&undone_again(action, undo)).await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        let story = world.story(&run).await;
+        stories.push(format!("{action}, {undo}\n{story}"));
+        world.assert_clean(&run.id).await;
+        // Ten seconds lie between two attempts of each stage that is rolled back.
+        let rolled_back = if action == "StageRollback" { 1 } else { 2 };
+        let took = run.ended_ms.expect("an end") - run.started_ms;
+        assert!(
+            (rolled_back * 20_000..rolled_back * 20_000 + 9_000).contains(&took),
+            "{took}"
+        );
+    }
+    insta::assert_snapshot!(stories.join("\n"), @"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_request_changes_nothing_about_a_rollback_that_is_retried() {
+    let world = World::new().await;
+    world
+        .apply(&undone_again("PipelineRollback", "fail until 1"))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let story = world.story(&run).await;
+    let crashes = world.survives_crashes("release", 3, &story).await;
+    assert!(crashes > 10, "only {crashes} crashes");
 }

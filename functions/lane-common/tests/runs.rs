@@ -47,7 +47,7 @@ async fn a_run_goes_through_groups_branches_waits_and_conditions() {
     build.steps.tag #0 Success
     build.steps[2] #0 Success
     "#);
-    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Stage Stage Finish Succeeded");
+    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Line Stage Stage Finish Succeeded");
     insta::assert_snapshot!(world.path("stage", &format!("{}-build-0", run.id)).await, @"Begin Steps");
     insta::assert_snapshot!(world.path("lane", &format!("{}-build-0-steps", run.id)).await, @"Advance Route AwaitDelegate Advance Route AwaitDelegate Advance Route Pause Advance Route Fork Branch Branch Advance Route Done");
     world.assert_clean(&run.id).await;
@@ -157,7 +157,7 @@ async fn a_stage_that_fails_rolls_back_and_later_ones_do_not_run() {
     deploy.steps.a #0 Success
     deploy.steps.b #0 Failed
     "#);
-    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Stage Stage Stage Finish Failed");
+    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Line Stage Stage Stage Finish Failed");
     insta::assert_snapshot!(world.path("stage", &format!("{}-deploy-0", run.id)).await, @"Begin Steps End RollBack End");
     insta::assert_snapshot!(world.path("stage", &format!("{}-next-0", run.id)).await, @"Begin Skipped");
     world.assert_clean(&run.id).await;
@@ -187,7 +187,7 @@ async fn an_abort_during_a_wait_ends_the_run_and_rolls_nothing_back() {
     deploy.steps.a #0 Success
     deploy.steps.pause #0 Aborted
     "#);
-    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Stage Stage Finish Aborted");
+    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Line Stage Stage Finish Aborted");
     // A long wait is one state, and the abort ends it at once.
     let lane = format!("{}-deploy-0-steps", run.id);
     insta::assert_snapshot!(world.path("lane", &lane).await, @"Advance Route AwaitDelegate Advance Route Pause Advance Route Failed");

@@ -97,7 +97,7 @@ async fn a_stage_has_as_many_turns_as_an_earlier_one_said() {
     first.steps.say #0 Success
     last.steps.end #0 Success
     ");
-    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Stage Finish PlanMore Stages Group Stage Stage Stage Finish Succeeded");
+    insta::assert_snapshot!(world.path("pipeline", run.id.as_str()).await, @"Plan Stages Group Line Stage Finish PlanMore Stages Group Line Stage Stage Stage Finish Succeeded");
     let nodes = world.store.list_nodes(&run.id, None).await.expect("nodes");
     let end = nodes
         .iter()
@@ -304,6 +304,37 @@ async fn the_limits_of_turns_are_those_of_their_stage() {
     each_1.steps.w #0 Expired
     first.steps.say #0 Success
     ");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_limits_its_own_turns_and_not_what_stands_beside_it() {
+    let world = World::new().await;
+    let limited = |id: &str, limit: u32| {
+        let strategy = format!("strategy: {{repeat: {{times: 4, maxConcurrency: {limit}}}}}\n");
+        stage(id, &wait("w", "10m"), "", &strategy)
+    };
+    let beside = [
+        limited("slow", 1),
+        limited("quick", 2),
+        stage("a", &wait("w", "10m"), "", ""),
+        stage("b", &wait("w", "10m"), "", ""),
+    ];
+    let run = run(&world, &[together(&beside)]).await;
+    assert_eq!(run.status, Status::Success);
+    let began = |prefix: &str| -> Vec<i64> {
+        let own = run
+            .stages
+            .iter()
+            .filter(|one| one.id.as_str().starts_with(prefix));
+        let started = own.map(|one| (one.started_ms.expect("begun") - run.started_ms) / 600_000);
+        let mut started: Vec<i64> = started.collect();
+        started.sort_unstable();
+        started
+    };
+    assert_eq!(began("slow_"), [0, 1, 2, 3]);
+    assert_eq!(began("quick_"), [0, 0, 1, 1]);
+    assert_eq!((began("a"), began("b")), (vec![0], vec![0]));
     world.assert_clean(&run.id).await;
 }
 

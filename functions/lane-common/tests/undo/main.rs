@@ -134,7 +134,7 @@ async fn every_stage_is_rolled_back_the_last_one_first() {
     ");
     assert_eq!(order(&world, &run).await.last().expect("a"), "a");
     let path = world.path("pipeline", run.id.as_str()).await;
-    insta::assert_snapshot!(path, @"Plan Stages Finish RollBack Stages Group Stage Stage Group Stage Finish Succeeded");
+    insta::assert_snapshot!(path, @"Plan Stages Finish RollBack Stages Group Line Stage Stage Group Line Stage Finish Succeeded");
     // Nothing was deployed again, and the run that is rolled back is as it was.
     let own = |task: &&String| task.starts_with(run.id.as_str());
     let deeds = world.deeds.list();
