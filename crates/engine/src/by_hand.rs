@@ -1,13 +1,14 @@
 //! Stages that somebody must start: `runMode: Manual` (developer.harness.io, *Run stages manually*).
 //!
 //! Such a stage waits, as `InputWaiting`, when its condition holds and before it takes its infrastructure: what others
-//! deploy meanwhile is not held up. Its own time begins when it is started. Where nobody starts it in time, the stage's
+//! deploy meanwhile is not held up. What it asks for is given before it can be started. Its own time begins when it is started. Where nobody starts it in time, the stage's
 //! failure strategies answer that.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 use slipway_model::id::{NodeId, PrincipalId, RunId, StageId};
 use slipway_model::status::{ErrorType, Failure, Status};
-use slipway_plan::StagePlan;
+use slipway_plan::{Node, Plan, STAGE_INPUTS, StagePlan, StepPlan};
 use slipway_store::StoreError;
 use slipway_store::record::{RunRecord, SignalRecord, StageSummary, WaitRecord};
 
@@ -15,6 +16,7 @@ use crate::abort::{FAILURE_STRATEGY, abort_run};
 use crate::begin::{complete, forget, stage_node};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::execution_input;
 use crate::runs::{Runs, StageOfRun, not_started};
 use crate::stage::unstarted;
 
@@ -192,19 +194,47 @@ pub async fn await_start(
     Ok(())
 }
 
-/// The signal that starts a stage.
+/// The step that asks for the inputs of a stage, where there is one.
+fn question(stage: &StagePlan) -> Option<&StepPlan> {
+    match stage.steps.first() {
+        Some(Node::Step(step)) if step.step_type == STAGE_INPUTS => Some(step),
+        _ => None,
+    }
+}
+
+/// Whether a stage waits to be started.
+fn waits(record: &RunRecord, stage: &StagePlan) -> bool {
+    let mut known = record.stages.iter();
+    let known = known.find(|known| known.id == stage.id);
+    stage.start_within.is_some() && known.is_some_and(|it| it.status == Status::InputWaiting)
+}
+
+/// The step that asks for the inputs of a stage that waits to be started, by its own name or that of the stage: its inputs
+/// are given before the stage begins.
+pub fn asks_before_start(plan: &Plan, record: &RunRecord, name: &str) -> Option<NodeId> {
+    let stages = plan.groups.iter().flatten();
+    let mut waiting = stages.filter(|stage| waits(record, stage));
+    waiting.find_map(|stage| {
+        let step = question(stage)?;
+        (stage.id.as_str() == name || step.id.as_str() == name).then(|| step.id.clone())
+    })
+}
+
+/// What starts a stage: the defaults of the inputs that it asks for where nobody has given them, and the word itself; each
+/// with the node that it is about, its kind and what it says.
 ///
 /// # Errors
-/// `NotFound` where the run has no such stage, `Conflict` where it does not wait for that.
+/// `NotFound` where the run has no such stage, `Conflict` where it does not wait for that, or asks for inputs first
+/// (developer.harness.io, *Run stages manually*, "Handling inputs during Manual Execution").
 pub(crate) async fn starting(
     runs: &Runs,
     record: &RunRecord,
     stage: &StageId,
-) -> Result<NodeId, RunError> {
+) -> Result<Vec<(NodeId, &'static str, String)>, RunError> {
     let (_, plan) = runs.load(&record.id).await?;
     let by_hand = |stage: &&StagePlan| stage.start_within.is_some();
     let all: Vec<_> = plan.groups.iter().flatten().filter(by_hand).collect();
-    if !all.iter().any(|known| known.id == *stage) {
+    let Some(planned) = all.iter().find(|known| known.id == *stage) else {
         let names: Vec<_> = all.iter().map(|stage| stage.id.as_str()).collect();
         let others = match names.is_empty() {
             true => "it has none".to_owned(),
@@ -215,12 +245,30 @@ pub(crate) async fn starting(
             record.id
         );
         return Err(RunError::refused(ErrorName::NotFound, message));
-    }
-    let summary = record.stages.iter().find(|known| known.id == *stage);
-    let status = summary.map_or(Status::NotStarted, |summary| summary.status);
-    if status != Status::InputWaiting {
+    };
+    if !waits(record, planned) {
+        let summary = record.stages.iter().find(|known| known.id == *stage);
+        let status = summary.map_or(Status::NotStarted, |summary| summary.status);
         let message = format!("stage {stage} is {status:?} and does not wait to be started");
         return Err(RunError::refused(ErrorName::Conflict, message));
     }
-    Ok(stage_node(stage))
+    let mut said = Vec::new();
+    if let Some(step) = question(planned)
+        && execution_input::given(record, &step.id, 0).is_none()
+    {
+        let asked = execution_input::asked(&step.spec);
+        let defaults = execution_input::complete(&asked, &Map::new()).map_err(|faults| {
+            let message = format!(
+                "stage {stage} asks for inputs before it can be started: {}; give them with `slipway input {} {stage}`, \
+                 and then start it",
+                faults.join("; "),
+                record.id
+            );
+            RunError::refused(ErrorName::Conflict, message)
+        })?;
+        let defaults = Value::Object(defaults).to_string();
+        said.push((step.id.clone(), execution_input::INPUT, defaults));
+    }
+    said.push((stage_node(stage), START, String::new()));
+    Ok(said)
 }

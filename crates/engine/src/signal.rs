@@ -133,7 +133,11 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             if record.abort.is_some() {
                 return Err(conflict(format!("run {run} is being aborted")));
             }
-            let known = node_in(runs, run, node, "waiting for inputs", asks_for_inputs).await?;
+            let (_, plan) = runs.load(run).await?;
+            let known = match by_hand::asks_before_start(&plan, &record, node.as_str()) {
+                Some(_) => 0,
+                None => node_in(runs, run, node, "waiting for inputs", asks_for_inputs).await?,
+            };
             let says = inputs_of(runs, run, node, values).await?;
             vec![(node.clone(), known, execution_input::INPUT.to_owned(), says)]
         }
@@ -141,8 +145,10 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             if record.abort.is_some() {
                 return Err(conflict(format!("run {run} is being aborted")));
             }
-            let node = by_hand::starting(runs, &record, stage).await?;
-            vec![(node, 0, by_hand::START.to_owned(), String::new())]
+            let words = by_hand::starting(runs, &record, stage).await?.into_iter();
+            words
+                .map(|(node, kind, says)| (node, 0, kind.to_owned(), says))
+                .collect()
         }
         Word::Step {
             node,

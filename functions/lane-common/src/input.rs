@@ -101,7 +101,9 @@ impl Walk<'_> {
     pub(crate) fn began_ms(&self, record: &NodeRecord) -> i64 {
         let key = (record.id.clone(), record.attempt);
         let given = self.facts.given.get(&key);
-        given.copied().unwrap_or(record.started_ms)
+        // Inputs of a stage that somebody must start are given before it begins.
+        let given = given.copied().unwrap_or(record.started_ms);
+        given.max(record.started_ms)
     }
 
     /// Time left until a step's deadline, or that of its stage or run where that is sooner.

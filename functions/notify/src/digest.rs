@@ -75,10 +75,9 @@ async fn attempt(
         if matches!(&sent, Err(error) if error.name != ErrorName::DeliveryRefused) {
             return sent.map(|()| true);
         }
-        let given_back = deps.runs.store.release_lease(&lease(&whom), &message.id);
-        given_back
-            .await
-            .doing(|| "give the lease of a receiver back".to_owned())?;
+        let name = lease(&whom);
+        let given_back = deps.runs.store.release_lease(&name, &message.id).await;
+        given_back.doing(|| "give the lease of a receiver back".to_owned())?;
         sent?;
     }
     Ok(true)

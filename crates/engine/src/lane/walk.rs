@@ -299,7 +299,9 @@ impl<'a, 'p> Walker<'a, 'p> {
         let attempt = fact.attempt;
         let limit = i64::try_from(step.timeout.as_millis()).unwrap_or(i64::MAX);
         let given = self.facts.given.get(&(step.id.clone(), attempt));
+        // Inputs of a stage that somebody must start are given before it begins.
         let from_ms = given.copied().unwrap_or(fact.started_ms);
+        let from_ms = from_ms.max(fact.started_ms);
         let late = self.now_ms >= from_ms.saturating_add(limit);
         let stopped = self.facts.stopped.get(&(step.id.clone(), attempt));
         let reason = match self.stopping() {

@@ -1,10 +1,11 @@
 //! `GET` and `POST /slipway/api/runs/{run}/inputs/{step}`: what a step asks for when it begins, and the values.
 //!
-//! The step is its id or identifier. `GET` answers `{"data":{"node":"…","inputs":[{"field":"script","default":null,
+//! The step is its id or identifier; of a stage that waits to be started, the stage. `GET` answers `{"data":{"node":"…","inputs":[{"field":"script","default":null,
 //! "allowedValues":[],"regex":null}]}}`; `POST` takes `{"inputs":{"script":"…"}}`. 409 where the step does not ask.
 
 use axum::extract::Path;
 use serde_json::{Map, Value, json};
+use slipway_engine::by_hand::asks_before_start;
 use slipway_engine::execution_input::asked;
 use slipway_engine::signal::{Word, say};
 
@@ -20,8 +21,11 @@ pub(super) async fn show(
     Path((id, step)): Path<(String, String)>,
 ) -> ApiResult {
     let run = find(&deps, &caller, &query, &id).await?;
-    let node = named(&deps, &run, &step).await?;
     let (_, plan) = deps.runs.load(&run.id).await?;
+    let node = match asks_before_start(&plan, &run, &step) {
+        Some(node) => node,
+        None => named(&deps, &run, &step).await?,
+    };
     let step = plan
         .step(&node)
         .ok_or_else(|| ApiError::not_found(format!("{node} is no step, and asks for no inputs")))?;
@@ -43,7 +47,11 @@ pub(super) async fn give(
     body: Body,
 ) -> ApiResult {
     let run = find(&deps, &caller, &query, &id).await?;
-    let node = named(&deps, &run, &step).await?;
+    let (_, plan) = deps.runs.load(&run.id).await?;
+    let node = match asks_before_start(&plan, &run, &step) {
+        Some(node) => node,
+        None => named(&deps, &run, &step).await?,
+    };
     let values = match body.object()?.get("inputs") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(values)) => values.clone(),

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use slipway_engine::abort::abort_run;
 use slipway_engine::signal::{Word, say};
 use slipway_model::id::{PrincipalId, RunId, StageId};
 use slipway_model::status::Status;
 use slipway_store::record::RunRecord;
 use slipway_world::World;
-use slipway_world::yaml::{TARGET, deployment, pipeline, script, stage, together};
+use slipway_world::yaml::{TARGET, deployment, pipeline, says, script, stage, together};
 
 const BY_HAND: &str = "runMode: {type: Manual, timeout: 2h}\n";
 
@@ -70,6 +71,88 @@ async fn a_stage_waits_until_somebody_starts_it_and_its_neighbours_do_not() {
     beside.steps.do #0 Success
     canary.steps.do #0 Success
     ");
+    world.assert_clean(&run.id).await;
+}
+
+/// A stage that asks for a word and for a zone, which has a default, and must be started.
+fn asking() -> String {
+    let variables = "variables:\n  - {name: word, type: String, value: <+input>.executionInput()}\n  - {name: zone, type: \
+                     String, value: '<+input>.default(eu).allowedValues(eu,us).executionInput()'}\n";
+    let steps = says("do", "<+stage.variables.word> <+stage.variables.zone>");
+    stage("canary", &steps, "", &format!("{variables}{BY_HAND}"))
+}
+
+async fn said(world: &World, run: &RunId) -> serde_json::Value {
+    let nodes = world.store.list_nodes(run, None).await.expect("nodes");
+    let mut nodes = nodes.iter();
+    let did = nodes.find(|node| node.identifier.as_str() == "do");
+    did.expect("the step").outputs["output"]["outputVariables"]["word"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_stage_asks_for_is_given_before_it_is_started() {
+    let world = World::new().await;
+    world.apply(&pipeline(&[asking()])).await;
+    let run = world.start("release").await;
+    minutes(&world, 1).await;
+    let early = start(&world, &run, "canary").await.expect_err("no inputs");
+    let why = format!(
+        "stage canary asks for inputs before it can be started: `variables.word` has no value and no default; give them \
+         with `slipway input {run} canary`, and then start it"
+    );
+    assert_eq!(early, why);
+
+    // By the API, under the name of the stage.
+    let (api, token) = (world.api().await, world.token("sam").await);
+    let project = "accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop";
+    let path = format!("/slipway/api/runs/{run}/inputs/canary?{project}");
+    let (code, shown) = api.call(&token, "GET", &path, None).await;
+    assert_eq!(code, 200, "{shown}");
+    let fields = shown["data"]["inputs"].as_array().expect("fields");
+    assert_eq!(
+        (fields.len(), &fields[0]["field"]),
+        (2, &json!("variables.word"))
+    );
+    for (values, expected) in [
+        (
+            json!({"variables.word": "go", "variables.zone": "mars"}),
+            400,
+        ),
+        (json!({"variables.word": "go", "variables.zone": "us"}), 200),
+        (json!({"variables.word": "again"}), 409),
+    ] {
+        let body = json!({"inputs": values});
+        let (code, answer) = api.call(&token, "POST", &path, Some(&body)).await;
+        assert_eq!(code, expected, "{answer}");
+    }
+    assert_eq!(status(&world, &run, "canary").await, Status::InputWaiting);
+    // Longer than a stage waits for its inputs once it has begun does not matter.
+    minutes(&world, 100).await;
+    let began = world.runs.clock.now_ms();
+    start(&world, &run, "canary").await.expect("started");
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Success, "{:?}", run.failure);
+    assert!(
+        run.ended_ms.expect("an end") - began < 60_000,
+        "nobody is asked again"
+    );
+    assert_eq!(said(&world, &run.id).await, "go us");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_whose_inputs_have_defaults_can_be_started_at_once() {
+    let world = World::new().await;
+    let stage = asking().replace(
+        "<+input>.executionInput()",
+        "<+input>.default(hello).executionInput()",
+    );
+    world.apply(&pipeline(&[stage])).await;
+    let run = world.start("release").await;
+    minutes(&world, 1).await;
+    start(&world, &run, "canary").await.expect("started");
+    let run = world.finish(&run).await;
+    assert_eq!(said(&world, &run.id).await, "hello eu");
     world.assert_clean(&run.id).await;
 }
 
