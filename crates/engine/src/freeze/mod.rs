@@ -173,7 +173,11 @@ impl Frozen {
         };
         match self.kind.as_str() {
             "Org" => scope.org.as_ref().is_some_and(|org| org.as_str() == id),
-            "Project" => scope.project.as_ref().is_some_and(|it| it.as_str() == id),
+            // Above its organization a project may be named with it.
+            "Project" => scope.project.as_ref().is_some_and(|project| {
+                let org = scope.org.as_ref().map_or("", |org| org.as_str());
+                project.as_str() == id || name == format!("{org}.{project}")
+            }),
             "Pipeline" => plan.pipeline.as_str() == id,
             "Service" => stage.service.as_ref().is_some_and(|service| {
                 let own = service.reference.split_once('.').map(|(level, _)| level);

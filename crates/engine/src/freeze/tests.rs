@@ -51,6 +51,10 @@ fn a_rule_covers_what_all_its_entities_fit() {
         assert!(one(kind, "NotEquals", Value::Null), "{kind}");
         assert!(one(kind, "All", Value::Null), "{kind}");
     }
+    // A project may be named with its organization.
+    assert!(one("Project", "Equals", json!(["default.shop"])));
+    assert!(!one("Project", "NotEquals", json!(["default.shop"])));
+    assert!(!one("Project", "Equals", json!(["other.shop"])));
     // The pipeline's service is the project's.
     assert!(!one("Service", "Equals", json!(["account.shop"])));
     let both = |kind: &str| {
