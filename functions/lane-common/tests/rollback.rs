@@ -184,7 +184,56 @@ async fn steps_of_a_rollback_are_retried_as_their_strategies_say() {
             "{took}"
         );
     }
-    insta::assert_snapshot!(stories.join("\n"), @"");
+    insta::assert_snapshot!(stories.join("\n"), @"
+    StageRollback, fail until 2
+    run Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The stage was rolled back cleanly.
+    good Success
+    bad Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The stage was rolled back cleanly.
+    bad.rollbackSteps.tell #0 Success
+    bad.rollbackSteps.undo #0 Failed
+    bad.rollbackSteps.undo #1 Failed
+    bad.rollbackSteps.undo #2 Success
+    bad.steps.deploy #0 Failed
+    good.steps.deploy #0 Success
+    StageRollback, fail
+    run Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. LEFT BEHIND: rolling back failed. Step undo: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.
+    good Success
+    bad Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. LEFT BEHIND: rolling back failed. Step undo: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.
+    bad.rollbackSteps.tell #0 Skipped
+    bad.rollbackSteps.undo #0 Failed
+    bad.rollbackSteps.undo #1 Failed
+    bad.rollbackSteps.undo #2 Failed
+    bad.steps.deploy #0 Failed
+    good.steps.deploy #0 Success
+    PipelineRollback, fail until 2
+    run Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The run was rolled back: good, bad.
+    good Success
+    bad Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    bad.rollbackSteps.tell #0 Success
+    bad.rollbackSteps.undo #0 Failed
+    bad.rollbackSteps.undo #1 Failed
+    bad.rollbackSteps.undo #2 Success
+    bad.steps.deploy #0 Failed
+    good.rollbackSteps.tell #0 Success
+    good.rollbackSteps.undo #0 Failed
+    good.rollbackSteps.undo #1 Failed
+    good.rollbackSteps.undo #2 Success
+    good.steps.deploy #0 Success
+    PipelineRollback, fail
+    run Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. LEFT BEHIND: Stage good could not be rolled back. rolling back failed. Step undo: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. Nothing more is tried: look at what runs there, put it right, then run the pipeline again. Stage bad could not be rolled back. rolling back failed. Step undo: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.
+    good Success
+    bad Failed: Step deploy: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    bad.rollbackSteps.tell #0 Skipped
+    bad.rollbackSteps.undo #0 Failed
+    bad.rollbackSteps.undo #1 Failed
+    bad.rollbackSteps.undo #2 Failed
+    bad.steps.deploy #0 Failed
+    good.rollbackSteps.tell #0 Skipped
+    good.rollbackSteps.undo #0 Failed
+    good.rollbackSteps.undo #1 Failed
+    good.rollbackSteps.undo #2 Failed
+    good.steps.deploy #0 Success
+    ");
 }
 
 #[tokio::test(start_paused = true)]

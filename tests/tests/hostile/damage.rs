@@ -438,11 +438,12 @@ async fn f21_what_a_restored_backup_does_not_know_is_told_of_the_next_run() {
     );
     assert_eq!(seen["status"], "Success", "{seen}");
     // The records are those of the account again.
-    let again = run(&local, "deploy_shop", &["tag=4.0"]);
-    assert_eq!(code(&again), 0, "{}", errors(&again));
-    let runs = local.json(&["get", "runs", "-o", "json"]);
-    let told = runs.to_string().matches("Slipway's records say").count();
-    assert_eq!(told, 1, "{runs}");
+    let started = local.json(&["run", "deploy_shop", "--input", "tag=4.0", "-o", "json"]);
+    let fourth = started["run"].as_str().expect("a run id").to_owned();
+    let ended = local.slipway(&["logs", &fourth, "--follow"]);
+    assert_eq!(code(&ended), 0, "{}", errors(&ended));
+    let seen = local.json(&["get", "run", &fourth, "-o", "json"]);
+    assert_eq!(seen["warnings"], serde_json::json!([]), "{seen}");
 }
 
 async fn registered(local: &LocalProcess) -> Vec<String> {
