@@ -251,8 +251,14 @@ mod tests {
         };
         let told = summed_up(&several).expect("a message");
         assert_eq!(told.severity, Severity::Error);
-        insta::assert_snapshot!(told.text(), @"");
-        insta::assert_snapshot!(told.data, @"");
+        insta::assert_snapshot!(told.text(), @"
+        7 messages that could not be delivered, from 1970-01-01 00:01:00 UTC to 1970-01-01 01:30:00 UTC
+        Left out: 4 older messages
+        1970-01-01 00:01:00 UTC: Pipeline 1 ended
+        1970-01-01 00:02:00 UTC: Pipeline 2 ended
+        1970-01-01 01:30:00 UTC: Pipeline 90 ended
+        ");
+        insta::assert_snapshot!(told.data, @r#"{"eventType":"Digest","missed":7,"leftOut":4,"startTs":60,"endTs":5400,"events":[{"eventType":"PipelineEnd","number":1},{"eventType":"PipelineEnd","number":2},{"eventType":"PipelineEnd","number":90}]}"#);
         assert_eq!(told.id, summed_up(&several).expect("again").id);
     }
 }

@@ -130,7 +130,8 @@ fn stages_that_loop_end_a_part_and_wait_in_waves() {
               duration = "1s"
             step y "Y": Wait (at most 10m)
               duration = "1s"
-      side by side, at most 2 at once
+      side by side
+        2 turns of s at a time
         stage s_0 "for 1": Custom (at most 30d)
           turn 1 of 3 of s, a = "1"
           steps
