@@ -87,6 +87,8 @@ fn conformance(rest: &[String]) -> Result<()> {
     }
     // The client that plays vectors through an HTTP endpoint needs it.
     let python = tools::python_with("boto3", "boto3==1.44.5")?;
+    // Another account than the sandbox.
+    let ministack = tools::python_tool("ministack", "ministack==1.5.33")?;
     run(cargo().args(["build", "--package", "slipway-cli", "--bin", "slipway"]))?;
     run(cargo().args(["build", "--package", "slipway-asl", "--example", "vectors"]))?;
     let arguments = [
@@ -101,7 +103,8 @@ fn conformance(rest: &[String]) -> Result<()> {
         .args(["--test", "conformance"])
         .args(rest)
         .env("SLIPWAY_SHARED", shared)
-        .env("SLIPWAY_PYTHON_BOTO3", python))
+        .env("SLIPWAY_PYTHON_BOTO3", python)
+        .env("SLIPWAY_MINISTACK", ministack))
 }
 
 fn simulate(seeds: u64, from: u64, jobs: Option<usize>) -> Result<()> {

@@ -9,6 +9,7 @@ mod expressions;
 mod lambda;
 mod language;
 mod manifests;
+mod ministack;
 mod planning;
 mod rolling;
 mod schema;

@@ -55,6 +55,9 @@ const THROTTLED: &[&str] = &[
     "TooManyRequestsException",
 ];
 
+/// How much of an unexpected answer is told, characters.
+const MOST_OF_BODY: usize = 200;
+
 /// The AWS error code of `error`, if AWS answered with one.
 pub fn code<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Option<&str> {
     error.as_service_error().and_then(|error| error.code())
@@ -70,15 +73,31 @@ where
         return unanswered(doing, &error);
     };
     let code = service.code().unwrap_or("no code").to_owned();
-    let message = service
-        .message()
-        .unwrap_or("AWS gave no message")
-        .to_owned();
+    let message = match (service.message(), error.raw_response()) {
+        (Some(message), _) => message.to_owned(),
+        (None, Some(answer)) => answered(answer),
+        (None, None) => "AWS gave no message".to_owned(),
+    };
     let (kind, advice) = advice(&code);
     Failure {
         error: kind,
         message: format!("Cannot {doing}: {message} ({code}).{advice}"),
         left_behind: None,
+    }
+}
+
+/// An answer without an error's message, in a line: it may come from a gateway or proxy before AWS.
+fn answered(answer: &HttpResponse) -> String {
+    let status = answer.status();
+    let body = answer.body().bytes().unwrap_or_default();
+    let text = String::from_utf8_lossy(body);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let start: String = line.chars().take(MOST_OF_BODY).collect();
+    let more = if start.len() < line.len() { "…" } else { "" };
+    match start.as_str() {
+        "" => format!("the answer has HTTP status {status} and no body"),
+        start => format!("the answer has HTTP status {status} and reads `{start}{more}`"),
     }
 }
 
@@ -138,11 +157,19 @@ fn unanswered<E: Error + Send + Sync + 'static>(
             "AWS cannot be reached",
             " Check the network, the region and the endpoint.",
         ),
-        SdkError::ResponseError(_) => (
-            ErrorType::Connectivity,
-            "the answer cannot be read",
-            " Whether AWS did what was asked is not known; a retry looks first.",
-        ),
+        SdkError::ResponseError(unread) => {
+            let answer = answered(unread.raw());
+            let message = format!(
+                "Cannot {doing}: the answer cannot be read: {}; {answer}. Whether AWS did what was asked is not known; \
+                 a retry looks first.",
+                causes(error)
+            );
+            return Failure {
+                error: ErrorType::Connectivity,
+                message,
+                left_behind: None,
+            };
+        }
         _ => (
             ErrorType::Authentication,
             "the request could not be prepared",
@@ -171,4 +198,33 @@ fn causes(error: &dyn Error) -> String {
         return error.to_string();
     }
     texts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_smithy_types::body::SdkBody;
+    use aws_smithy_types::error::ErrorMetadata;
+
+    use super::*;
+    use crate::aws::query::QueryError;
+
+    fn told(status: u16, body: &str) -> String {
+        let status = status.try_into().expect("a status");
+        let raw = HttpResponse::new(status, SdkBody::from(body));
+        let error = QueryError::from(ErrorMetadata::builder().build());
+        failure(
+            Doing::with(&"look at it"),
+            SdkError::service_error(error, raw),
+        )
+        .message
+    }
+
+    #[test]
+    fn an_answer_without_a_code_is_told() {
+        insta::assert_snapshot!(told(400, "{\"error\": \n \"Unsupported service\"}"), @r#"Cannot look at it: the answer has HTTP status 400 and reads `{"error": "Unsupported service"}` (no code)."#);
+        insta::assert_snapshot!(told(502, ""), @"Cannot look at it: the answer has HTTP status 502 and no body (no code).");
+        let long = told(503, &"é".repeat(300));
+        assert!(long.contains("é…`"), "{long}");
+        assert_eq!(long.matches('é').count(), MOST_OF_BODY);
+    }
 }

@@ -25,6 +25,12 @@ impl QueryError {
     }
 }
 
+impl From<ErrorMetadata> for QueryError {
+    fn from(metadata: ErrorMetadata) -> Self {
+        Self(metadata)
+    }
+}
+
 fn of_xml(text: &str) -> Option<(String, Option<String>)> {
     let document = Document::parse(text).ok()?;
     let first = |name: &str| {
