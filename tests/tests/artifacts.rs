@@ -206,6 +206,29 @@ async fn what_a_tag_means_when_a_run_is_planned_is_what_is_deployed_and_deployed
         "{images:?}"
     );
 
+    // All that there are, page by page.
+    let listed = |more: &[&str]| {
+        let all = ["artifact", "list", "shop", "-o", "json"];
+        let all: Vec<&str> = all.iter().chain(more).copied().collect();
+        let rows = shop.local.json(&all);
+        let rows = rows.as_array().cloned().unwrap_or_default();
+        let pair = |row: &Value| (row["version"].clone(), row["digest"].clone());
+        rows.iter().map(pair).collect::<Vec<_>>()
+    };
+    let newest = (json!("exits"), json!(moved));
+    let oldest = (json!("v1"), json!(v1));
+    assert_eq!(listed(&[]), [newest.clone(), oldest.clone()]);
+    assert_eq!(listed(&["--limit", "1"]), [newest]);
+    assert_eq!(listed(&["--limit", "1", "--page", "1"]), [oldest]);
+    let none = shop
+        .local
+        .slipway(&["artifact", "list", "shop", "--artifact", "log"]);
+    assert!(
+        text(&none.stderr).contains("it has image"),
+        "{}",
+        text(&none.stderr)
+    );
+
     // The last by name of those that fit.
     for (number, tag) in [(4, "r1"), (5, "r3"), (6, "r2"), (7, "s9")] {
         shop.push(number, tag).await;

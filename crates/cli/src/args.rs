@@ -129,6 +129,8 @@ pub enum Command {
     Get(GetArgs),
     /// List entities or runs.
     List(ListArgs),
+    /// List the versions of an artifact of a service.
+    Artifact(ArtifactArgs),
     /// Test the connection of a connector.
     Connector(ConnectorArgs),
     /// Print the logs of a run.
@@ -192,10 +194,37 @@ pub struct ConnectorArgs {
     pub command: ConnectorCommand,
 }
 
+/// What can be done with artifacts.
+#[derive(Debug, Subcommand)]
+pub enum ArtifactCommand {
+    /// List the versions that there are, the newest first
+    List {
+        /// The service; --level says where it is.
+        service: String,
+        /// Which of its artifact sources or sidecars; the primary one without it.
+        #[arg(long)]
+        artifact: Option<String>,
+        /// Which page, from 0.
+        #[arg(long, default_value_t = 0)]
+        page: u32,
+        /// Versions of one page.
+        #[arg(long, default_value_t = 20)]
+        limit: u32,
+    },
+}
+
+/// Options of `slipway artifact`.
+#[derive(Debug, Args)]
+pub struct ArtifactArgs {
+    /// What to do with it.
+    #[command(subcommand)]
+    pub command: ArtifactCommand,
+}
+
 /// What can be done with a connector.
 #[derive(Debug, Subcommand)]
 pub enum ConnectorCommand {
-    /// Try its credentials: AWS connectors ask for the regions of the account
+    /// Try its credentials, and keep what came of it: AWS, Docker, Artifactory and Nexus, Git hosts, Jira, ServiceNow
     Test {
         /// Its identifier; --level says where it is.
         #[arg(value_name = "CONNECTOR")]

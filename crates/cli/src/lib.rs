@@ -21,8 +21,8 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Command, Format};
 use crate::client::Client;
 use crate::commands::{
-    abort, again, apply, approval, connector, entity, input, interrupt, logs, plan, rollback, run,
-    schema, transfer, validate,
+    abort, again, apply, approval, artifact, connector, entity, input, interrupt, logs, plan,
+    rollback, run, schema, transfer, validate,
 };
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -67,6 +67,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Note(args) => again::note(&client()?, &args).await?,
         Command::Get(args) => entity::get(&client()?, format, &args).await?,
         Command::List(args) => entity::list(&client()?, format, &args).await?,
+        Command::Artifact(args) => artifact::artifact(&client()?, format, &args.command).await?,
         Command::Connector(args) => connector::connector(&client()?, format, &args.command).await?,
         Command::Logs(args) => logs::logs(&client()?, &clock, &args).await?,
         Command::Abort(args) => abort::abort(&client()?, &clock, &args).await?,

@@ -8,8 +8,8 @@ use slipway_model::status::Failure;
 use slipway_model::{Kind, entity};
 use slipway_plan::remote::{MOST_BYTES, MOST_FILES};
 use slipway_plan::{
-    ArtifactAnswer, ConnectorPlan, EVERY, Entities as _, FILE, FOLDER, Fetched, Found, Plan,
-    Reference, RemoteFiles, ServicePlan, Snapshot, Wanted, WantedArtifact,
+    ArtifactAnswer, ConnectorPlan, EVERY, Entities as _, FILE, FOLDER, Fetched, Found,
+    ListedVersions, Plan, Reference, RemoteFiles, ServicePlan, Snapshot, Wanted, WantedArtifact,
 };
 use slipway_store::Page;
 
@@ -37,6 +37,15 @@ pub trait SourceReader: Send + Sync {
         &self,
         wanted: &[WantedArtifact],
     ) -> Vec<Result<ArtifactAnswer, String>>;
+
+    /// So many of the versions that there are of what a question is about, behind the first `skip`; or why they cannot be
+    /// told. No error holds a secret.
+    async fn list_versions(
+        &self,
+        wanted: &WantedArtifact,
+        skip: usize,
+        most: usize,
+    ) -> Result<ListedVersions, String>;
 
     /// Whether what a connector, whose reference was written in `scope`, leads to can be reached and takes its login;
     /// `None` where connectors of its type are not tested. No error holds a secret.
@@ -92,6 +101,15 @@ impl SourceReader for AsBefore<'_> {
                 .unwrap_or_else(|| Err("nobody answered".to_owned())),
         };
         known.into_iter().map(next).collect()
+    }
+
+    async fn list_versions(
+        &self,
+        wanted: &WantedArtifact,
+        skip: usize,
+        most: usize,
+    ) -> Result<ListedVersions, String> {
+        self.inner.list_versions(wanted, skip, most).await
     }
 
     async fn test_connection(

@@ -107,6 +107,24 @@ pub struct FoundArtifact {
     pub metadata: BTreeMap<String, String>,
 }
 
+/// A version in a list of those that there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedVersion {
+    /// The version; registries that would have to be asked about each tell no digest.
+    pub found: FoundArtifact,
+    /// When it was pushed, written or made, epoch milliseconds, where the registry tells.
+    pub at_ms: Option<i64>,
+}
+
+/// A part of the versions that there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListedVersions {
+    /// How many there are in all.
+    pub total: usize,
+    /// The part, newest first; by name, the last first, where the registry tells no times.
+    pub versions: Vec<ListedVersion>,
+}
+
 /// What a plan keeps of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -54,8 +54,8 @@ pub mod unroll;
 mod view;
 
 pub use artifact::{
-    ArtifactAnswer, ArtifactPlace, ArtifactQuestion, ArtifactVersion, FoundArtifact,
-    PinnedArtifact, WantedArtifact,
+    ArtifactAnswer, ArtifactPlace, ArtifactQuestion, ArtifactVersion, FoundArtifact, ListedVersion,
+    ListedVersions, PinnedArtifact, WantedArtifact,
 };
 pub use chosen::{Choice, Chosen, allows_choice, choices};
 pub use diff::diff;
@@ -70,7 +70,10 @@ pub use plan::{
 };
 pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, VARIABLE, Wanted};
 pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};
-pub use resolve::{Request, WITHOUT_EFFECT, expanded, resolve, template_references, wanted};
+pub use resolve::{
+    ArtifactSource, Request, WITHOUT_EFFECT, artifact_sources, expanded, resolve,
+    template_references, wanted,
+};
 pub use text::text;
 
 /// Version of the plan's layout that this code writes.

@@ -29,7 +29,8 @@ use slipway_engine::gather::SourceReader;
 use slipway_model::id::Scope;
 use slipway_model::status::Failure;
 use slipway_plan::{
-    ArtifactAnswer, ConnectorPlan, Fetched, RemoteFiles, RemotePlace, WantedArtifact,
+    ArtifactAnswer, ConnectorPlan, Fetched, ListedVersions, RemoteFiles, RemotePlace,
+    WantedArtifact,
 };
 use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::{SecretSource, Secrets};
@@ -189,6 +190,20 @@ impl SourceReader for Source {
         answers
     }
 
+    async fn list_versions(
+        &self,
+        wanted: &WantedArtifact,
+        skip: usize,
+        most: usize,
+    ) -> Result<ListedVersions, String> {
+        let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
+        let listed = tokio::select! {
+            listed = registry::list(self.asking(), wanted, (skip, most), &mut secrets) => listed,
+            () = self.clock.sleep(self.config.limit) => Err(self.late(wanted)),
+        };
+        listed.map_err(|why| secrets.mask(&why))
+    }
+
     async fn test_connection(
         &self,
         connector: &ConnectorPlan,
@@ -224,21 +239,26 @@ impl Source {
         until: Timestamp,
     ) -> Result<ArtifactAnswer, String> {
         let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
-        let asking = registry::Asking {
-            targets: &self.targets,
-            clock: &self.clock,
-        };
         let found = tokio::select! {
-            found = registry::find(asking, wanted, &mut secrets) => found,
-            () = self.clock.sleep_until(until) => {
-                let seconds = self.config.limit.as_secs();
-                Err(format!(
-                    "{} did not answer within {seconds} s: check the address and the network",
-                    registry::place(wanted)
-                ))
-            }
+            found = registry::find(self.asking(), wanted, &mut secrets) => found,
+            () = self.clock.sleep_until(until) => Err(self.late(wanted)),
         };
         found.map_err(|why| secrets.mask(&why))
+    }
+
+    fn asking(&self) -> registry::Asking<'_> {
+        registry::Asking {
+            targets: &self.targets,
+            clock: &self.clock,
+        }
+    }
+
+    fn late(&self, wanted: &WantedArtifact) -> String {
+        let seconds = self.config.limit.as_secs();
+        format!(
+            "{} did not answer within {seconds} s: check the address and the network",
+            registry::place(wanted)
+        )
     }
 }
 

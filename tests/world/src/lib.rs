@@ -37,7 +37,9 @@ use slipway_fn_notify::MailServer;
 use slipway_model::entity;
 use slipway_model::id::{AccountId, EntityId, OrgId, PrincipalId, ProjectId, RunId, Scope};
 use slipway_model::status::Failure;
-use slipway_plan::{ArtifactAnswer, ConnectorPlan, Fetched, RemoteFiles, WantedArtifact};
+use slipway_plan::{
+    ArtifactAnswer, ConnectorPlan, Fetched, ListedVersions, RemoteFiles, WantedArtifact,
+};
 use slipway_sandbox::{Pace, Sandbox, SandboxConfig};
 use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::SecretSource;
@@ -187,6 +189,15 @@ impl SourceReader for NoSources {
             ))
         };
         wanted.iter().map(unasked).collect()
+    }
+
+    async fn list_versions(
+        &self,
+        wanted: &WantedArtifact,
+        _skip: usize,
+        _most: usize,
+    ) -> Result<ListedVersions, String> {
+        panic!("nobody here lists {wanted:?}")
     }
 
     async fn test_connection(

@@ -4,6 +4,7 @@ pub mod abort;
 pub mod again;
 pub mod apply;
 pub mod approval;
+pub mod artifact;
 pub mod connector;
 pub mod entity;
 pub mod files;

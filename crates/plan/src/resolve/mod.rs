@@ -8,6 +8,7 @@ mod environment;
 mod execution;
 mod filter;
 mod known;
+mod listing;
 mod lookup;
 mod looping;
 mod loops;
@@ -39,6 +40,7 @@ use known::Known;
 use lookup::Referred;
 use stage_inputs::Later;
 
+pub use listing::{ArtifactSource, artifact_sources};
 pub(crate) use looping::taken_apart;
 pub(crate) use stage_inputs::{group_in_turn, in_turn};
 pub use unplanned::WITHOUT_EFFECT;

@@ -25,7 +25,7 @@ const LAST: &str = "<+lastPublished.tag>";
 pub(super) struct Open;
 
 /// Why sources of a type are not asked about, with what can be done.
-fn unasked(kind: &str, spec: Ref<'_>) -> Option<String> {
+pub(super) fn unasked(kind: &str, spec: Ref<'_>) -> Option<String> {
     let format = spec
         .get_text("repositoryFormat")
         .or(spec.get_text("packageType"));
@@ -45,7 +45,7 @@ fn unasked(kind: &str, spec: Ref<'_>) -> Option<String> {
 }
 
 /// Which connectors a type of source goes with; `None` for types that no registry is asked about.
-fn connectors(kind: &str) -> Option<&'static str> {
+pub(super) fn connectors(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "DockerRegistry" => "DockerRegistry",
         "Ecr" | "AmazonS3" | "AmazonMachineImage" => "Aws",
@@ -128,7 +128,8 @@ impl Source<'_, '_> {
         Ok(all)
     }
 
-    fn place(&self, kind: &str, connector: &Value) -> Result<ArtifactPlace, Open> {
+    /// Where it is kept, as its type says it.
+    pub(super) fn place(&self, kind: &str, connector: &Value) -> Result<ArtifactPlace, Open> {
         let address = |field: &str| connector[field].as_str().map(str::trim).ok_or(Open);
         let image = |registry: String, repository: String| ArtifactPlace::Image {
             registry,

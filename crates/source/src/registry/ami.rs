@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
-use slipway_plan::{ArtifactAnswer, FoundArtifact, WantedArtifact};
+use slipway_plan::{ArtifactAnswer, FoundArtifact, ListedVersion, WantedArtifact};
 use slipway_steps::aws::error::{Doing, failure};
 use slipway_steps::aws::{AwsTarget, AwsTargets};
 use slipway_steps::secrets::Secrets;
@@ -25,10 +26,7 @@ pub(super) async fn find(
         .target(connector, &connector.spec, scope, region, secrets)
         .await
         .map_err(|failure| failure.message)?;
-    let filters = filters.iter();
-    let mut filters: Vec<Value> = filters
-        .map(|(name, value)| json!({"Name": name, "Value": [value]}))
-        .collect();
+    let mut filters = written(filters);
     if let Choice::Exact(name) = choice {
         filters.push(json!({"Name": "name", "Value": [name]}));
     }
@@ -54,6 +52,39 @@ pub(super) async fn find(
         metadata: BTreeMap::from([("amiId".to_owned(), id.clone())]),
         digest: Some(id),
     }))
+}
+
+/// The machine images of the account that can be started.
+pub(super) async fn list(
+    target: &AwsTarget,
+    filters: &[(String, String)],
+    region: &str,
+) -> Result<Vec<ListedVersion>, String> {
+    let images = owned(target, written(filters), region).await?;
+    let available = images
+        .iter()
+        .filter(|image| image["imageState"] == "available");
+    let text = |image: &Value, name: &str| image[name].as_str().unwrap_or_default().to_owned();
+    let listed = available.map(|image| {
+        let made: Option<Timestamp> = text(image, "creationDate").parse().ok();
+        ListedVersion {
+            found: FoundArtifact {
+                version: text(image, "name"),
+                digest: Some(text(image, "imageId")),
+                metadata: BTreeMap::new(),
+            },
+            at_ms: made.map(Timestamp::as_millisecond),
+        }
+    });
+    Ok(listed.collect())
+}
+
+/// Filters as `DescribeImages` takes them.
+fn written(filters: &[(String, String)]) -> Vec<Value> {
+    filters
+        .iter()
+        .map(|(name, value)| json!({"Name": name, "Value": [value]}))
+        .collect()
 }
 
 /// The images of the account itself, of all pages.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use slipway_plan::{ArtifactAnswer, FoundArtifact, WantedArtifact};
+use slipway_plan::{ArtifactAnswer, FoundArtifact, ListedVersion, WantedArtifact};
 use slipway_steps::aws::error::{Doing, code, failure};
 use slipway_steps::aws::{AwsTarget, AwsTargets};
 use slipway_steps::secrets::Secrets;
@@ -128,6 +128,44 @@ impl Place<'_> {
             digest: Some(digest.to_owned()),
             metadata: metadata.into_iter().collect::<BTreeMap<_, _>>(),
         })
+    }
+
+    /// All tags with the times when their images were pushed.
+    pub(super) async fn list(&self, target: &AwsTarget) -> Result<Vec<ListedVersion>, String> {
+        let mut request = json!({"filter": {"tagStatus": "TAGGED"}, "maxResults": 1000});
+        let mut all = Vec::new();
+        for _ in 0..MOST_PAGES {
+            let page = self
+                .call(target, "DescribeImages", request.clone(), "list the images")
+                .await;
+            let page = page.map_err(|why| match why {
+                Why::NoRepository(why) | Why::Other(why) => why,
+            })?;
+            for image in page["imageDetails"].as_array().into_iter().flatten() {
+                // Seconds, with a fraction.
+                let at_ms = image["imagePushedAt"]
+                    .as_f64()
+                    .map(|at| (at * 1000.0) as i64);
+                let tags = image["imageTags"].as_array().into_iter().flatten();
+                all.extend(tags.filter_map(Value::as_str).map(|tag| ListedVersion {
+                    found: FoundArtifact {
+                        version: tag.to_owned(),
+                        digest: image["imageDigest"].as_str().map(str::to_owned),
+                        metadata: BTreeMap::new(),
+                    },
+                    at_ms,
+                }));
+            }
+            match page["nextToken"].as_str() {
+                Some(next) => request["nextToken"] = json!(next),
+                None => return Ok(all),
+            }
+        }
+        Err(format!(
+            "the ECR repository {} has more than {} tags: they are not listed",
+            self.repository,
+            all.len()
+        ))
     }
 
     /// The last tag by name that fits (docs: `lastPublished` is the last in lexical order, for images).

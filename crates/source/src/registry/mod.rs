@@ -25,7 +25,7 @@ use slipway_clock::Clock;
 use slipway_model::id::Scope;
 use slipway_model::status::ErrorType;
 use slipway_plan::artifact::docker_registry;
-use slipway_plan::{ArtifactAnswer, ArtifactPlace, ConnectorPlan, WantedArtifact};
+use slipway_plan::{ArtifactAnswer, ArtifactPlace, ConnectorPlan, ListedVersions, WantedArtifact};
 use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::Secrets;
 
@@ -80,6 +80,62 @@ pub(crate) async fn find(
             ami::find(asking.targets, wanted, place, &choice, secrets).await
         }
     }
+}
+
+/// A part of the versions that there are, the newest first: so many behind the first `skip`.
+pub(crate) async fn list(
+    asking: Asking<'_>,
+    wanted: &WantedArtifact,
+    (skip, most): (usize, usize),
+    secrets: &mut Secrets<'_>,
+) -> Result<ListedVersions, String> {
+    if let ArtifactPlace::Image {
+        registry,
+        repository,
+    } = &wanted.question.place
+    {
+        let place = oci::Place {
+            registry,
+            repository,
+        };
+        return oci::list(asking, wanted, place, (skip, most), secrets).await;
+    }
+    let (connector, scope) = (&wanted.connector, &wanted.scope);
+    let own = connector.spec["credential"]["region"].as_str();
+    let region = match &wanted.question.place {
+        ArtifactPlace::Ecr { region, .. } | ArtifactPlace::Ami { region, .. } => region.as_str(),
+        ArtifactPlace::S3 { region, .. } => region.as_deref().or(own).unwrap_or(object::REGION),
+        ArtifactPlace::Image { .. } => object::REGION,
+    };
+    let target = asking
+        .targets
+        .target(connector, &connector.spec, scope, region, secrets)
+        .await
+        .map_err(|failure| failure.message)?;
+    let mut all = match &wanted.question.place {
+        ArtifactPlace::Ecr {
+            registry,
+            repository,
+            ..
+        } => {
+            let place = ecr::Place {
+                region,
+                registry: registry.as_deref(),
+                repository,
+            };
+            place.list(&target).await?
+        }
+        ArtifactPlace::S3 { bucket, .. } => {
+            object::list(asking.targets, &target.s3, (bucket, region)).await?
+        }
+        ArtifactPlace::Ami { filters, .. } => ami::list(&target, filters, region).await?,
+        ArtifactPlace::Image { .. } => Vec::new(),
+    };
+    all.sort_by(|a, b| (b.at_ms, &b.found.version).cmp(&(a.at_ms, &a.found.version)));
+    Ok(ListedVersions {
+        total: all.len(),
+        versions: all.into_iter().skip(skip).take(most).collect(),
+    })
 }
 
 /// Asks the registry of a Docker connector for nothing but its version, with the connector's login.

@@ -5,7 +5,8 @@ use std::error::Error;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use slipway_plan::{ArtifactAnswer, FoundArtifact, WantedArtifact};
+use aws_sdk_s3::types::Object;
+use slipway_plan::{ArtifactAnswer, FoundArtifact, ListedVersion, WantedArtifact};
 use slipway_steps::aws::AwsTargets;
 use slipway_steps::aws::error::{Doing, failure};
 use slipway_steps::secrets::Secrets;
@@ -13,7 +14,7 @@ use slipway_steps::secrets::Secrets;
 use super::choose::Choice;
 
 /// Where buckets are whose source and connector name no region.
-const REGION: &str = "us-east-1";
+pub(super) const REGION: &str = "us-east-1";
 /// Most objects that are looked through.
 const MOST_OBJECTS: usize = 100_000;
 
@@ -24,11 +25,7 @@ pub(super) async fn find(
     choice: &Choice,
     secrets: &mut Secrets<'_>,
 ) -> Result<ArtifactAnswer, String> {
-    if targets.is_own_bucket(bucket) {
-        return Err(format!(
-            "the bucket {bucket} holds Slipway's own plans and logs: use another one"
-        ));
-    }
+    check_own(targets, bucket)?;
     let (connector, scope) = (&wanted.connector, &wanted.scope);
     let own = connector.spec["credential"]["region"].as_str();
     let region = region.or(own).unwrap_or(REGION);
@@ -90,8 +87,62 @@ async fn newest(
     (bucket, region): (&str, &str),
     choice: &Choice,
 ) -> Result<String, String> {
+    let objects = objects(s3, (bucket, region)).await?;
+    let seen = objects.len();
+    let named = objects.into_iter().filter_map(|object| {
+        let key = object.key.filter(|key| choice.fits(key))?;
+        Some((object.last_modified, key))
+    });
+    // Of two in the same second it is the one whose name comes last.
+    let newest = named.max();
+    newest.map(|(_, key)| key).ok_or_else(|| {
+        format!(
+            "the bucket {bucket} in {region} has {seen} objects, and none {}",
+            choice.told()
+        )
+    })
+}
+
+/// All objects, with the times when they were written.
+pub(super) async fn list(
+    targets: &AwsTargets,
+    s3: &Client,
+    place: (&str, &str),
+) -> Result<Vec<ListedVersion>, String> {
+    check_own(targets, place.0)?;
+    let objects = objects(s3, place).await?;
+    let listed = objects.into_iter().filter_map(|object| {
+        let etag = object.e_tag.map(|etag| etag.trim_matches('"').to_owned());
+        let written = object.last_modified.and_then(|at| at.to_millis().ok());
+        Some(ListedVersion {
+            found: FoundArtifact {
+                version: object.key?,
+                digest: None,
+                metadata: etag
+                    .map(|etag| ("etag".to_owned(), etag))
+                    .into_iter()
+                    .collect(),
+            },
+            at_ms: written,
+        })
+    });
+    Ok(listed.collect())
+}
+
+/// Refuses the bucket that holds Slipway's own.
+fn check_own(targets: &AwsTargets, bucket: &str) -> Result<(), String> {
+    match targets.is_own_bucket(bucket) {
+        true => Err(format!(
+            "the bucket {bucket} holds Slipway's own plans and logs: use another one"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The objects of a bucket, of all pages.
+async fn objects(s3: &Client, (bucket, region): (&str, &str)) -> Result<Vec<Object>, String> {
     let doing = format!("list the objects of bucket {bucket} in {region}");
-    let (mut newest, mut seen, mut after) = (None, 0, None);
+    let (mut all, mut after) = (Vec::new(), None);
     loop {
         let page = s3
             .list_objects_v2()
@@ -103,27 +154,11 @@ async fn newest(
             _ => told((bucket, region), &doing, error),
         })?;
         after = page.next_continuation_token;
-        for object in page.contents.unwrap_or_default() {
-            seen += 1;
-            let Some(key) = object.key.filter(|key| choice.fits(key)) else {
-                continue;
-            };
-            // Of two in the same second it is the one whose name comes last.
-            let found = (object.last_modified, key);
-            if newest.as_ref().is_none_or(|newest| *newest < found) {
-                newest = Some(found);
-            }
-        }
+        all.extend(page.contents.unwrap_or_default());
         if after.is_none() {
-            let none = || {
-                format!(
-                    "the bucket {bucket} in {region} has {seen} objects, and none {}",
-                    choice.told()
-                )
-            };
-            return newest.map(|(_, key)| key).ok_or_else(none);
+            return Ok(all);
         }
-        if seen >= MOST_OBJECTS {
+        if all.len() >= MOST_OBJECTS {
             return Err(format!(
                 "the bucket {bucket} has more than {MOST_OBJECTS} objects: name one with `filePath`"
             ));

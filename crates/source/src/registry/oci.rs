@@ -6,7 +6,7 @@ use reqwest::header::{HeaderMap, LINK};
 use reqwest::{Method, Url};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use slipway_plan::{ArtifactAnswer, FoundArtifact, WantedArtifact};
+use slipway_plan::{ArtifactAnswer, FoundArtifact, ListedVersion, ListedVersions, WantedArtifact};
 use slipway_steps::secrets::Secrets;
 
 use super::choose::Choice;
@@ -20,6 +20,9 @@ const PAGE: usize = 1000;
 const MOST_PAGES: usize = 100;
 /// Most tags that are looked through.
 const MOST_TAGS: usize = 100_000;
+
+/// Most manifests that are asked for in a list of tags.
+const MOST_DIGESTS: usize = 20;
 
 /// Where an image is.
 #[derive(Clone, Copy)]
@@ -35,29 +38,12 @@ pub(super) async fn find(
     choice: &Choice,
     secrets: &mut Secrets<'_>,
 ) -> Result<ArtifactAnswer, String> {
-    let Place {
-        registry,
-        repository,
-    } = place;
-    let connector = &wanted.connector;
-    let of = |why: String| {
-        format!(
-            "the registry {registry}, asked for {repository} with the connector {}: {why}",
-            connector.reference
-        )
-    };
-    name::repository(repository)?;
-    // Nothing in the sandbox pulls images, so that what is far away need not be there.
-    let here = Url::parse(registry).is_ok_and(|url| is_loopback(&url));
-    if asking.targets.is_sandbox() && !here {
-        return Ok(ArtifactAnswer::Unasked(format!(
-            "the account is the sandbox, which pulls nothing, so that the registry {registry} is not asked; one on this \
-             machine is"
-        )));
+    let of = |why: String| about(wanted, place, &why);
+    name::repository(place.repository)?;
+    if let Some(why) = far(asking, place.registry) {
+        return Ok(ArtifactAnswer::Unasked(why));
     }
-    let (scope, _) = wanted.scope.resolve(&connector.reference);
-    let login = login(connector, &scope, secrets).await.map_err(of)?;
-    let mut registry = Registry::new(registry, repository, login, asking.clock).map_err(of)?;
+    let mut registry = open(asking, wanted, place, secrets).await.map_err(of)?;
     let tag = match choice {
         Choice::Exact(tag) => Some(tag.clone()),
         Choice::Last(_) => Some(last(&mut registry, choice).await.map_err(of)?),
@@ -84,6 +70,75 @@ pub(super) async fn find(
         digest: Some(digest),
         metadata: BTreeMap::new(),
     }))
+}
+
+/// A part of the tags, the last by name first, with the digests of those of the part.
+pub(super) async fn list(
+    asking: Asking<'_>,
+    wanted: &WantedArtifact,
+    place: Place<'_>,
+    (skip, most): (usize, usize),
+    secrets: &mut Secrets<'_>,
+) -> Result<ListedVersions, String> {
+    let of = |why: String| about(wanted, place, &why);
+    name::repository(place.repository)?;
+    if let Some(why) = far(asking, place.registry) {
+        return Err(of(why));
+    }
+    let mut registry = open(asking, wanted, place, secrets).await.map_err(of)?;
+    let mut all = Vec::new();
+    tags(&mut registry, &mut |tag| all.push(tag.to_owned()))
+        .await
+        .map_err(of)?;
+    all.sort_by(|a, b| b.cmp(a));
+    let total = all.len();
+    let mut versions = Vec::new();
+    for tag in all.into_iter().skip(skip).take(most) {
+        // A tag that went meanwhile, or that is none, has no digest.
+        let digest = match name::tag(&tag) {
+            Ok(()) if versions.len() < MOST_DIGESTS => manifest(&mut registry, &tag).await.ok(),
+            _ => None,
+        };
+        versions.push(ListedVersion {
+            found: FoundArtifact {
+                version: tag,
+                digest,
+                metadata: BTreeMap::new(),
+            },
+            at_ms: None,
+        });
+    }
+    Ok(ListedVersions { total, versions })
+}
+
+fn about(wanted: &WantedArtifact, place: Place<'_>, why: &str) -> String {
+    format!(
+        "the registry {}, asked for {} with the connector {}: {why}",
+        place.registry, place.repository, wanted.connector.reference
+    )
+}
+
+/// Why a registry is not asked: nothing in the sandbox pulls images, so that what is far away need not be there.
+fn far(asking: Asking<'_>, registry: &str) -> Option<String> {
+    let here = Url::parse(registry).is_ok_and(|url| is_loopback(&url));
+    (asking.targets.is_sandbox() && !here).then(|| {
+        format!(
+            "the account is the sandbox, which pulls nothing, so that the registry {registry} is not asked; one on this \
+             machine is"
+        )
+    })
+}
+
+async fn open<'a>(
+    asking: Asking<'a>,
+    wanted: &WantedArtifact,
+    place: Place<'a>,
+    secrets: &mut Secrets<'_>,
+) -> Result<Registry<'a>, String> {
+    let connector = &wanted.connector;
+    let (scope, _) = wanted.scope.resolve(&connector.reference);
+    let login = login(connector, &scope, secrets).await?;
+    Registry::new(place.registry, place.repository, login, asking.clock)
 }
 
 /// The digest of a manifest. It is not fetched where the registry tells the digest alone, which counts as no pull.
@@ -120,8 +175,23 @@ fn told(headers: &HeaderMap) -> Result<Option<String>, String> {
 
 /// The last tag by name that fits: registries do not tell when a tag was pushed.
 async fn last(registry: &mut Registry<'_>, choice: &Choice) -> Result<String, String> {
+    let mut last = None::<String>;
+    let seen = tags(registry, &mut |tag| {
+        if choice.fits(tag) && last.as_deref().is_none_or(|last| last < tag) {
+            last = Some(tag.to_owned());
+        }
+    })
+    .await?;
+    last.ok_or_else(|| format!("it has {seen} tags there, and none {}", choice.told()))
+}
+
+/// Shows all tags to `see`, page by page; how many there are.
+async fn tags(
+    registry: &mut Registry<'_>,
+    see: &mut (dyn FnMut(&str) + Send),
+) -> Result<usize, String> {
     let mut url = registry.url(&format!("tags/list?n={PAGE}"))?;
-    let (mut last, mut seen) = (None::<String>, 0);
+    let mut seen = 0;
     for _ in 0..MOST_PAGES {
         let page = registry.ask(Method::GET, &url).await?;
         good(registry, &page, "the list of tags")?;
@@ -130,17 +200,12 @@ async fn last(registry: &mut Registry<'_>, choice: &Choice) -> Result<String, St
         let tags = answer["tags"].as_array().into_iter().flatten();
         for tag in tags.filter_map(Value::as_str) {
             seen += 1;
-            if choice.fits(tag) && last.as_deref().is_none_or(|last| last < tag) {
-                last = Some(tag.to_owned());
-            }
+            see(tag);
         }
         match next(&url, &page.headers)? {
             Some(more) if seen <= MOST_TAGS => url = more,
             Some(_) => break,
-            None => {
-                let none = || format!("it has {seen} tags there, and none {}", choice.told());
-                return last.ok_or_else(none);
-            }
+            None => return Ok(seen),
         }
     }
     Err(format!(

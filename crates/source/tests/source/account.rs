@@ -141,17 +141,13 @@ fn images(body: &str) -> Response {
     format!("<DescribeImagesResponse>{page}</DescribeImagesResponse>").into_response()
 }
 
-async fn ask(
-    address: &str,
-    place: ArtifactPlace,
-    version: ArtifactVersion,
-) -> Result<FoundArtifact, String> {
+fn wanted(place: ArtifactPlace, version: ArtifactVersion) -> WantedArtifact {
     let connector = ConnectorPlan {
         reference: "account.aws".to_owned(),
         kind: "Aws".to_owned(),
         spec: json!({"credential": {"type": "InheritFromDelegate", "region": "us-east-1"}}),
     };
-    let wanted = WantedArtifact {
+    WantedArtifact {
         question: ArtifactQuestion {
             connector: connector.reference.clone(),
             place,
@@ -160,9 +156,16 @@ async fn ask(
         },
         connector,
         scope: Scope::account(AccountId::new("acme")),
-    };
+    }
+}
+
+async fn ask(
+    address: &str,
+    place: ArtifactPlace,
+    version: ArtifactVersion,
+) -> Result<FoundArtifact, String> {
     let source = source_of(address, false, Duration::from_secs(10));
-    let mut found = source.find_artifacts(&[wanted]).await;
+    let mut found = source.find_artifacts(&[wanted(place, version)]).await;
     match found.remove(0)? {
         ArtifactAnswer::Found(found) => Ok(found),
         ArtifactAnswer::Unasked(why) => panic!("not asked: {why}"),
@@ -319,4 +322,31 @@ async fn why_there_is_no_machine_image_is_said() {
         let why = ask(&address, place, version).await.unwrap_err();
         assert!(why.contains(expected), "{why}");
     }
+}
+
+#[tokio::test]
+async fn what_there_is_is_listed_the_newest_first() {
+    let (address, _) = account().await;
+    let source = source_of(&address, false, Duration::from_secs(10));
+    let list = async |place: ArtifactPlace, skip: usize, most: usize| {
+        let wanted = wanted(place, ArtifactVersion::Last);
+        let listed = source.list_versions(&wanted, skip, most).await?;
+        let names = listed.versions.iter().map(|one| one.found.version.clone());
+        Ok::<_, String>((listed.total, names.collect::<Vec<_>>().join(" ")))
+    };
+    assert_eq!(
+        list(bucket("shop"), 0, 9).await,
+        Ok((4, "readme.txt app/2.zip app/3.zip app/1.zip".to_owned()))
+    );
+    assert_eq!(
+        list(bucket("shop"), 1, 2).await,
+        Ok((4, "app/2.zip app/3.zip".to_owned()))
+    );
+    assert_eq!(
+        list(machines(&[]), 0, 2).await,
+        Ok((3, "shop-3 shop-2".to_owned()))
+    );
+    assert_eq!(list(bucket("shop"), 9, 9).await, Ok((4, String::new())));
+    let why = list(bucket("private"), 0, 9).await.unwrap_err();
+    assert!(why.contains("s3:ListBucket"), "{why}");
 }

@@ -371,6 +371,31 @@ async fn the_last_tag_is_found_over_all_pages() {
 }
 
 #[tokio::test]
+async fn tags_are_listed_with_the_digests_of_one_page() {
+    let (address, shop) = registry(Shop::default()).await;
+    let source = source(false, Duration::from_secs(10));
+    let wanted = wanted(&address, anonymous(), Some(ArtifactVersion::Last), None);
+    let listed = source.list_versions(&wanted, 1, 2).await.expect("tags");
+    let seen: Vec<_> = listed
+        .versions
+        .iter()
+        .map(|one| (one.found.version.as_str(), one.found.digest.clone()))
+        .collect();
+    assert_eq!(
+        (listed.total, seen),
+        (5, vec![("v10", Some(digest())), ("v1", Some(digest()))])
+    );
+    let heads = shop
+        .asked
+        .lock()
+        .expect("a lock")
+        .iter()
+        .filter(|one| one.starts_with("HEAD"))
+        .count();
+    assert_eq!(heads, 2);
+}
+
+#[tokio::test]
 async fn registries_are_logged_in_to_as_they_ask() {
     for (login, basic, auth, way) in [
         (Some("anybody"), false, anonymous(), "Bearer"),

@@ -1,6 +1,7 @@
 //! Slipway's own endpoints, for its CLI and delegates. Their bodies are described where they are.
 
 mod apply;
+mod artifacts;
 mod delegate;
 mod input;
 mod instances;
@@ -32,6 +33,10 @@ pub(crate) fn routes() -> Router<Deps> {
         .route("/slipway/api/export", get(transfer::export))
         .route("/slipway/api/import", post(transfer::import))
         .route("/slipway/api/instances", get(instances::list))
+        .route(
+            "/slipway/api/services/{service}/artifacts",
+            get(artifacts::list),
+        )
         .merge(delegate::routes())
 }
 
