@@ -224,7 +224,7 @@ pub(crate) const GITHUB: &str = "https://ghcr.io";
 const DOCKER_HUB: &str = "https://registry-1.docker.io";
 
 /// Docker Hub answers under several names and is called by one.
-pub(crate) fn of_docker_hub(host: &str) -> bool {
+fn of_docker_hub(host: &str) -> bool {
     let names = [
         "index.docker.io",
         "registry.hub.docker.com",

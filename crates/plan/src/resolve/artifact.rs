@@ -9,7 +9,7 @@ use super::Resolver;
 use super::known::Known;
 use super::registry::Source;
 use crate::ArtifactPlan;
-use crate::artifact::of_docker_hub;
+use crate::artifact::docker_registry;
 
 impl Resolver<'_> {
     pub(super) fn artifact(
@@ -140,11 +140,10 @@ impl Resolver<'_> {
             return account_of(access["crossAccountRoleArn"].as_str()?);
         }
         let url = json["spec"]["dockerRegistryUrl"].as_str()?;
-        let host = url
-            .trim_start_matches("https://")
-            .trim_start_matches("http://");
-        let host = host.split('/').next().filter(|host| !host.is_empty())?;
-        let name = match of_docker_hub(host) {
+        let (address, hub) = docker_registry(url);
+        let (_, rest) = address.split_once("://")?;
+        let host = rest.split('/').next().filter(|host| !host.is_empty())?;
+        let name = match hub {
             true => "index.docker.io",
             false => host,
         };
