@@ -59,7 +59,8 @@ pub(crate) async fn test(
     let address = SecretString::from(format!("{server}/{path}"));
     let request = Request::new(Method::GET, &address, headers, None).map_err(of)?;
     let answer = request.keeping(LARGEST).send(limit).await;
-    let answer = answer.map_err(|failure| Fault::from(failure).told(of))?;
+    let advised = |why: String| of(format!("{why} Check the address and the network."));
+    let answer = answer.map_err(|failure| Fault::from(failure).told(advised))?;
     let json = || serde_json::from_str::<Value>(&answer.body);
     let fault = match answer.code {
         // A list that is longer is one.

@@ -46,7 +46,11 @@ pub async fn test(
             failure.error,
             format!("{} Is the address that of {system}?", failure.message),
         ),
-        Err(Stop::Later { failure, .. } | Stop::Over(failure)) => (failure.error, failure.message),
+        Err(Stop::Later { failure, .. }) => (
+            failure.error,
+            format!("{} Check the address and the network.", failure.message),
+        ),
+        Err(Stop::Over(failure)) => (failure.error, failure.message),
         Err(Stop::Wait(_)) => (
             ErrorType::Timeout,
             format!("{system} wants to be asked later; test the connection again."),
