@@ -181,7 +181,7 @@ async fn drive_until_closed(
 }
 
 /// Whether an execution that rests now is not due before long.
-fn rests_before(deadline: Option<Timestamp>, now: Timestamp) -> bool {
+pub(crate) fn rests_before(deadline: Option<Timestamp>, now: Timestamp) -> bool {
     deadline.is_none_or(|due| due.duration_since(now) > SHORTEST_REST)
 }
 

@@ -1,6 +1,6 @@
 //! The engine: what is open, how executions start, and how everything stops.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -17,9 +17,9 @@ use crate::driver::{self, Mailbox, Signal};
 use crate::effect::{Lambda, NoServices, Services};
 use crate::error::{ApiError, JournalError, OpenError};
 use crate::journal::Journal;
-use crate::record::{Execution, Phase, Revision, Status};
+use crate::record::{Execution, Revision, Status};
 use crate::rest::{Alarms, Slot};
-use crate::run::{Run, World, map_run_of};
+use crate::run::{Run, World};
 use crate::sync::lock;
 
 /// Locks that serialise starts with the same name.
@@ -179,68 +179,6 @@ impl Engine {
             transitions: AtomicU64::new(0),
             events: AtomicU64::new(0),
         })))
-    }
-
-    /// Starts driving every open execution. Call once, inside a Tokio runtime.
-    ///
-    /// An execution whose records cannot be read is logged and left as it is; the others go on.
-    pub fn resume(&self) {
-        self.resume_after("", &HashSet::new());
-    }
-
-    /// As [`Engine::resume`], after the death of a worker of activities that lives and dies with this process and goes by
-    /// this name. It still has the tasks with these tokens. What else it had taken is offered again: on AWS, where nobody
-    /// knows that a worker is dead, its heartbeat would have to be missed first.
-    pub fn resume_after(&self, worker: &str, held: &HashSet<String>) {
-        let inner = &self.0;
-        let open = match inner.journal.open_executions() {
-            Ok(open) => open,
-            Err(error) => {
-                tracing::error!(error = %ApiError::internal(&error), "cannot list open executions");
-                return;
-            }
-        };
-        let mut runs = HashMap::new();
-        for number in open {
-            match inner.load(number) {
-                Ok(Some(mut run)) => {
-                    run.give_back(worker, held);
-                    runs.insert(number, run);
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    tracing::error!(number, error = %ApiError::internal(&error), "cannot resume an execution");
-                }
-            }
-        }
-        let orphans: Vec<u64> = runs
-            .values()
-            .filter(|run| {
-                run.execution.parent.is_some_and(|parent| {
-                    parent.waits
-                        && !runs
-                            .get(&parent.execution)
-                            .is_some_and(|p| p.awaits(parent.branch, parent.attempt))
-                })
-            })
-            .map(|run| run.number)
-            .collect();
-        let mut runs: Vec<Run> = runs.into_values().collect();
-        runs.sort_by_key(|run| run.number);
-        for run in runs {
-            let mailbox = inner.expect_driver(run.number);
-            inner.drive(run, mailbox);
-        }
-        for execution in orphans {
-            inner.signal(
-                execution,
-                Signal::Stop {
-                    error: None,
-                    cause: None,
-                    reply: None,
-                },
-            );
-        }
     }
 
     /// Step Functions' API: `POST /` with `X-Amz-Target: AWSStepFunctions.<operation>`.
@@ -428,17 +366,6 @@ impl Inner {
                 tracing::error!(revision, %error, "a stored definition is not accepted any more");
                 Ok(None)
             }
-        }
-    }
-}
-
-impl Run {
-    /// Whether attempt `attempt` of the task or map run of `branch` still waits.
-    fn awaits(&self, branch: u32, attempt: u64) -> bool {
-        match self.phase(branch) {
-            Some(Phase::Task(task)) => task.attempt == attempt,
-            Some(Phase::MapRun(map_run)) => map_run.started == map_run_of(attempt).0,
-            _ => false,
         }
     }
 }

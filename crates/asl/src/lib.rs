@@ -45,6 +45,7 @@ mod perform;
 mod query;
 mod record;
 mod rest;
+mod resume;
 mod run;
 mod start;
 mod sync;

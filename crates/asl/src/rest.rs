@@ -77,13 +77,23 @@ impl Inner {
             }
             drivers.insert(execution, Slot::Resting);
         }
+        self.wake_at(execution, due);
+        true
+    }
+
+    /// Lets an execution rest that nobody drives yet.
+    pub(crate) fn lay_down(self: &Arc<Self>, execution: u64, due: Option<Timestamp>) {
+        lock(&self.drivers).insert(execution, Slot::Resting);
+        self.wake_at(execution, due);
+    }
+
+    fn wake_at(self: &Arc<Self>, execution: u64, due: Option<Timestamp>) {
         if let Some(due) = due {
             self.alarms.set(due, execution);
         }
         if !self.alarms.kept.swap(true, Ordering::Relaxed) {
             self.track(keep(Arc::clone(self)));
         }
-        true
     }
 
     /// Brings an execution back that is due.

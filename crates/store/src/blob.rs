@@ -25,6 +25,8 @@ const LARGEST_ATTRIBUTE: usize = 48 * 1024;
 const LONGEST_TEXT: usize = 4 * 1024;
 /// Largest value before compression. Bounds memory, also against a damaged or hostile item.
 pub(crate) const LARGEST_VALUE: usize = 64 * 1024 * 1024;
+/// How long it is taken for granted that a blob is still there: short of any time after which unused ones are removed.
+const REMEMBERED_MS: i64 = 60 * 60 * 1000;
 /// zstd's default: beyond it time grows faster than size shrinks.
 const LEVEL: i32 = 3;
 
@@ -47,6 +49,9 @@ impl Store {
                 limit: LARGEST_VALUE,
             });
         }
+        if self.is_stored(&digest) {
+            return Ok(digest);
+        }
         let packed = pack("blob", content)?;
         let key = key::blob(&digest);
         let item = row(&key).with("size", number(content.len()));
@@ -59,9 +64,18 @@ impl Store {
         };
         match self.put(&key, item, Some(Expression::absent())).await {
             // The digest is the same, so the content is.
-            Ok(()) | Err(StoreError::Conflict { .. }) => Ok(digest),
+            Ok(()) | Err(StoreError::Conflict { .. }) => {
+                self.inner.stored.put(&digest, self.now_ms());
+                Ok(digest)
+            }
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether this process has stored it not long ago.
+    fn is_stored(&self, digest: &str) -> bool {
+        let at = self.inner.stored.get(digest);
+        at.is_some_and(|at| (0..REMEMBERED_MS).contains(&self.now_ms().saturating_sub(at)))
     }
 
     /// What was stored under `digest`.

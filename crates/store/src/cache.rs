@@ -1,31 +1,38 @@
-//! The newest few plans in memory: a lane asks for the same one at every advance.
+//! The newest few values in memory: a lane asks for the same plan at every advance, and runs of one pipeline are made
+//! of the same documents.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use slipway_plan::Plan;
+/// Values by digest, the one used last in front.
+#[derive(Debug)]
+pub(crate) struct Newest<V> {
+    values: Mutex<VecDeque<(String, V)>>,
+    most: usize,
+}
 
-/// Plans kept.
-const KEPT: usize = 32;
-
-/// Plans by digest, the one used last in front.
-#[derive(Debug, Default)]
-pub(crate) struct Plans(Mutex<VecDeque<(String, Arc<Plan>)>>);
-
-impl Plans {
-    pub(crate) fn get(&self, digest: &str) -> Option<Arc<Plan>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = kept.iter().position(|(known, _)| known == digest)?;
-        let entry = kept.remove(at)?;
-        let plan = Arc::clone(&entry.1);
-        kept.push_front(entry);
-        Some(plan)
+impl<V: Clone> Newest<V> {
+    /// Keeps at most so many.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            values: Mutex::default(),
+            most,
+        }
     }
 
-    pub(crate) fn put(&self, digest: &str, plan: Arc<Plan>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn get(&self, digest: &str) -> Option<V> {
+        let mut kept = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept.iter().position(|(known, _)| known == digest)?;
+        let entry = kept.remove(at)?;
+        let value = entry.1.clone();
+        kept.push_front(entry);
+        Some(value)
+    }
+
+    pub(crate) fn put(&self, digest: &str, value: V) {
+        let mut kept = self.values.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(known, _)| known != digest);
-        kept.push_front((digest.to_owned(), plan));
-        kept.truncate(KEPT);
+        kept.push_front((digest.to_owned(), value));
+        kept.truncate(self.most);
     }
 }

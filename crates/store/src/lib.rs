@@ -81,6 +81,11 @@ pub use node::NodeEnd;
 pub use secret::SecretStore;
 pub use unstarted::{Sequence, Unstarted};
 
+/// Plans kept in memory.
+const PLANS: usize = 32;
+/// Digests of stored blobs kept in memory.
+const STORED: usize = 512;
+
 /// The store. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
@@ -92,7 +97,9 @@ struct Inner {
     s3: aws_sdk_s3::Client,
     layout: Layout,
     clock: Clock,
-    plans: cache::Plans,
+    plans: cache::Newest<Arc<slipway_plan::Plan>>,
+    /// When blobs were stored by this process, in milliseconds since the epoch.
+    stored: cache::Newest<i64>,
     lines: log::Ends,
     writes: AtomicU64,
     reads: AtomicU64,
@@ -136,7 +143,8 @@ impl Store {
             s3,
             layout,
             clock,
-            plans: cache::Plans::default(),
+            plans: cache::Newest::new(PLANS),
+            stored: cache::Newest::new(STORED),
             lines: log::Ends::default(),
             writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),

@@ -270,6 +270,12 @@ impl Run {
         self.branches.remove(&id)
     }
 
+    /// What each branch is doing.
+    pub(crate) fn phases(&self) -> impl Iterator<Item = (u32, &Phase)> {
+        let branches = self.branches.iter();
+        branches.map(|(id, branch)| (*id, &branch.phase))
+    }
+
     /// What a branch is doing.
     pub(crate) fn phase(&self, id: u32) -> Option<&Phase> {
         self.branches.get(&id).map(|branch| &branch.phase)

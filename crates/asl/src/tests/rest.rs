@@ -1,10 +1,11 @@
 //! Executions that wait for long: nothing of them is in memory, and nothing is lost.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::service::Service;
+use super::service::{Functions, Service, clock};
 
 /// A wait of an hour, beside a task that ends by its token.
 fn states() -> Value {
@@ -60,5 +61,30 @@ async fn a_token_and_a_stop_wake_what_rests() {
     let stop = json!({"executionArn": execution});
     service.call("StopExecution", stop).await.expect("stopped");
     assert_eq!(service.finish(&execution).await["status"], "ABORTED");
+    assert_eq!(open(&service), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_rested_before_a_restart_rests_after_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("journal.db");
+    let (clock, functions) = (clock(), Arc::new(Functions::default()));
+    let service = Service::on_disk(&path, &clock, &functions);
+    let machine = service.machine("long", "P", states()).await;
+    let inner = json!({"C": {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution.sync:2",
+        "Arguments": {"StateMachineArn": machine, "Input": {}}, "Output": "{% $states.result.Output %}", "End": true}});
+    let outer = service.machine("outer", "C", inner).await;
+    let execution = service.start(&outer, "run", json!({})).await;
+    // Not long enough to rest before the death.
+    service.clock.sleep(Duration::from_secs(2)).await;
+    assert_eq!(open(&service), (2, 0));
+    service.engine.clone().shutdown().await;
+    drop(service);
+
+    let service = Service::on_disk(&path, &clock, &functions);
+    service.engine.resume();
+    assert_eq!(open(&service), (2, 2));
+    let end = service.finish(&execution).await;
+    assert_eq!(end["output"], r#"[{},"late"]"#);
     assert_eq!(open(&service), (0, 0));
 }
