@@ -5,6 +5,7 @@ mod asg;
 mod balancer;
 mod basic;
 mod blue_green;
+mod calls;
 mod canary;
 mod common;
 mod ecs;

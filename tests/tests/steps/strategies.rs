@@ -13,7 +13,7 @@ type Steps = Vec<(&'static str, Value)>;
 
 /// A way to deploy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Strategy {
+pub(crate) enum Strategy {
     Rolling,
     Canary,
     Basic,
@@ -30,7 +30,7 @@ const ALL: [Strategy; 5] = [
 ];
 
 impl Strategy {
-    fn rules(self) -> Kind {
+    pub(crate) fn rules(self) -> Kind {
         match self {
             Self::Shift => Kind::Weighted,
             _ => Kind::Own,
@@ -38,7 +38,7 @@ impl Strategy {
     }
 
     /// The steps of deployment `number`, from 0.
-    fn steps(self, world: &World, number: usize) -> Steps {
+    pub(crate) fn steps(self, world: &World, number: usize) -> Steps {
         let balancer = world.balancer.as_ref().expect("a load balancer");
         let upgrade = |percent: u32| {
             let spec =
@@ -65,7 +65,7 @@ impl Strategy {
         }
     }
 
-    fn rollback(self) -> &'static [&'static str] {
+    pub(crate) fn rollback(self) -> &'static [&'static str] {
         match self {
             Self::Rolling => &["EcsRollingRollback"],
             Self::Canary => &["EcsCanaryDelete", "EcsRollingRollback"],
@@ -85,7 +85,7 @@ impl Strategy {
         world
     }
 
-    fn deploys(self, world: &mut World, image: &str, breaker: bool) {
+    pub(crate) fn deploys(self, world: &mut World, image: &str, breaker: bool) {
         let mut definition = balanced_definition(2);
         if breaker {
             definition["deploymentConfiguration"]["deploymentCircuitBreaker"] =
@@ -99,7 +99,7 @@ impl Strategy {
     }
 
     /// Runs the steps of a deployment until one fails.
-    async fn run(self, world: &World, number: usize) -> Result<(), Failure> {
+    pub(crate) async fn run(self, world: &World, number: usize) -> Result<(), Failure> {
         for (attempt, (step, spec)) in (0..).zip(self.steps(world, number)) {
             if let Ended::Failed(failure) = world.attempt(step, spec, attempt).await {
                 return Err(failure);
