@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use super::account::Hands;
 
 /// Longest that a run takes here, with all others beside it.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Time between two looks at a run.
 const PAUSE: Duration = Duration::from_millis(700);
