@@ -1,6 +1,7 @@
 //! Nodes of runs: each attempt starts once and ends once.
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use serde::Deserialize;
 use serde_json::Value;
 use slipway_model::id::{NodeId, RunId, StageId};
 use slipway_model::status::{Failure, Status};
@@ -334,12 +335,21 @@ impl Store {
         node.spec = self.load_value(item, "spec").await?.unwrap_or_default();
         node.outputs = self.load_value(item, "outputs").await?.unwrap_or_default();
         node.progress = self.load_value(item, "progress").await?.unwrap_or_default();
-        node.units = self.load_value(item, "units").await?.unwrap_or_default();
+        node.units = match self.load_value(item, "units").await? {
+            Some(units) => units,
+            None => units_so_far(&node.progress),
+        };
         node.delegate = read_text(item, "delegate").map(str::to_owned);
         node.asked_ms = read_number(item, "asked");
         node.refused = self.load_value(item, "refused").await?.unwrap_or_default();
         Ok(node)
     }
+}
+
+/// The command units of a step that has not ended: it keeps them in its progress, with its state. What reads otherwise is
+/// left to the step, whose own it is.
+fn units_so_far(progress: &Value) -> Vec<UnitRecord> {
+    Vec::<UnitRecord>::deserialize(&progress["units"]).unwrap_or_default()
 }
 
 /// That an attempt was started and has not ended.

@@ -74,11 +74,21 @@ async fn an_attempt_starts_once_remembers_and_ends_once() {
         .await
         .expect_err("it was started");
     assert_eq!(twice.to_string(), "attempt 0 of node a exists already");
-    let progress = json!({"taskDefinition": "arn"});
+    let progress = json!({"state": {"taskDefinition": "arn"}, "units": [
+        {"name": "Deploy", "status": "RUNNING", "started_ms": 5, "ended_ms": null},
+    ]});
     store
         .save_progress(&run("r1"), &NodeId::new("a"), 0, &progress)
         .await
         .expect("saved");
+    // Whoever looks meanwhile sees where it is.
+    let open = store.get_node(&run("r1"), &NodeId::new("a")).await;
+    let units = open.expect("an answer").expect("a node").units;
+    let units: Vec<_> = units
+        .iter()
+        .map(|unit| (&*unit.name, &*unit.status))
+        .collect();
+    assert_eq!(units, [("Deploy", "RUNNING")]);
     store.end_node(&end("a")).await.expect("ended");
     let twice = store.end_node(&end("a")).await;
     assert!(
