@@ -150,8 +150,16 @@ impl Play {
     /// The events of a run that the server was told.
     fn told(&self, run: &RunId) -> Told {
         let mut told = Told::new();
-        for got in self.server.iter().flat_map(Receiver::got) {
-            let data = &got.body["eventData"];
+        let bodies = self.server.iter().flat_map(Receiver::got);
+        let events = bodies.flat_map(|got| {
+            let data = got.body["eventData"].clone();
+            // What was missed meanwhile comes in one message.
+            match data["eventType"].as_str() {
+                Some("Digest") => data["events"].as_array().cloned().unwrap_or_default(),
+                _ => vec![data],
+            }
+        });
+        for data in events {
             let text = |name: &str| data[name].as_str().unwrap_or_default().to_owned();
             if text("planExecutionId") == run.as_str() {
                 let event = (
