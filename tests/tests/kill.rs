@@ -118,8 +118,18 @@ async fn every_run_survives_being_killed_anywhere() {
 const TRACES: &[&[&str]] = &[
     &["Begin", "Steps"],
     &["Begin", "Steps", "End", "RollBack", "End"],
-    &["Plan", "Stages", "Group", "Stage", "Finish", "Succeeded"],
-    &["Plan", "Stages", "Group", "Stage", "Finish", "Failed"],
+    &[
+        "Plan",
+        "Stages",
+        "Group",
+        "Line",
+        "Stage",
+        "Finish",
+        "Succeeded",
+    ],
+    &[
+        "Plan", "Stages", "Group", "Line", "Stage", "Finish", "Failed",
+    ],
 ];
 
 /// Every pipeline and stage execution went one of the ways that an execution without kills goes. Lanes loop:
