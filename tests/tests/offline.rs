@@ -1,4 +1,4 @@
-//! Commands that need no server: `validate` and `schema`.
+//! Commands that need no server, `validate` and `schema`, and the templates that people start from.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -125,4 +125,41 @@ fn the_schema_knows_the_steps() {
     ] {
         assert!(text.contains(name), "{name} is missing");
     }
+}
+
+/// The `type` of each step in a file, by its indentation.
+fn step_types(text: &str) -> Vec<&str> {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let lines: Vec<&str> = text.lines().collect();
+    let steps = lines.iter().enumerate();
+    let steps = steps.filter(|(_, line)| line.trim() == "- step:");
+    steps
+        .filter_map(|(at, step)| {
+            let mut fields = lines[at + 1..]
+                .iter()
+                .take_while(|line| depth(line) > depth(step));
+            fields.find_map(|line| {
+                let own = depth(line) == depth(step) + 4;
+                line.trim().strip_prefix("type: ").filter(|_| own)
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn every_step_of_the_templates_runs() {
+    let mut seen = 0;
+    for folder in std::fs::read_dir(checkout("templates")).expect("the templates") {
+        let folder = folder.expect("a folder").path();
+        for file in std::fs::read_dir(&folder).into_iter().flatten() {
+            let file = file.expect("a file").path();
+            let text = std::fs::read_to_string(&file).expect("a text");
+            for step_type in step_types(&text) {
+                let runs = slipway_steps::find(step_type).is_some();
+                assert!(runs, "{}: no step {step_type} runs", file.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 40, "{seen} steps were found");
 }

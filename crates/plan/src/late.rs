@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use slipway_model::id::{EntityId, NodeId};
+use slipway_model::id::NodeId;
 
 use crate::{
     ArtifactPlan, Node, PIN_ARTIFACTS, PinnedArtifact, Plan, ServicePlan, StagePlan, StepPlan,
@@ -102,19 +102,11 @@ pub(crate) fn ask_first(stage: &mut StagePlan) {
     if !has_late(stage) {
         return;
     }
-    let step = StepPlan {
-        id: NodeId::new(format!("stages.{}.spec.execution.steps.{STEP}", stage.id)),
-        identifier: EntityId::new(STEP),
-        name: "Artifacts of the service".to_owned(),
-        step_type: PIN_ARTIFACTS.to_owned(),
-        spec: json!({}),
-        when: None,
-        failure_strategies: Vec::new(),
-        delegate_selectors: Vec::new(),
-        connector: None,
-        manifests: Vec::new(),
-        timeout: PATIENCE,
-        iteration: None,
-    };
+    let step = StepPlan::ahead(
+        NodeId::new(format!("stages.{}.spec.execution.steps.{STEP}", stage.id)),
+        (STEP, "Artifacts of the service"),
+        (PIN_ARTIFACTS, json!({})),
+        PATIENCE,
+    );
     stage.steps.insert(0, Node::Step(step));
 }

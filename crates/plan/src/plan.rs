@@ -414,6 +414,32 @@ pub struct StepPlan {
     pub iteration: Option<Iteration>,
 }
 
+impl StepPlan {
+    /// A step that nobody wrote, which Slipway puts before those of a stage: without a condition and without strategies of
+    /// its own.
+    pub(crate) fn ahead(
+        id: NodeId,
+        (identifier, name): (&str, &str),
+        (step_type, spec): (&str, Value),
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            id,
+            identifier: EntityId::new(identifier),
+            name: name.to_owned(),
+            step_type: step_type.to_owned(),
+            spec,
+            when: None,
+            failure_strategies: Vec::new(),
+            delegate_selectors: Vec::new(),
+            connector: None,
+            manifests: Vec::new(),
+            timeout,
+            iteration: None,
+        }
+    }
+}
+
 /// A step group of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupPlan {

@@ -86,7 +86,7 @@ fn planned(name: &str, pipeline: &Parsed, inputs: &str) -> String {
         inputs: &[&inputs],
         scope: &scope(),
         entities: &snapshot,
-        // `tests/tests` runs them all, in `slipway local`.
+        // `tests/tests/offline.rs` holds their steps against those that run.
         runnable: &|_| true,
         chosen: None,
     };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use slipway_model::id::{EntityId, NodeId};
+use slipway_model::id::NodeId;
 use slipway_model::inputs::RuntimeInput;
 use slipway_model::{Parsed, Ref};
 
@@ -214,20 +214,15 @@ impl Question {
         if self.asked.is_empty() {
             return None;
         }
-        Some(StepPlan {
-            id: NodeId::new(format!("{list}.{STEP}")),
-            identifier: EntityId::new(STEP),
-            name: name.to_owned(),
-            step_type: STAGE_INPUTS.to_owned(),
-            spec: json!({"variables": self.asked, "numbers": self.numbers}),
-            when: None,
-            failure_strategies: Vec::new(),
-            delegate_selectors: Vec::new(),
-            connector: None,
-            manifests: Vec::new(),
-            timeout: PATIENCE,
-            iteration: None,
-        })
+        Some(StepPlan::ahead(
+            NodeId::new(format!("{list}.{STEP}")),
+            (STEP, name),
+            (
+                STAGE_INPUTS,
+                json!({"variables": self.asked, "numbers": self.numbers}),
+            ),
+            PATIENCE,
+        ))
     }
 
     /// Puts the step that asks before all others of its stage, where anything is asked for: what `question` has, and

@@ -16,19 +16,15 @@ use slipway_plan::{
     WantedArtifact,
 };
 
-use crate::support::source_of;
+use crate::support::{serve, source_of};
 
 type Asked = Arc<Mutex<Vec<String>>>;
 
 /// A server that is S3 and EC2; its address and what it is asked.
 async fn account() -> (String, Asked) {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
-        .await
-        .expect("a port");
-    let address = format!("http://{}", listener.local_addr().expect("an address"));
     let asked = Asked::default();
     let app = Router::new().fallback(answer).with_state(asked.clone());
-    tokio::spawn(async move { axum::serve(listener, app).await });
+    let address = serve(app).await;
     (address, asked)
 }
 

@@ -14,7 +14,7 @@ use slipway_model::id::{AccountId, Scope};
 use slipway_plan::ConnectorPlan;
 
 use crate::host::Host;
-use crate::support::{repository, source, tested};
+use crate::support::{repository, serve, source, tested};
 
 /// `jo:t0p-s3cret-token`, as a browser would send it.
 const BASIC: &str = "Basic am86dDBwLXMzY3JldC10b2tlbg==";
@@ -24,13 +24,9 @@ type Asked = Arc<Mutex<Vec<String>>>;
 /// A server that holds an Artifactory, both kinds of Nexus, a Jira and a ServiceNow, for `jo` alone; its address and
 /// what it is asked.
 async fn server() -> (String, Asked) {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
-        .await
-        .expect("a port");
-    let address = format!("http://{}", listener.local_addr().expect("an address"));
     let asked = Asked::default();
     let app = Router::new().fallback(answer).with_state(asked.clone());
-    tokio::spawn(async move { axum::serve(listener, app).await });
+    let address = serve(app).await;
     (address, asked)
 }
 

@@ -161,3 +161,12 @@ pub fn repository(folder: &Path) -> [String; 2] {
     write(folder, "ecs/task.yaml", "family: dirty\n");
     [first, second]
 }
+
+/// Serves until the test is over; answers with the address.
+pub async fn serve(app: axum::Router) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    address
+}
