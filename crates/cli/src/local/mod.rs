@@ -350,13 +350,8 @@ fn states_client(http: SharedHttpClient) -> aws_sdk_sfn::Client {
         .http_client(http)
         .endpoint_url(IN_PROCESS)
         .region(aws_sdk_sfn::config::Region::new(place::REGION))
-        .credentials_provider(Credentials::new(
-            "slipway",
-            "slipway-local",
-            None,
-            None,
-            "local mode",
-        ))
+        // Nobody looks at a signature in this process.
+        .allow_no_auth()
         .stalled_stream_protection(aws_sdk_sfn::config::StalledStreamProtectionConfig::disabled())
         .build();
     aws_sdk_sfn::Client::from_conf(config)

@@ -1,6 +1,8 @@
 //! The embedded DynamoDB: dynoxide on a SQLite file, behind DynamoDB's own protocol (awsJson1.0).
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -8,6 +10,9 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::post;
+use dynoxide::actions::transact_write_items::{
+    TransactWriteItemsRequest, TransactWriteItemsResponse,
+};
 use dynoxide::{Database, DynoxideError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,17 +20,21 @@ use serde_json::json;
 
 use super::OpenError;
 use super::sync::GroupSync;
+use super::tokens::{self, Tokens};
 use crate::Layout;
 use crate::layout::TableDefinition;
 
 /// DynamoDB's largest request.
 const LARGEST_REQUEST: usize = 16 * 1024 * 1024;
+/// DynamoDB's longest `ClientRequestToken`, in characters.
+const LONGEST_TOKEN: usize = 36;
 
 #[derive(Clone)]
 struct Service {
     database: Database,
     /// None where nothing needs to outlive the process.
     sync: Option<GroupSync>,
+    tokens: Arc<Tokens>,
 }
 
 /// Opens the database file, makes the tables that are missing and serves them.
@@ -47,7 +56,7 @@ pub(super) fn open(file: &Path, layout: &Layout) -> Result<Router, OpenError> {
         create_table(&database, name, definition)?;
     }
     let sync = Some(GroupSync::new(file));
-    Ok(serve(Service { database, sync }))
+    Ok(serve(database, sync))
 }
 
 /// Serves tables that are in memory only: no request waits for a disk or for another thread.
@@ -59,11 +68,16 @@ pub(super) fn in_memory(layout: &Layout) -> Result<Router, OpenError> {
     for (name, definition) in layout.tables() {
         create_table(&database, name, definition)?;
     }
-    let sync = None;
-    Ok(serve(Service { database, sync }))
+    Ok(serve(database, None))
 }
 
-fn serve(service: Service) -> Router {
+fn serve(database: Database, sync: Option<GroupSync>) -> Router {
+    let tokens = Arc::default();
+    let service = Service {
+        database,
+        sync,
+        tokens,
+    };
     Router::new()
         .route("/", post(answer))
         .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
@@ -122,7 +136,7 @@ async fn answer(State(service): State<Service>, headers: HeaderMap, body: Bytes)
     let operation = target
         .strip_prefix("DynamoDB_20120810.")
         .unwrap_or_default();
-    let done = dispatch(&service.database, operation, &body);
+    let done = dispatch(&service, operation, &body);
     let done = match (done, &service.sync) {
         (Ok(done), Some(sync)) if writes(operation) => match sync.wait().await {
             Ok(()) => Ok(done),
@@ -172,7 +186,8 @@ fn writes(operation: &str) -> bool {
 }
 
 /// The operations that Slipway uses, and those that help to look around.
-fn dispatch(database: &Database, operation: &str, body: &[u8]) -> Result<Vec<u8>, DynoxideError> {
+fn dispatch(service: &Service, operation: &str, body: &[u8]) -> Result<Vec<u8>, DynoxideError> {
+    let database = &service.database;
     match operation {
         "BatchGetItem" => call(body, |request| database.batch_get_item(request)),
         "BatchWriteItem" => call(body, |request| database.batch_write_item(request)),
@@ -187,12 +202,40 @@ fn dispatch(database: &Database, operation: &str, body: &[u8]) -> Result<Vec<u8>
         "Query" => call(body, |request| database.query(request)),
         "Scan" => call(body, |request| database.scan(request)),
         "TransactGetItems" => call(body, |request| database.transact_get_items(request)),
-        "TransactWriteItems" => call(body, |request| database.transact_write_items(request)),
+        "TransactWriteItems" => call(body, |request| transact(service, request, body)),
         "UpdateItem" => call(body, |request| database.update_item(request)),
         other => Err(DynoxideError::ValidationException(format!(
             "The embedded DynamoDB does not have the operation {other:?}"
         ))),
     }
+}
+
+/// A transaction, done once for its token.
+fn transact(
+    service: &Service,
+    mut request: TransactWriteItemsRequest,
+    body: &[u8],
+) -> Result<TransactWriteItemsResponse, DynoxideError> {
+    let database = &service.database;
+    // Who asks what it cost is told that again, which only the database can do; it also refuses what is no token.
+    let is_usual = |token: &mut String| (1..=LONGEST_TOKEN).contains(&token.len());
+    let token = match request.return_consumed_capacity {
+        None => request.client_request_token.take_if(is_usual),
+        Some(_) => None,
+    };
+    let Some(token) = token else {
+        return database.transact_write_items(request);
+    };
+    let content: serde_json::Value = serde_json::from_slice(body)
+        .map_err(|error| DynoxideError::SerializationException(error.to_string()))?;
+    let digest = tokens::digest(&content["TransactItems"]);
+    let mut known = service.tokens.lock();
+    if known.was_done(&token, digest, Instant::now())? {
+        return Ok(TransactWriteItemsResponse::default());
+    }
+    let done = database.transact_write_items(request)?;
+    known.note(&token, digest, Instant::now());
+    Ok(done)
 }
 
 fn call<Q: DeserializeOwned, A: Serialize>(

@@ -8,8 +8,14 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
+
+/// A sync that takes longer goes to a thread where it holds nobody up; one of memory is done before another thread is
+/// awake.
+const SLOW: Duration = Duration::from_micros(50);
 
 /// The log file of one database. Cheap to clone.
 #[derive(Clone)]
@@ -20,7 +26,9 @@ pub(super) struct GroupSync {
 struct Shared {
     log: PathBuf,
     /// Number of syncs that were begun; a commit is durable when one that began after it has ended.
-    begun: std::sync::atomic::AtomicU64,
+    begun: AtomicU64,
+    /// Whether the last sync was slow.
+    slow: AtomicBool,
     /// Number of the last sync that ended, and the open file.
     done: Mutex<(u64, Option<Arc<File>>)>,
 }
@@ -32,7 +40,8 @@ impl GroupSync {
         log.push("-wal");
         let shared = Shared {
             log: log.into(),
-            begun: std::sync::atomic::AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            slow: AtomicBool::new(true),
             done: Mutex::new((0, None)),
         };
         Self {
@@ -42,7 +51,6 @@ impl GroupSync {
 
     /// Returns once everything that was committed before the call is on the disk.
     pub(super) async fn wait(&self) -> io::Result<()> {
-        use std::sync::atomic::Ordering::SeqCst;
         let seen = self.shared.begun.load(SeqCst);
         let mut done = self.shared.done.lock().await;
         if done.0 > seen {
@@ -57,9 +65,18 @@ impl GroupSync {
                 file
             }
         };
-        tokio::task::spawn_blocking(move || file.sync_data())
-            .await
-            .map_err(io::Error::other)??;
+        let sync = move || {
+            let started = Instant::now();
+            file.sync_data().map(|()| started.elapsed())
+        };
+        let took = if self.shared.slow.load(SeqCst) {
+            tokio::task::spawn_blocking(sync)
+                .await
+                .map_err(io::Error::other)??
+        } else {
+            sync()?
+        };
+        self.shared.slow.store(took > SLOW, SeqCst);
         done.0 = number;
         Ok(())
     }
