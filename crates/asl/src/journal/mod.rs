@@ -1,8 +1,8 @@
 //! The journal: one SQLite file that holds everything, written in group commits.
 //!
 //! One table with byte keys, of which SQLite keeps the order. Everything of one execution lies together,
-//! so that a transition rewrites one or two leaf pages. Why SQLite, measured:
-//! `docs/decisions/0001-asl-storage.md`.
+//! so that a transition rewrites one or two leaf pages; larger records are compressed ([`pack`]), which keeps them
+//! on those. Why SQLite, measured: `docs/decisions/0001-asl-storage.md`.
 //!
 //! | key | value |
 //! |---|---|
@@ -22,6 +22,7 @@
 //! Numbers grow with the start of executions and are big-endian, so that key order is start order.
 
 pub(crate) mod key;
+mod pack;
 mod read;
 
 use std::fs::{File, TryLockError};
@@ -37,7 +38,7 @@ use crate::error::{JournalError, OpenError};
 use crate::sync::lock;
 
 /// The newest format that this version reads and writes: SQLite's `user_version`.
-pub(crate) const FORMAT: i64 = 2;
+pub(crate) const FORMAT: i64 = 3;
 /// SQLite's `application_id`: "SLPW".
 const APPLICATION: i64 = 0x534C_5057;
 
@@ -58,13 +59,13 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Writes `record` as JSON.
+    /// Writes `record` as JSON, packed where that is shorter.
     pub(crate) fn put(&mut self, key: Vec<u8>, record: &impl Serialize) -> Result<()> {
         let value = serde_json::to_vec(record).map_err(|source| JournalError::Damaged {
             what: "a record to write",
             source: Arc::new(source),
         })?;
-        self.put_bytes(key, value);
+        self.put_bytes(key, pack::pack(value));
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::OptionalExtension as _;
 use serde::de::DeserializeOwned;
 
-use super::{Journal, Result, key, number};
+use super::{Journal, Result, key, number, pack};
 use crate::error::JournalError;
 use crate::history::Event;
 use crate::record::{Activity, Branch, Execution, Machine, MapRunRecord, Revision, Status};
@@ -16,10 +16,12 @@ const BACKWARDS: &str =
     "SELECT key, value FROM journal WHERE key >= ?1 AND key < ?2 ORDER BY key DESC";
 
 fn decode<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|source| JournalError::Damaged {
-        what,
-        source: Arc::new(source),
-    })
+    let read = pack::unpack(bytes).map_err(serde_json::Error::io);
+    read.and_then(|json| serde_json::from_slice(&json))
+        .map_err(|source| JournalError::Damaged {
+            what,
+            source: Arc::new(source),
+        })
 }
 
 /// The key after all keys that start with `prefix`.

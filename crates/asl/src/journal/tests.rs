@@ -99,6 +99,35 @@ async fn what_an_older_version_wrote_is_read() {
 }
 
 #[tokio::test]
+async fn large_records_are_packed_beside_those_that_are_not() {
+    let journal = Journal::open(None).expect("opens");
+    let activity = |name: String| crate::record::Activity {
+        arn: name.clone(),
+        name,
+        created_ms: 0,
+    };
+    let names = ["short".to_owned(), "long".repeat(200)];
+    let mut batch = Batch::default();
+    for name in &names {
+        let record = activity(name.clone());
+        batch.put(super::key::activity(name), &record).expect("put");
+    }
+    journal.commit(batch).await.expect("written");
+    for (name, first) in names.iter().zip([b'{', 1]) {
+        let stored: Vec<u8> = lock(&journal.writer)
+            .query_row(
+                "SELECT value FROM journal WHERE key = ?1",
+                [super::key::activity(name)],
+                |row| row.get(0),
+            )
+            .expect("there");
+        assert_eq!(stored.first(), Some(&first));
+        let read = journal.activity(name).expect("read").expect("there");
+        assert_eq!(read.name, *name);
+    }
+}
+
+#[tokio::test]
 async fn batches_that_wait_share_a_commit() {
     let journal = Journal::open(None).expect("opens");
     let batches = (0..10_u8).map(|i| {
