@@ -100,8 +100,8 @@ pub struct StageInput {
 /// was accepted, so that its faults were told to who asked for it. A run that goes on from another one, or rolls it
 /// back, takes over first what that one did. Repeating it changes nothing.
 pub async fn plan_run(runs: &Runs, run: &RunId) -> Result<Planned, RunError> {
-    take_over(runs, &runs.run(run).await?).await?;
     let (record, plan) = runs.load_written(run).await?;
+    take_over(runs, &record).await?;
     if record.status == Status::NotStarted {
         let begun = runs.store.begin_run(&record).await;
         begun.doing(|| format!("record that run {run} is running"))?;

@@ -7,7 +7,7 @@ use slipway_model::inputs::Unfilled;
 use slipway_model::status::Status;
 use slipway_model::{Diagnostic, Kind, Parsed, Tree, emit, inputs, yaml};
 use slipway_plan::{CHAINED, Chosen, Plan, Request, Snapshot, resolve, wanted};
-use slipway_store::record::{Origin, ParentRecord, RunRecord};
+use slipway_store::record::{EntityRecord, Origin, ParentRecord, RunRecord};
 use slipway_store::{Sequence, StoreError};
 
 use crate::check;
@@ -74,7 +74,19 @@ pub async fn start_run(
     steps: &StepTypes,
     sources: &dyn SourceReader,
 ) -> Result<RunRecord, RunError> {
-    let (plan, yaml) = prepare(runs, &request, steps, sources).await?;
+    let pipeline = pipeline(runs, &request).await?;
+    start_read(runs, request, &pipeline, steps, sources).await
+}
+
+/// As [`start_run`], of a pipeline that was read just now.
+pub async fn start_read(
+    runs: &Runs,
+    request: StartRun,
+    pipeline: &EntityRecord,
+    steps: &StepTypes,
+    sources: &dyn SourceReader,
+) -> Result<RunRecord, RunError> {
+    let (plan, yaml) = prepare_read(runs, &request, pipeline, steps, sources).await?;
     if request.trigger != MANUAL && request.parent.is_none() {
         freeze::check_start(runs, &plan, &request).await?;
     }
@@ -189,19 +201,33 @@ pub async fn prepare(
     steps: &StepTypes,
     sources: &dyn SourceReader,
 ) -> Result<(Plan, String), RunError> {
+    let pipeline = pipeline(runs, request).await?;
+    prepare_read(runs, request, &pipeline, steps, sources).await
+}
+
+/// The pipeline that is to be run, as it is stored.
+async fn pipeline(runs: &Runs, request: &StartRun) -> Result<EntityRecord, RunError> {
     let (scope, id) = (&request.scope, &request.pipeline);
-    let found = runs
-        .store
+    let store = &runs.store;
+    let found = store
         .find_entity(scope, Kind::Pipeline.key(), None, id)
         .await;
-    let record = found
-        .doing(|| format!("read pipeline {id}"))?
-        .ok_or_else(|| {
-            RunError::refused(
-                ErrorName::NotFound,
-                format!("there is no pipeline {id} in this scope"),
-            )
-        })?;
+    let found = found.doing(|| format!("read pipeline {id}"))?;
+    found.ok_or_else(|| {
+        let message = format!("there is no pipeline {id} in this scope");
+        RunError::refused(ErrorName::NotFound, message)
+    })
+}
+
+/// As [`prepare`], of a pipeline that was read just now.
+async fn prepare_read(
+    runs: &Runs,
+    request: &StartRun,
+    record: &EntityRecord,
+    steps: &StepTypes,
+    sources: &dyn SourceReader,
+) -> Result<(Plan, String), RunError> {
+    let id = &request.pipeline;
     let pipeline = entity::parse(id.as_str(), &record.yaml).map_err(RunError::faulty)?;
     let given = match request
         .inputs_yaml

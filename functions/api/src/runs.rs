@@ -9,7 +9,7 @@ use slipway_engine::form;
 use slipway_engine::given::{Given, given};
 use slipway_engine::rerun::{self, Rerun};
 use slipway_engine::retry::{RetryRun, retry_run};
-use slipway_engine::start::{StartRun, prepare, start_run};
+use slipway_engine::start::{StartRun, prepare, start_read};
 use slipway_model::emit;
 use slipway_model::entity::{self as language, Kind, Parsed};
 use slipway_model::id::{EntityId, RunId};
@@ -117,7 +117,7 @@ pub(crate) async fn start(
     inputs: Inputs,
 ) -> ApiResult<RunRecord> {
     let request = request(deps, caller, pipeline, inputs).await?;
-    Ok(start_run(&deps.runs, request, &STEP_TYPES, &*deps.sources).await?)
+    Ok(start_read(&deps.runs, request, pipeline, &STEP_TYPES, &*deps.sources).await?)
 }
 
 /// Starts a run that repeats another one of this pipeline.
