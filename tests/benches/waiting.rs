@@ -103,7 +103,7 @@ fn pipeline() -> String {
         "spec": {
             "approvalMessage": "go on?",
             "includePipelineExecutionHistory": false,
-            "approvers": {"minimumCount": 1, "disallowPipelineExecutor": false, "userGroups": ["all"]},
+            "approvers": {"minimumCount": 1, "disallowPipelineExecutor": false, "userGroups": ["_project_all_users"]},
             "approverInputs": [],
         },
     }});
