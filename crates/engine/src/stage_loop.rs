@@ -198,9 +198,10 @@ fn turns_of(of_run: &StageOfRun, context: &RunContext<'_>) -> Result<Vec<RunTurn
 /// `kept`, and with them the stages under whose names the loops of kept turns are recorded.
 pub(crate) fn with_loops(plan: &Plan, kept: &BTreeSet<StageId>) -> BTreeSet<StageId> {
     let stages = plan.groups.iter().flatten();
-    let turns = stages
-        .filter(|stage| kept.contains(&stage.id))
-        .filter_map(|stage| stage.iteration.as_ref());
-    let loops = turns.map(|turn| StageId::new(turn.of.as_str()));
+    let kept_stages = stages.filter(|stage| kept.contains(&stage.id));
+    let loops = kept_stages.filter_map(|stage| {
+        let postfix = stage.iteration.as_ref()?.postfix();
+        stage.id.as_str().strip_suffix(&postfix).map(StageId::new)
+    });
     loops.chain(kept.iter().cloned()).collect()
 }

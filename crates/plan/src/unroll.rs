@@ -144,6 +144,10 @@ fn waves_of(
     turns_of: &dyn Fn(&NodeId) -> Option<Vec<RunTurn>>,
 ) -> Vec<Vec<StagePlan>> {
     let mut waves: Vec<Vec<StagePlan>> = Vec::new();
+    let loops: Vec<EntityId> = group
+        .iter()
+        .filter_map(|stage| stage.each.as_ref().map(|each| each.of.clone()))
+        .collect();
     for stage in group {
         let skips = stage.each.as_ref().map(RunLoop::skips_queued);
         let turns = skips.and_then(|_| turns_of(&loop_of_stage(&stage.id)));
@@ -156,8 +160,24 @@ fn waves_of(
             Ok(width) if width > 0 && skips == Some(true) => width,
             _ => usize::MAX,
         };
+        // Each turn deploys the services that stand side by side in it at once.
+        let of = stage.each.as_ref().map(|each| &each.of);
+        let beside = loops.iter().filter(|other| Some(*other) == of).count();
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let own = stage.iteration.as_ref().map(|target| target.concurrency);
+        let at_once = match (limit, own.filter(|width| *width > 0)) {
+            (limit, None) => limit.saturating_mul(number(beside)),
+            (0, Some(width)) => width.saturating_mul(number(turns.len())),
+            (limit, Some(width)) => width.saturating_mul(limit),
+        };
         for (wave, turns) in turns.chunks(width).enumerate() {
-            let stages = turns.iter().map(|turn| stage_in_turn(&stage, turn));
+            let stages = turns.iter().map(|turn| {
+                let mut own = stage_in_turn(&stage, turn);
+                if let Some(iteration) = &mut own.iteration {
+                    iteration.concurrency = at_once;
+                }
+                own
+            });
             add(&mut waves, wave, stages.collect());
         }
     }
@@ -178,7 +198,10 @@ fn stage_in_turn(stage: &StagePlan, turn: &RunTurn) -> StagePlan {
         id: StageId::new(id.as_str()),
         identifier: EntityId::new(id.as_str()),
         name: turn.name.clone(),
-        iteration: Some(turn.iteration.clone()),
+        iteration: Some(match &stage.iteration {
+            Some(target) => on_target(turn.iteration.clone(), target),
+            None => turn.iteration.clone(),
+        }),
         each: None,
         ..stage.clone()
     };
@@ -187,6 +210,13 @@ fn stage_in_turn(stage: &StagePlan, turn: &RunTurn) -> StagePlan {
     nodes.for_each(|node| rename(node, &old, &new));
     in_turn(&mut own, stage.id.as_str(), &id);
     own
+}
+
+/// A turn of a stage that deploys several services or to several infrastructures, on one of them: it knows both.
+fn on_target(turn: Iteration, target: &Iteration) -> Iteration {
+    let mut matrix = turn.matrix;
+    matrix.extend(target.matrix.clone());
+    Iteration { matrix, ..turn }
 }
 
 fn steps(nodes: &[Node]) -> usize {

@@ -77,6 +77,7 @@ impl Resolver<'_> {
             stage_type,
             before,
             selectors,
+            loops_later: false,
         };
         let found = match self.looping(stage, &format!("stage `{identifier}`"), known) {
             Looping::None => return Some(self.turn(&around, None, 0, known).in_waves()),
@@ -100,22 +101,24 @@ impl Resolver<'_> {
         Some(several::in_waves(turns, concurrency, found.skips_queued))
     }
 
-    /// A stage that loops over what the run brings forth: one that stands for its turns until they are known.
+    /// A stage that loops over what the run brings forth: one that stands for its turns until they are known; of several
+    /// services and infrastructures one for each.
     fn stage_that_loops_later<'r>(
         &mut self,
         around: &Around<'r, '_>,
         known: &mut Known<'r>,
     ) -> Vec<Vec<StagePlan>> {
+        let around = &Around {
+            loops_later: true,
+            ..*around
+        };
         let mut planned = self.turn(around, None, 0, known);
-        if planned.many
-            && let Some(strategy) = around.stage.get("strategy")
-        {
-            let what = "what a loop goes over on a stage that deploys several services or to several infrastructures and";
-            let what = format!("{what} is known only while the run goes on");
-            self.unsupported(strategy, &what, "; loop over what is known before, or put the services and infrastructures into the loop");
-        }
         for stage in &mut planned.stages {
             stage.each = run_loop(around.stage);
+            // Of several services and infrastructures each has its turns, called as it is.
+            if let Some(each) = stage.each.as_mut().filter(|_| planned.many) {
+                each.name.clone_from(&stage.name);
+            }
         }
         planned.in_waves()
     }
@@ -161,7 +164,7 @@ impl Resolver<'_> {
             if let Some(turn) = turn {
                 iteration = several::within(&turn.iteration, iteration);
             }
-            known.enter_stage(Some(&iteration));
+            known.enter_stage(Some(&iteration).filter(|_| !around.loops_later));
             known.stage_variables =
                 self.variables(around.stage.get("variables"), "stage.variables");
             let called = called(Some(&iteration), format!("{name}{}", iteration.postfix()));
@@ -303,4 +306,6 @@ struct Around<'r, 's> {
     stage_type: &'r str,
     before: &'s [Vec<StagePlan>],
     selectors: &'s [String],
+    /// Whether it loops over what the run brings forth: which turn it is in is not known yet.
+    loops_later: bool,
 }

@@ -1,9 +1,10 @@
 //! Loops around stages that deploy several services, and guards of several deployments.
 
+use slipway_model::status::Status;
 use slipway_world::World;
-use slipway_world::yaml::{TARGET, deployment, says, stage};
+use slipway_world::yaml::{TARGET, deployment, pipeline, says, stage};
 
-use super::run;
+use super::{LIST, first, run};
 
 /// A stage that deploys two services in each turn.
 fn each(strategy: &str, config: &str) -> String {
@@ -97,4 +98,63 @@ async fn a_guard_that_does_not_hold_keeps_all_of_them_from_running() {
     each_1.steps.say #0 Success
     first.steps.say #0 Success
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_over_outputs_deploys_all_services_in_each_turn() {
+    let world = world().await;
+    let strategy = format!("strategy: {{matrix: {{zone: '{LIST}'}}}}\n");
+    let run = run(&world, &[first("eu,us,ap"), each(&strategy, "")]).await;
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Success
+    first Success
+    each_0_0 Success
+    each_0_1 Success
+    each_0_2 Success
+    each_1_0 Success
+    each_1_1 Success
+    each_1_2 Success
+    each_0 #0 Success
+    each_0_0.steps.say #0 Success
+    each_0_1.steps.say #0 Success
+    each_0_2.steps.say #0 Success
+    each_1 #0 Success
+    each_1_0.steps.say #0 Success
+    each_1_1.steps.say #0 Success
+    each_1_2.steps.say #0 Success
+    first.steps.say #0 Success
+    ");
+    let nodes = world.store.list_nodes(&run.id, None).await.expect("nodes");
+    let said = nodes.iter().filter(|node| node.stage.as_str() != "first");
+    let said = said.filter(|node| node.identifier.as_str() == "say");
+    let mut words: Vec<String> = said
+        .map(|node| {
+            let word = &node.outputs["output"]["outputVariables"]["word"];
+            format!("{}: {}", node.stage, word.as_str().unwrap_or_default())
+        })
+        .collect();
+    words.sort();
+    insta::assert_snapshot!(words.join("\n"), @"
+    each_0_0: eu-shop 0 of 3
+    each_0_1: us-shop 1 of 3
+    each_0_2: ap-shop 2 of 3
+    each_1_0: eu-cart 0 of 3
+    each_1_1: us-cart 1 of 3
+    each_1_2: ap-cart 2 of 3
+    ");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_request_changes_nothing_about_loops_around_several_services() {
+    let world = world().await;
+    let strategy = format!("strategy: {{matrix: {{zone: '{LIST}', maxConcurrency: 1}}}}\n");
+    let two = each(&strategy, "            metadata: {parallel: true}\n");
+    world.apply(&pipeline(&[first("eu,us"), two])).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Success, "{:?}", run.failure);
+    let story = world.story(&run).await;
+    let crashes = world.survives_crashes("release", 7, &story).await;
+    assert!(crashes > 10, "only {crashes} crashes");
 }
