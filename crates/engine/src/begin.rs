@@ -144,6 +144,10 @@ fn lanes(of_run: &StageOfRun, attempt: u32, function: String) -> Begun {
 
 async fn check_condition(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
     let stage = of_run.stage();
+    if of_run.is_given_up() {
+        let reason = "an earlier turn of its loop failed, and those that wait are given up";
+        return skip(runs, of_run, reason).await;
+    }
     let reason = match gate(stage, &of_run.earlier()) {
         Gate::Run => return Ok(()),
         Gate::Skip(reason) => reason,

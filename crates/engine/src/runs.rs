@@ -212,6 +212,23 @@ impl StageOfRun {
         stages.map(of).collect()
     }
 
+    /// Whether the stage is a turn of a loop that waited for its time while another turn failed. Such turns are given up
+    /// (`onFailure: SkipQueued`) whatever the condition of the stage says; turns of other loops wait for nothing.
+    pub fn is_given_up(&self) -> bool {
+        let stage = self.stage();
+        let looped = stage.iteration.as_ref().map(|turn| &turn.of);
+        let looped = looped.or_else(|| stage.each.as_ref().map(|each| &each.of));
+        let Some(of) = looped else {
+            return false;
+        };
+        let earlier = self.earlier();
+        let before = self.plan.groups[..self.group].iter().flatten();
+        let mut before = before
+            .zip(&earlier)
+            .filter(|(stage, _)| stage.iteration.as_ref().is_some_and(|turn| turn.of == *of));
+        before.any(|(_, summary)| !summary.status.is_good())
+    }
+
     /// When the stage is out of time, in epoch milliseconds: its own limit or that of the run.
     pub fn deadline_ms(&self) -> i64 {
         let after = |start: i64, limit: std::time::Duration| {

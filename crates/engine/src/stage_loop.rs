@@ -133,7 +133,7 @@ fn record(
 /// The turns of a stage's loop; `None` where the stage does not run, or why it cannot is for `Begin` to tell.
 async fn turns_to_run(runs: &Runs, of_run: &StageOfRun) -> Result<Option<Vec<RunTurn>>, RunError> {
     let late = runs.clock.now_ms() >= of_run.deadline_ms();
-    if of_run.run.abort.is_some() || late {
+    if of_run.run.abort.is_some() || late || of_run.is_given_up() {
         return Ok(None);
     }
     let condition = match gate(of_run.stage(), &of_run.earlier()) {

@@ -117,6 +117,11 @@ async fn a_stage_has_as_many_turns_as_an_earlier_one_said() {
 #[tokio::test(start_paused = true)]
 async fn what_waits_runs_after_a_failure_unless_the_loop_skips_it() {
     for (on_failure, expected) in [
+        // Whatever the condition of the stage says.
+        (
+            ", onFailure: SkipQueued}\nwhen: {pipelineStatus: All",
+            "each_0 Success, each_1 Failed, each_2 Skipped",
+        ),
         ("", "each_0 Success, each_1 Failed, each_2 Success"),
         (
             ", onFailure: RunAll",
@@ -141,6 +146,22 @@ async fn what_waits_runs_after_a_failure_unless_the_loop_skips_it() {
             .collect();
         assert_eq!(turns.join(", "), expected, "{on_failure}");
         world.assert_clean(&found.id).await;
+
+        if on_failure.contains("when") {
+            // So does one over what is known before.
+            let known = format!(
+                "strategy: {{repeat: {{items: [ok, fail, ok], maxConcurrency: 1}}{on_failure}}}\n"
+            );
+            let world = World::new().await;
+            let found = run(&world, &[each(&known)]).await;
+            let (seen, _) = world.runs.load(&found.id).await.expect("the run");
+            let turns = seen.stages.iter();
+            let turns: Vec<_> = turns
+                .map(|turn| format!("{} {:?}", turn.id, turn.status))
+                .collect();
+            assert_eq!(turns.join(", "), expected, "{on_failure}");
+            continue;
+        }
 
         let world = World::new().await;
         let items = format!("{{repeat: {{items: '{LIST}', maxConcurrency: 1}}{on_failure}}}");
