@@ -14,7 +14,16 @@ pub(crate) fn mentions_other_stages(plan: &Plan, stage: &StagePlan) -> bool {
         serde_json::to_string(&plan.variables),
     ];
     texts.iter().any(|text| match text {
-        Ok(text) => text.contains("pipeline.stages.") || text.contains("+stages."),
+        Ok(text) => OF_OTHERS.iter().any(|name| text.contains(name)),
         Err(_) => true,
     })
 }
+
+/// What names of other stages' steps hold: `pipeline.currentStatus` reads those of stages that go on.
+const OF_OTHERS: &[&str] = &[
+    "pipeline.stages.",
+    "+stages.",
+    "pipeline.currentStatus",
+    "pipeline.liveStatus",
+    "approval.",
+];

@@ -6,6 +6,7 @@
 
 mod entity;
 mod node;
+mod standing;
 mod strategy;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ use slipway_model::id::NodeId;
 use slipway_model::status::Status;
 use slipway_plan::{Iteration, Plan, StagePlan, Variable, in_turns};
 use slipway_store::record::{NodeRecord, RunRecord};
+
+use standing::Counted;
 
 /// The names that an expression can use at one place of a run.
 #[derive(Clone, Copy)]
@@ -102,6 +105,7 @@ impl RunContext<'_> {
             "variable" => self.scope_variable(&keys),
             "stage" => self.in_stage(self.stage?, rest),
             "execution" => self.execution(self.stage?, rest),
+            "approval" => self.approvals(rest),
             "steps" | "step" | "stepGroup" => self.nearby(first, rest),
             _ => self.entity(self.stage?, first, rest),
         }
@@ -149,7 +153,10 @@ impl RunContext<'_> {
             ["triggerType"] => text(&run.trigger_type),
             ["triggeredBy", "name" | "email" | "identifier"] => text(run.triggered_by.as_str()),
             ["executionMode"] => text(self.execution_mode()),
-            ["status" | "currentStatus" | "liveStatus"] => text(status_name(run.status)),
+            ["status"] => text(status_name(run.status)),
+            [word @ ("currentStatus" | "liveStatus")] => {
+                text(status_name(self.pipeline_standing(Counted::of(word)?)))
+            }
             ["tags", rest @ ..] => tags(&self.plan.tags, rest),
             ["variables", name @ ..] => variable(&self.plan.variables, name),
             ["stages", rest @ ..] => self.stage_by_id(rest),
@@ -188,9 +195,12 @@ impl RunContext<'_> {
                     .as_ref()
                     .map_or(String::new(), Iteration::postfix),
             ),
-            ["status" | "currentStatus" | "liveStatus"] => {
+            ["status"] => {
                 let summary = self.run.stages.iter().find(|known| known.id == stage.id)?;
                 text(status_name(summary.status))
+            }
+            [word @ ("currentStatus" | "liveStatus")] => {
+                text(status_name(self.stage_standing(stage, Counted::of(word)?)?))
             }
             ["variables", name @ ..] => variable(&stage.variables, name),
             ["delegateSelectors"] => {

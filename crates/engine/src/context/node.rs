@@ -5,6 +5,7 @@ use slipway_expr::Value;
 use slipway_model::id::{EntityId, NodeId};
 use slipway_plan::{CHAINED, Iteration, Node, ParallelPlan, StagePlan};
 
+use super::standing::Counted;
 use super::{Found, RunContext, json, status_name, text, value, variable};
 use crate::lane::{children, node_id};
 
@@ -32,6 +33,22 @@ impl RunContext<'_> {
             Some(found) => value(Value::from_marked_json(found)),
             None => descend(outputs, name),
         }
+    }
+
+    /// `approval.approvalActivities`: what people said to the approvals of the run so far, in the order in which they said
+    /// it (developer.harness.io, *Approval expressions*).
+    pub(super) fn approvals(&self, path: &[&str]) -> Option<Found> {
+        let ["approvalActivities"] = path else {
+            return None;
+        };
+        let given = self.nodes.values().filter_map(|node| {
+            let said = node.outputs.get("output")?.get("approvalActivities")?;
+            said.as_array()
+        });
+        let mut given: Vec<&Json> = given.flatten().collect();
+        given.sort_by_key(|said| said.get("approvedAt").and_then(Json::as_i64));
+        let list: Vec<Value> = given.into_iter().map(Value::from_marked_json).collect();
+        (!list.is_empty()).then_some(Found::Value(Value::List(list)))
     }
 
     /// `steps.X` finds the nearest step of that name from where the expression stands outwards;
@@ -74,7 +91,10 @@ impl RunContext<'_> {
     fn in_node(&self, node: &Node, path: &[&str]) -> Option<Found> {
         let record = self.nodes.get(node_id(node));
         match (node, path) {
-            (_, ["status" | "currentStatus" | "liveStatus"]) => text(status_name(record?.status)),
+            (_, ["status"]) => text(status_name(record?.status)),
+            (_, [word @ ("currentStatus" | "liveStatus")]) => {
+                text(status_name(self.node_standing(node, Counted::of(word)?)?))
+            }
             (_, ["identifierPostFix"]) => {
                 value(turn_of(node).map_or(String::new(), Iteration::postfix))
             }
@@ -107,6 +127,11 @@ pub(super) fn turn_of(node: &Node) -> Option<&Iteration> {
         Node::Group(group) => group.iteration.as_ref(),
         Node::Parallel(_) => None,
     }
+}
+
+/// Whether a node is the block of the turns of a loop.
+pub(super) fn is_loop(node: &Node) -> bool {
+    matches!(node, Node::Parallel(block) if turns_are_of(block).is_some())
 }
 
 /// The element whose turns the branches of a block are.
