@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use slipway_model::id::{NodeId, PrincipalId, RunId, Scope, StageId};
 use slipway_model::status::Status;
+use slipway_plan::Node;
 use slipway_store::record::{NodeRecord, RunRecord, SignalRecord};
 use slipway_store::{Page, StoreError};
 
@@ -14,7 +15,7 @@ use crate::by_hand;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::execution_input;
-use crate::lane::StopReason;
+use crate::lane::{StopReason, contains};
 use crate::notify::Event;
 use crate::runs::Runs;
 use crate::strategy::{self, Answer};
@@ -127,6 +128,9 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
                 return Err(RunError::refused(ErrorName::InvalidRequest, message));
             }
             let known = node_in(runs, run, node, "waiting for an answer", asks).await?;
+            if action == "StepGroupRollback" {
+                check_in_group(runs, run, node).await?;
+            }
             vec![(node.clone(), known, ANSWER.to_owned(), action.clone())]
         }
         Word::Input { node, values } => {
@@ -186,12 +190,37 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             Err(error @ StoreError::AlreadyExists { .. }) => {
                 // Whoever was faster may have died before anybody was woken.
                 wake(runs, run).await?;
+                if let Word::Step { node, .. } = word {
+                    return Err(conflict(format!("{who} has answered {node} already")));
+                }
                 return Err(conflict(format!("somebody was faster: {error}")));
             }
             Err(error) => Err(error).doing(|| format!("record what was said about run {run}"))?,
         }
     }
     wake(runs, run).await
+}
+
+/// A group is rolled back only where there is one.
+async fn check_in_group(runs: &Runs, run: &RunId, node: &NodeId) -> Result<(), RunError> {
+    fn in_group(nodes: &[Node], id: &NodeId) -> bool {
+        nodes.iter().any(|node| match node {
+            Node::Step(_) => false,
+            Node::Group(group) => contains(&group.nodes, id) || in_group(&group.rollback_steps, id),
+            Node::Parallel(block) => in_group(&block.branches, id),
+        })
+    }
+    let (_, plan) = runs.load(run).await?;
+    let mut stages = plan.groups.iter().flatten();
+    let found =
+        stages.any(|stage| in_group(&stage.steps, node) || in_group(&stage.rollback_steps, node));
+    if found {
+        return Ok(());
+    }
+    let message = format!(
+        "{node} is in no step group that could be rolled back; StageRollback undoes what its stage did"
+    );
+    Err(RunError::refused(ErrorName::InvalidRequest, message))
 }
 
 /// What is said of inputs that are given: all of them, defaults filled in.

@@ -66,6 +66,8 @@ async fn a_failure_is_answered_by_a_person_once() {
             .expect_err("no action")
             .contains("`Shrug` is no answer")
     );
+    let alone = says(&world, &run, answer("b", "StepGroupRollback")).await;
+    assert!(alone.expect_err("no group").contains("is in no step group"));
     says(&world, &run, answer("b", "StageRollback"))
         .await
         .expect("b asks");
@@ -296,7 +298,7 @@ async fn an_approval_waits_for_two_people_and_hands_out_what_they_gave() {
     assert!(
         twice
             .expect_err("sam has spoken")
-            .contains("somebody was faster")
+            .contains("sam has answered stages.deploy.spec.execution.steps.ask already")
     );
     minutes(&world, 90).await;
     says(
@@ -311,6 +313,33 @@ async fn an_approval_waits_for_two_people_and_hands_out_what_they_gave() {
     assert_eq!(run.status, Status::Success, "{:?}", run.failure);
     let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
     assert_eq!(hours, 3, "it went on at once");
+    let story = world.story(&run).await;
+    assert!(story.contains("go #0 Success"), "{story}");
+    world.assert_clean(&run.id).await;
+}
+
+/// What people said to the approvals of a run is one list, that of later stages too; the clock has a word in it.
+#[tokio::test(start_paused = true)]
+async fn what_was_said_to_approvals_is_read_in_one_list() {
+    let world = World::new().await;
+    let one =
+        |id: &str, more: &str| approval(id, more).replace("minimumCount: 2", "minimumCount: 1");
+    let clock = "autoApproval:\n  action: APPROVE\n  comments: as agreed\n  scheduledDeadline: {timeZone: UTC, time: 2020-01-01 10:00 AM}\n";
+    let reads = "when:\n  stageStatus: Success\n  condition: <+approval.approvalActivities[1].user.name> + <+approval.approvalActivities[1].comments> == \
+                 \"samwell\" && <+approval.approvalActivities[0].comments> == \"as agreed\"\n";
+    let stages = [
+        stage("before", &one("timed", clock), "", ""),
+        stage("deploy", &one("ask", ""), "", ""),
+        stage("after", &script("go", "ok", reads), "", ""),
+    ];
+    world.apply(&pipeline(&stages)).await;
+    let run = world.start("release").await;
+    minutes(&world, 5).await;
+    says(&world, &run, votes("sam", "APPROVE", "{}"))
+        .await
+        .expect("it waits");
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Success, "{:?}", run.failure);
     let story = world.story(&run).await;
     assert!(story.contains("go #0 Success"), "{story}");
     world.assert_clean(&run.id).await;

@@ -60,6 +60,9 @@ async fn waiting(client: &Client, args: &ApproveArgs) -> Result<String, CliError
     query.extend(args.step.as_deref().map(|step| ("node_execution_id", step)));
     let found = client.get(&path, &query).await?;
     let found: Vec<&Value> = found.as_array().into_iter().flatten().collect();
+    if let (true, Some(step)) = (found.is_empty(), &args.step) {
+        return Err(no_such(client, args, &path, step).await?);
+    }
     // Those that a ticket or a script decides are named only where there are no others: the service says why.
     let by_people = |approval: &&&Value| approval["type"] == "HarnessApproval";
     let answerable: Vec<&Value> = found.iter().filter(by_people).copied().collect();
@@ -85,4 +88,30 @@ async fn waiting(client: &Client, args: &ApproveArgs) -> Result<String, CliError
             several.join(", ")
         ))),
     }
+}
+
+/// That no approval of this step waits, and those that do.
+async fn no_such(
+    client: &Client,
+    args: &ApproveArgs,
+    path: &str,
+    step: &str,
+) -> Result<CliError, CliError> {
+    let all = client.get(path, &[("approval_status", "WAITING")]).await?;
+    let ids = all.as_array().into_iter().flatten();
+    // An id is run, step and attempt.
+    let steps = ids.filter_map(|approval| {
+        let (_, rest) = approval.get("id")?.as_str()?.split_once('.')?;
+        Some(rest.rsplit_once('.')?.0.to_owned())
+    });
+    let steps: Vec<String> = steps.collect();
+    let message = match steps.is_empty() {
+        true => format!("run {} waits for no approval", args.run),
+        false => format!(
+            "run {} waits for no approval at the step {step}, but at {}",
+            args.run,
+            steps.join(", ")
+        ),
+    };
+    Ok(CliError::Usage(message))
 }

@@ -1,9 +1,11 @@
 //! `slipway get` and `slipway list`: where each kind is found and how it is shown.
 
 use serde_json::{Value, json};
+use slipway_clock::Clock;
 
 use crate::args::{Format, GetArgs, Kind, ListArgs};
 use crate::client::{Body, Client};
+use crate::commands::{graph, tree};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, Column};
@@ -221,6 +223,13 @@ pub async fn get(
     let yaml = yaml.iter().find_map(|field| row[field].as_str());
     match (output::format(format), yaml) {
         (Format::Table, Some(yaml)) => output::line(output::visible(yaml).trim_end())?,
+        (Format::Table, None) if args.kind == Kind::Run => {
+            output::one(format, place.columns, &row)?;
+            let run = graph::fetch(client, &args.id).await?;
+            for line in tree::told(&run, Clock::system().now_ms()) {
+                output::line(&line)?;
+            }
+        }
         _ => output::one(format, place.columns, &row)?,
     }
     Ok(Exit::Succeeded)

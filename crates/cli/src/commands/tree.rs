@@ -87,6 +87,12 @@ impl Default for Tree {
     }
 }
 
+/// Where a run stands now, as lines.
+pub fn told(run: &Run, now_ms: i64) -> Vec<String> {
+    let lines = lines(run, now_ms).into_iter();
+    lines.map(|(_, text)| text).collect()
+}
+
 fn lines(run: &Run, now_ms: i64) -> Vec<(Style, String)> {
     let mut lines = vec![(
         Style::new().bold(),
@@ -95,7 +101,8 @@ fn lines(run: &Run, now_ms: i64) -> Vec<(Style, String)> {
     for node in &run.nodes {
         let (mark, style) = mark(&node.status);
         let indent = "  ".repeat(node.depth + 1);
-        let text = format!("{indent}{mark} {}{}", node.name, duration(node, now_ms));
+        let (took, waits) = (duration(node, now_ms), waits(node));
+        let text = format!("{indent}{mark} {}{took}{waits}", node.name);
         lines.push((style, visible(&text)));
         if let Some(why) = &node.failure {
             let first = why.lines().next().unwrap_or_default();
@@ -103,6 +110,16 @@ fn lines(run: &Run, now_ms: i64) -> Vec<(Style, String)> {
         }
     }
     lines
+}
+
+/// What a node waits for that somebody or something must give, and the id that `--step` wants.
+fn waits(node: &Node) -> String {
+    match node.status.as_str() {
+        "ApprovalWaiting" | "InterventionWaiting" | "InputWaiting" | "ResourceWaiting" => {
+            format!("  {}: {}", node.status, node.uuid)
+        }
+        _ => String::new(),
+    }
 }
 
 /// Shape and colour: either alone tells the status.
@@ -133,7 +150,7 @@ fn duration(node: &Node, now_ms: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::lines;
+    use super::told;
     use crate::commands::graph::{Node, Run};
 
     fn node(name: &str, status: &str, depth: usize, failure: Option<&str>) -> Node {
@@ -161,12 +178,10 @@ mod tests {
             nodes: vec![
                 node("deploy", "Running", 0, None),
                 node("rollout", "Failed", 1, Some("image not found\nmore")),
+                node("ask", "ApprovalWaiting", 1, None),
             ],
         };
-        let text: Vec<String> = lines(&run, 61_000)
-            .into_iter()
-            .map(|(_, text)| text)
-            .collect();
+        let text = told(&run, 61_000);
         assert_eq!(
             text,
             [
@@ -174,6 +189,7 @@ mod tests {
                 "  ▸ deploy  61.0 s",
                 "    ✗ rollout  1.5 s",
                 "        image not found",
+                "    ▸ ask  1.5 s  ApprovalWaiting: ask",
             ]
         );
     }

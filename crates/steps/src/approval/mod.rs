@@ -28,6 +28,9 @@ pub use spec::Approval;
 /// Before this kind of signal comes the name of the person.
 pub const KIND: &str = "approval:";
 
+/// Who approves at the deadline of `autoApproval`.
+const AUTOMATIC: &str = "autoApproval";
+
 /// Its type.
 pub const HARNESS_APPROVAL: &str = "HarnessApproval";
 
@@ -86,13 +89,33 @@ impl Step for HarnessApproval {
         }
         let now = cx.clock().now();
         match automatic {
-            Some(deadline) if deadline <= now => Ok(Progress::Done(outputs(&approval, &said))),
+            Some(deadline) if deadline <= now => {
+                let said = with_automatic(&approval, said, deadline);
+                Ok(Progress::Done(outputs(&approval, &said)))
+            }
             deadline => Ok(Progress::Hold {
                 time: left(now, deadline).unwrap_or(cx.time_left()),
                 status: Status::ApprovalWaiting,
             }),
         }
     }
+}
+
+/// What was said, and after it the approval that nobody had to give.
+fn with_automatic(
+    approval: &Approval,
+    mut said: Vec<Activity>,
+    deadline: Timestamp,
+) -> Vec<Activity> {
+    let inputs = said.last().map(|last| last.inputs.clone());
+    said.push(Activity {
+        verdict: Verdict::Approve,
+        comments: approval.automatic_comments(),
+        inputs: inputs.unwrap_or_else(|| approval.defaults()),
+        who: AUTOMATIC.to_owned(),
+        at_ms: deadline.as_millisecond(),
+    });
+    said
 }
 
 fn left(now: Timestamp, deadline: Option<Timestamp>) -> Option<Duration> {

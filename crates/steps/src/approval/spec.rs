@@ -62,8 +62,8 @@ pub struct Approvers {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct AutoApproval {
     action: String,
-    #[serde(default, rename = "comments")]
-    _comments: Option<String>,
+    #[serde(default)]
+    comments: Option<String>,
     scheduled_deadline: Deadline,
 }
 
@@ -132,6 +132,13 @@ impl Approval {
         zoned
             .map(|zoned| Some(zoned.timestamp()))
             .map_err(|error| format!("autoApproval.scheduledDeadline: {error}"))
+    }
+
+    /// What stands beside an automatic approval.
+    pub(super) fn automatic_comments(&self) -> String {
+        let auto = self.auto_approval.as_ref();
+        auto.and_then(|auto| auto.comments.clone())
+            .unwrap_or_default()
     }
 
     /// References to the user groups whose members are asked. An expression may have named several in one text.

@@ -160,6 +160,7 @@ async fn note(
     check_member(deps, &run.scope, caller, &groups, &accounts).await?;
     // What the approver before gave stands where this one gives nothing else.
     let before = activities(&run.signals, &record.id, record.attempt);
+    check_first(&approval, &record, caller, &before)?;
     let before = before.into_iter().last().map(|last| last.inputs);
     let mut given: IndexMap<String, String> = before
         .into_iter()
@@ -191,6 +192,25 @@ async fn note(
         "{} answered the approval {}", caller.principal, record.name
     );
     show(deps, run, &record).await
+}
+
+/// Each person counts once: a second word of the same one is refused, with what is still wanted.
+fn check_first(
+    approval: &Approval,
+    record: &NodeRecord,
+    caller: &Caller,
+    before: &[Activity],
+) -> ApiResult<()> {
+    let who = caller.principal.as_str();
+    if !before.iter().any(|said| said.who == who) {
+        return Ok(());
+    }
+    let wanted = approval.count().unwrap_or(1).saturating_sub(before.len());
+    let message = format!(
+        "{who} has answered the approval {} already; {wanted} more by others must follow",
+        record.identifier
+    );
+    Err(ApiError::new(ErrorName::Conflict, message))
 }
 
 async fn put(

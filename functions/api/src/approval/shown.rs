@@ -50,7 +50,9 @@ pub(super) async fn show(deps: &Deps, run: &RunRecord, record: &NodeRecord) -> A
             "approvalMessage": spec("approvalMessage"),
             "includePipelineExecutionHistory": spec("includePipelineExecutionHistory"),
             "approvers": spec("approvers"),
-            "approvalActivities": said.iter().map(Activity::shown).collect::<Vec<_>>(),
+            // What ended with an answer knows one more than people gave: that of `autoApproval`.
+            "approvalActivities": record.outputs.pointer("/output/approvalActivities").cloned()
+                .unwrap_or_else(|| said.iter().map(Activity::shown).collect()),
             "approverInputs": spec("approverInputs"),
             "autoRejectEnabled": spec("isAutoRejectEnabled") == Value::Bool(true),
         }),
