@@ -34,6 +34,7 @@ pub(crate) fn group(id: &str, nodes: Vec<Node>) -> Node {
         name: id.to_owned(),
         when: None,
         failure_strategies: Vec::new(),
+        timeout: None,
         variables: Vec::new(),
         nodes,
         rollback_steps: Vec::new(),

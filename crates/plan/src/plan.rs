@@ -453,6 +453,13 @@ pub struct GroupPlan {
     pub when: Option<When>,
     /// `failureStrategies` of the group.
     pub failure_strategies: Vec<FailureStrategy>,
+    /// How long its steps may take together, those of its rollback apart.
+    #[serde(
+        default,
+        with = "optional_seconds",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub timeout: Option<Duration>,
     /// Variables of the group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
@@ -549,5 +556,22 @@ mod seconds {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
         u64::deserialize(d).map(Duration::from_secs)
+    }
+}
+
+mod optional_seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(d: &Option<Duration>, s: S) -> Result<S::Ok, S::Error> {
+        d.map(|d| d.as_secs()).serialize(s)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        d: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        let seconds = Option::<u64>::deserialize(d)?;
+        Ok(seconds.map(Duration::from_secs))
     }
 }

@@ -247,10 +247,10 @@ impl<'p> Page<'p> {
             Node::Step(step) => self.step(depth, step),
             Node::Group(group) => {
                 let when = when(group.when.as_ref());
-                self.line(
-                    depth,
-                    &format!("group {} \"{}\"{when}", group.identifier, group.name),
-                );
+                let limit = group.timeout.map(duration);
+                let limit = limit.map_or_else(String::new, |limit| format!(" within {limit}"));
+                let called = format!("{} \"{}\"", group.identifier, group.name);
+                self.line(depth, &format!("group {called}{limit}{when}"));
                 self.turn(depth + 1, group.iteration.as_ref());
                 self.strategies(depth + 1, &group.failure_strategies);
                 self.view.turns.extend(&group.iteration);

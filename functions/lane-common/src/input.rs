@@ -1,12 +1,13 @@
 //! Steps that ask for inputs when they begin.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::execution_input;
-use slipway_engine::lane::{LanePlan, StopReason};
+use slipway_engine::lane::{LanePlan, StopReason, group_deadline};
 use slipway_model::duration::shown;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::StepPlan;
@@ -14,6 +15,9 @@ use slipway_store::record::NodeRecord;
 
 use crate::HandlerError;
 use crate::walk::Walk;
+
+/// Why a step ends at the `timeout` of a step group around it.
+pub(crate) const GROUP_TIME_UP: &str = "The time of its step group was up.";
 
 /// What became of the inputs of a step.
 pub(crate) enum Inputs {
@@ -106,7 +110,7 @@ impl Walk<'_> {
         given.max(record.started_ms)
     }
 
-    /// Time left until a step's deadline, or that of its stage or run where that is sooner.
+    /// Time left until a step's deadline, or that of a step group around it, its stage or run where that is sooner.
     pub(crate) fn time_left(&self, step: &StepPlan) -> Result<Duration, HandlerError> {
         let (from_ms, now_ms) = (self.began_ms(self.record(step)?), self.now_ms());
         let spent = u64::try_from(now_ms - from_ms).unwrap_or(0);
@@ -114,7 +118,12 @@ impl Walk<'_> {
         let of_stage = self.facts.deadline_ms.map_or(Duration::MAX, |deadline_ms| {
             Duration::from_millis(u64::try_from(deadline_ms - now_ms).unwrap_or(0))
         });
-        Ok(left.min(of_stage))
+        let plan = Arc::clone(&self.of_run.plan);
+        let of_group = group_deadline(&self.lane_of(&plan)?, &self.facts, step);
+        let of_group = of_group.map_or(Duration::MAX, |deadline_ms| {
+            Duration::from_millis(u64::try_from(deadline_ms - now_ms).unwrap_or(0))
+        });
+        Ok(left.min(of_stage).min(of_group))
     }
 
     /// Ends a step that nobody gave its inputs.
@@ -158,6 +167,11 @@ impl Walk<'_> {
                     format!("Nobody gave its inputs ({fields}) within {limit}."),
                 )
             }
+            StopReason::GroupTimeout => (
+                ErrorType::Timeout,
+                Status::Expired,
+                GROUP_TIME_UP.to_owned(),
+            ),
             StopReason::StageTimeout => (
                 ErrorType::Timeout,
                 Status::Expired,

@@ -19,7 +19,7 @@ use slipway_store::record::NodeRecord;
 
 use crate::HandlerError;
 use crate::expressions::NodeExpressions;
-use crate::input::Inputs;
+use crate::input::{GROUP_TIME_UP, Inputs};
 use crate::record::is_container;
 use crate::walk::Walk;
 
@@ -383,6 +383,11 @@ impl Walk<'_> {
             StopReason::MadeToExpire => {
                 let by = self.said_by(step, attempt);
                 let failure = timeout(format!("It was made to expire{by}."));
+                self.fail(lane, step, failure, Status::Expired, Some(trace))
+                    .await
+            }
+            StopReason::GroupTimeout => {
+                let failure = timeout(GROUP_TIME_UP.to_owned());
                 self.fail(lane, step, failure, Status::Expired, Some(trace))
                     .await
             }

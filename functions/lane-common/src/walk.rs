@@ -131,7 +131,7 @@ impl<'d> Walk<'d> {
         }
     }
 
-    fn lane_of<'p>(&self, plan: &'p Plan) -> Result<LanePlan<'p>, HandlerError> {
+    pub(crate) fn lane_of<'p>(&self, plan: &'p Plan) -> Result<LanePlan<'p>, HandlerError> {
         let mut stages = plan.groups.iter().flatten();
         let stage = stages.find(|stage| stage.id == self.lane.stage);
         let lane = stage.and_then(|stage: &StagePlan| LanePlan::of(stage, &self.lane));
@@ -158,7 +158,8 @@ impl<'d> Walk<'d> {
                 node,
                 attempt,
                 reason,
-            } => self.skip(node, attempt, &reason).await,
+                given_up,
+            } => self.skip(node, attempt, (&reason, given_up)).await,
             Move::Start { node, attempt } => self.start(node, attempt).await,
             Move::Unroll { parallel, attempt } => self.unroll(parallel, attempt).await,
             Move::Continue { step, attempt } => self.advance(lane, step, attempt).await,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use slipway_model::status::Status;
 use slipway_world::tap::{Place, Tap, Verdict};
-use slipway_world::yaml::{gate, pipeline, script, stage, together, with_gate};
+use slipway_world::yaml::{beside, gate, group, pipeline, script, stage, together, with_gate};
 use slipway_world::{Options, World};
 
 /// Holds up one request of a function to the store.
@@ -64,4 +64,74 @@ async fn a_stage_that_is_skipped_late_opens_the_barrier() {
         late += usize::from(seconds >= 20);
     }
     assert!(late > 3, "only {late} runs were held up");
+}
+
+/// Whoever fails before a barrier fails those who wait there, also where it is not rolled back for it but goes on behind:
+/// stages, and step groups of one stage.
+#[tokio::test(start_paused = true)]
+async fn a_failure_before_the_barrier_fails_the_others_whatever_is_made_of_it() {
+    let mark = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        type: MarkAsFailure\n";
+    let breaks = [
+        script("a", "fail", ""),
+        gate("late", "1h"),
+        script("after", "ok", ""),
+    ];
+    let waits = [gate("early", "1h"), script("deploy", "ok", "")];
+    let stages = together(&[
+        stage("breaks", &breaks.concat(), "", mark),
+        stage("waits", &waits.concat(), "", mark),
+    ]);
+    let groups = beside(&[group("breaks", &breaks), group("waits", &waits)]);
+    let mut told = Vec::new();
+    for whole in [stages, stage("both", &groups, "", mark)] {
+        let world = World::new().await;
+        world.apply(&with_gate(&pipeline(&[whole]))).await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        told.push(world.story(&run).await);
+        world.assert_clean(&run.id).await;
+    }
+    insta::assert_snapshot!(told.join("\n\n"), @"
+    run Failed: Step a: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    breaks Failed: Step a: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    waits Failed: Step early: Barrier gate cannot be passed: stages.breaks.spec.execution.steps.late is not reached, because something failed before it.
+    breaks.steps.a #0 Failed
+    breaks.steps.after #0 Skipped
+    breaks.steps.late #0 Skipped
+    waits.steps.deploy #0 Skipped
+    waits.steps.early #0 Failed
+
+    run Failed: Step a: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    both Failed: Step a: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    both.steps.breaks #0 Failed
+    both.steps.breaks.steps.a #0 Failed
+    both.steps.breaks.steps.after #0 Skipped
+    both.steps.breaks.steps.late #0 Skipped
+    both.steps.waits #0 Failed
+    both.steps.waits.steps.deploy #0 Skipped
+    both.steps.waits.steps.early #0 Failed
+    both.steps[0] #0 Failed
+    ");
+}
+
+/// A place that a condition leaves out is not waited for, also beside a failure.
+#[tokio::test(start_paused = true)]
+async fn a_place_that_a_condition_leaves_out_is_not_waited_for() {
+    let out = gate("out", "1h").replacen(
+        "    timeout: 1h\n",
+        "    timeout: 1h\n    when:\n      stageStatus: All\n      condition: <+pipeline.name> == \"other\"\n",
+        1,
+    );
+    let ignore = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        type: MarkAsFailure\n";
+    let both = [
+        stage("leaves", &(script("a", "fail", "") + &out), "", ignore),
+        stage("waits", &gate("early", "1h"), "", ""),
+    ];
+    let world = World::new().await;
+    world.apply(&with_gate(&pipeline(&[together(&both)]))).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let statuses: Vec<_> = run.stages.iter().map(|stage| stage.status).collect();
+    assert_eq!(statuses, [Status::Failed, Status::Success]);
+    world.assert_clean(&run.id).await;
 }

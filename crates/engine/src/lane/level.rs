@@ -4,7 +4,7 @@ use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{FailureStrategy, GroupPlan, StagePlan, StepPlan};
 
 use super::facts::{Facts, NodeFact};
-use super::plan::LanePlan;
+use super::plan::{LanePlan, contains};
 use crate::strategy::{self, Failed, Level, Verdict};
 
 /// A group that has begun, on the way to a node in it.
@@ -84,6 +84,18 @@ pub fn judge(
         now_ms,
     };
     strategy::judge(&around(lane, facts, step), &failed)
+}
+
+/// When the time of a step of `lane` is up by the `timeout` of the groups around it, in epoch milliseconds. A group that
+/// is begun again has its time again; its rollback steps have their own limits only.
+pub fn group_deadline(lane: &LanePlan<'_>, facts: &Facts, step: &StepPlan) -> Option<i64> {
+    let (_, groups) = lane.step(&step.id)?;
+    let limits = groups.into_iter().filter_map(|group| {
+        let limit = group.timeout.filter(|_| contains(&group.nodes, &step.id))?;
+        let began_ms = facts.nodes.get(&group.id)?.started_ms;
+        Some(began_ms.saturating_add(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX)))
+    });
+    limits.min()
 }
 
 /// The conditions of retries that a failure of a step of `lane` may ask for, see [`strategy::conditions`].

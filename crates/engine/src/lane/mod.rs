@@ -10,11 +10,15 @@ mod plan;
 mod walk;
 
 pub use facts::{Attempt, Facts, NodeFact, worst};
-pub use level::{judge, retry_conditions};
+pub use level::{group_deadline, judge, retry_conditions};
 pub use moves::{GroupThen, Halt, Move, Opening, StopReason};
 pub use plan::{LanePlan, node_id};
 pub(crate) use plan::{children, contains, undoing};
+
 pub use walk::{WalkOutcome, next, steps_verdict};
+
+/// Field of the progress of a node that does not run because something failed before it.
+pub const GIVEN_UP: &str = "givenUp";
 
 #[cfg(test)]
 mod tests;

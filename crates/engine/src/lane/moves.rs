@@ -26,6 +26,8 @@ pub enum Move<'p> {
         attempt: Attempt,
         /// Why, for people.
         reason: String,
+        /// Whether it would run if nothing had failed before it.
+        given_up: bool,
     },
     /// Record that a step, group or parallel block begins.
     Start {
@@ -114,6 +116,8 @@ pub enum StopReason {
     Abort,
     /// The step's own time limit.
     StepTimeout,
+    /// The time limit of a step group around it.
+    GroupTimeout,
     /// The time limit of the stage or of the run.
     StageTimeout,
     /// A person marked it as failed.

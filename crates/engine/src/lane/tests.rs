@@ -84,6 +84,7 @@ impl<'p> World<'p> {
                 node,
                 attempt,
                 reason,
+                ..
             } => {
                 self.note(format!("skip {}: {reason}", node_id(node)));
                 self.begin(node_id(node), attempt);
@@ -106,6 +107,7 @@ impl<'p> World<'p> {
                 match reason {
                     StopReason::Abort => self.record(&step.id, Status::Aborted, None),
                     StopReason::StepTimeout
+                    | StopReason::GroupTimeout
                     | StopReason::StageTimeout
                     | StopReason::MadeToExpire => {
                         self.fail(plan, step, attempt, ErrorType::Timeout, Status::Expired);
@@ -466,6 +468,23 @@ fn the_limit_of_the_stage_stops_its_step() {
        122 lane Expired
        122 roll back
     ");
+}
+
+#[test]
+fn the_limit_of_a_step_group_stops_its_steps() {
+    let mut work = group("g", vec![step("a"), step("b")]);
+    let mut around = group("h", Vec::new());
+    if let (Node::Group(work), Node::Group(around)) = (&mut work, &mut around) {
+        work.timeout = Some(Duration::from_secs(500));
+        work.rollback_steps = vec![step("undo")];
+        work.failure_strategies = vec![on("Timeout", "StepGroupRollback", Value::Null)];
+        around.timeout = Some(Duration::from_secs(4_000));
+    }
+    if let Node::Group(around) = &mut around {
+        around.nodes = vec![work];
+    }
+    let stage = stage("deploy", vec![around, step("c")]);
+    insta::assert_snapshot!(World::new(&stage).hangs("b").hangs("undo").story(), @"");
 }
 
 #[test]

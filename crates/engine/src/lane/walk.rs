@@ -159,6 +159,7 @@ impl<'a, 'p> Walker<'a, 'p> {
                 node,
                 attempt,
                 reason: "an earlier turn failed, and its loop has onFailure: SkipQueued".to_owned(),
+                given_up: true,
             });
         }
         Visit::Move(match node {
@@ -175,13 +176,14 @@ impl<'a, 'p> Walker<'a, 'p> {
     fn gate(&self, node: &'p Node, when: Option<&'p When>, attempt: Attempt) -> Option<Move<'p>> {
         let wanted = when.map_or(WhenStatus::Success, |when| when.status);
         let failed = self.has_failed(self.section, &mut self.around.clone());
-        let skip = |reason| Move::Skip {
+        let skip = |reason, given_up| Move::Skip {
             node,
             attempt,
             reason,
+            given_up,
         };
         if let Some(reason) = status_mismatch(wanted, failed, "stageStatus") {
-            return Some(skip(reason));
+            return Some(skip(reason, failed));
         }
         let condition = when?.condition.as_deref()?;
         let number = attempt.number;
@@ -192,7 +194,7 @@ impl<'a, 'p> Walker<'a, 'p> {
                 condition,
             }),
             Some(true) => None,
-            Some(false) => Some(skip(format!("its condition is false: {condition}"))),
+            Some(false) => Some(skip(format!("its condition is false: {condition}"), false)),
         }
     }
 
@@ -308,6 +310,7 @@ impl<'a, 'p> Walker<'a, 'p> {
             Some(Halt::Abort) => Some(StopReason::Abort),
             Some(_) => Some(StopReason::StageTimeout),
             None if late => Some(StopReason::StepTimeout),
+            None if self.is_late_in_group(step) => Some(StopReason::GroupTimeout),
             None => stopped.copied(),
         };
         match reason {
@@ -318,6 +321,11 @@ impl<'a, 'p> Walker<'a, 'p> {
             },
             None => Move::Continue { step, attempt },
         }
+    }
+
+    fn is_late_in_group(&self, step: &StepPlan) -> bool {
+        let limit_ms = level::group_deadline(self.lane, self.facts, step);
+        limit_ms.is_some_and(|limit_ms| self.now_ms >= limit_ms)
     }
 
     /// Another attempt of a step or group, when its time has come.

@@ -241,6 +241,7 @@ impl Resolver<'_> {
             variables,
             when: self.when(group, "stageStatus"),
             failure_strategies: self.failure_strategies(group),
+            timeout: self.timeout(group, known),
             nodes,
             rollback_steps: self.nodes(group.get("rollbackSteps"), &list("rollbackSteps"), known),
             id: NodeId::new(called.id),

@@ -44,7 +44,6 @@ const STAGE: Fields = &[
 
 pub(super) const GROUP: Fields = &[
     ("enforce", Refused(NO_POLICY)),
-    ("timeout", Refused("; put it on the steps of the group")),
     (
         "sharedPaths",
         Told("only groups that run in a container share paths"),

@@ -1,15 +1,18 @@
 //! `Barrier`: waits until every place of the pipeline with the same `barrierRef` has been reached. Source:
 //! BarrierStepInfo in the pipeline schema; docs: platform/pipelines/barriers.
 //!
-//! Who arrives records it as a signal of the run, which wakes the others. A place that is skipped is not waited for;
-//! one that fails, or whose stage ends badly before it, fails the others.
+//! Who arrives records it as a signal of the run, which wakes the others. A place that is skipped by its condition is not
+//! waited for; one that fails, is given up after a failure before it, or whose stage ends badly before it, fails the
+//! others.
 
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use slipway_engine::lane::GIVEN_UP;
 use slipway_model::id::{NodeId, StageId};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Node, Plan};
+use slipway_store::record::NodeRecord;
 
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
@@ -36,7 +39,8 @@ enum Place {
     Awaited,
     /// It will not be reached, and nothing went wrong.
     Passed,
-    Failed,
+    /// It will not be reached, and this is why, after its name.
+    Failed(&'static str),
 }
 
 #[async_trait]
@@ -77,18 +81,19 @@ impl Step for Barrier {
                 .iter()
                 .any(|signal| signal.kind == KIND && signal.node == *node);
             let ended = run.stages.iter().find(|known| known.id == *stage);
+            let given_up = |record: &NodeRecord| record.progress[GIVEN_UP] == true;
             let place = place(
-                record.map(|record| record.status),
+                record.map(|record| (record.status, given_up(record))),
                 arrived,
                 ended.map(|stage| stage.status),
             );
             match place {
                 Place::Reached | Place::Passed => {}
                 Place::Awaited => awaited += 1,
-                Place::Failed => {
+                Place::Failed(why) => {
                     return Err(Failure {
                         error: ErrorType::Unknown,
-                        message: format!("Barrier {name} cannot be passed: {node} failed."),
+                        message: format!("Barrier {name} cannot be passed: {node} {why}."),
                         left_behind: None,
                     });
                 }
@@ -104,14 +109,21 @@ impl Step for Barrier {
     }
 }
 
-/// Where a place stands by the newest record of its step, whether somebody arrived there, and its stage.
-fn place(step: Option<Status>, arrived: bool, stage: Option<Status>) -> Place {
+/// Where a place stands by the newest record of its step and whether that was given up, whether somebody arrived there,
+/// and its stage.
+fn place(step: Option<(Status, bool)>, arrived: bool, stage: Option<Status>) -> Place {
+    let failed = |status: Status| status.is_final() && !status.is_good();
     match (step, stage) {
-        (Some(Status::Skipped), _) => Place::Passed,
-        (Some(status), _) if status.is_final() && !status.is_good() => Place::Failed,
+        (Some((Status::Skipped, true)), _) => {
+            Place::Failed("is not reached, because something failed before it")
+        }
+        (Some((Status::Skipped, false)), _) => Place::Passed,
+        (Some((status, _)), _) if failed(status) => Place::Failed("failed"),
         _ if arrived => Place::Reached,
-        (_, Some(stage)) if stage.is_good() && stage.is_final() => Place::Passed,
-        (_, Some(stage)) if stage.is_final() => Place::Failed,
+        (_, Some(stage)) if failed(stage) => {
+            Place::Failed("is not reached, because its stage failed before it")
+        }
+        (_, Some(stage)) if stage.is_final() => Place::Passed,
         _ => Place::Awaited,
     }
 }
@@ -158,6 +170,8 @@ fn places<'p>(plan: &'p Plan, name: &str) -> Vec<At<'p>> {
 mod tests {
     use super::{Place, Status, place};
 
+    const EARLY: &str = "is not reached, because its stage failed before it";
+
     #[test]
     fn a_place_is_awaited_until_it_cannot_be_reached() {
         let table = [
@@ -165,27 +179,33 @@ mod tests {
             (None, false, Some(Status::Running), Place::Awaited),
             (None, false, Some(Status::Skipped), Place::Passed),
             (None, false, Some(Status::Success), Place::Passed),
-            (None, false, Some(Status::Failed), Place::Failed),
-            (None, false, Some(Status::Aborted), Place::Failed),
-            (Some(Status::Skipped), false, None, Place::Passed),
-            (Some(Status::Running), true, None, Place::Reached),
+            (None, false, Some(Status::Failed), Place::Failed(EARLY)),
+            (None, false, Some(Status::Aborted), Place::Failed(EARLY)),
+            (Some((Status::Skipped, false)), false, None, Place::Passed),
             (
-                Some(Status::ResourceWaiting),
+                Some((Status::Skipped, true)),
+                false,
+                None,
+                Place::Failed("is not reached, because something failed before it"),
+            ),
+            (Some((Status::Running, false)), true, None, Place::Reached),
+            (
+                Some((Status::ResourceWaiting, false)),
                 true,
                 Some(Status::Running),
                 Place::Reached,
             ),
             (
-                Some(Status::Success),
+                Some((Status::Success, false)),
                 true,
                 Some(Status::Success),
                 Place::Reached,
             ),
             (
-                Some(Status::Expired),
+                Some((Status::Expired, false)),
                 true,
                 Some(Status::Running),
-                Place::Failed,
+                Place::Failed("failed"),
             ),
         ];
         for (step, arrived, stage, expected) in table {

@@ -33,13 +33,19 @@ impl Run {
                 let mut skipped = state.nodes.iter().filter(|(group, node)| {
                     node.status == Status::Skipped && id.starts_with(&format!("{group}."))
                 });
-                if skipped.next().is_some() {
+                // The outermost, as its names sort first.
+                if let Some((_, group)) = skipped.next() {
+                    if group.given_up {
+                        return Some(false);
+                    }
                     continue;
                 }
                 let node = state.nodes.get(&id);
                 let status = node.map(|node| node.status);
+                let given_up = node.is_some_and(|node| node.given_up);
                 let arrived = node.is_some_and(|node| node.arrived);
                 match (status, ended) {
+                    (Some(Status::Skipped), _) if given_up => return Some(false),
                     (Some(Status::Skipped), _) => {}
                     (Some(status), _) if is_bad(status) => return Some(false),
                     _ if arrived => {}

@@ -382,8 +382,11 @@ impl Run {
         }
         self.begins(id, false);
         self.closes(id, Status::Skipped);
+        if let Some(node) = self.state_mut().nodes.get_mut(id) {
+            node.given_up = !fits && when.status == Wanted::Success;
+        }
         if !self.model.case.pipeline.barriers().is_empty() {
-            // Who waits at a barrier for it waits for nobody.
+            // Who waits at a barrier for it waits for nobody, or fails.
             self.wake();
         }
         Gate::Skipped
@@ -403,6 +406,7 @@ impl Run {
             votes: Vec::new(),
             answer: None,
             arrived: before.is_some_and(|node| node.arrived),
+            given_up: false,
             forgotten: false,
         };
         state.nodes.insert(id.to_owned(), node);

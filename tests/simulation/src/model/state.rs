@@ -26,6 +26,8 @@ pub(super) struct NodeState {
     pub(super) answer: Option<(&'static str, u64)>,
     /// It has arrived at its barrier, in this or an earlier attempt.
     pub(super) arrived: bool,
+    /// It does not run because something failed before it.
+    pub(super) given_up: bool,
     /// The group around it was begun again since.
     pub(super) forgotten: bool,
 }
