@@ -74,12 +74,12 @@ fn seen(steps: &[(&str, Status)], beside: Option<Status>) -> String {
 fn what_failed_shows_in_what_goes_on() {
     use Status::{Failed, IgnoreFailed, Running, Skipped, Success};
     // Nothing has gone wrong: the step that asks does not count.
-    insta::assert_snapshot!(seen(&[], None), @"");
-    insta::assert_snapshot!(seen(&[("a", Success), ("b", Skipped)], None), @"");
-    insta::assert_snapshot!(seen(&[("a", IgnoreFailed)], None), @"");
+    insta::assert_snapshot!(seen(&[], None), @"RUNNING SUCCEEDED SUCCEEDED | RUNNING SUCCEEDED SUCCEEDED | RUNNING SUCCEEDED SUCCEEDED");
+    insta::assert_snapshot!(seen(&[("a", Success), ("b", Skipped)], None), @"RUNNING SUCCEEDED SUCCEEDED | RUNNING SUCCEEDED SUCCEEDED | RUNNING SUCCEEDED SUCCEEDED");
+    insta::assert_snapshot!(seen(&[("a", IgnoreFailed)], None), @"RUNNING IGNORE_FAILED IGNORE_FAILED | RUNNING SUCCEEDED SUCCEEDED | RUNNING IGNORE_FAILED IGNORE_FAILED");
     // What failed makes all of it failed, outside of the group not the group.
-    insta::assert_snapshot!(seen(&[("a", Failed), ("b", Success)], None), @"");
-    insta::assert_snapshot!(seen(&[("a", Success), ("b", Failed)], None), @"");
+    insta::assert_snapshot!(seen(&[("a", Failed), ("b", Success)], None), @"RUNNING FAILED FAILED | RUNNING SUCCEEDED SUCCEEDED | RUNNING FAILED FAILED");
+    insta::assert_snapshot!(seen(&[("a", Success), ("b", Failed)], None), @"RUNNING FAILED FAILED | RUNNING FAILED FAILED | RUNNING FAILED FAILED");
     // A loop that goes on counts in `liveStatus` only, one that has ended in both.
     let going = [
         ("a", Success),
@@ -87,17 +87,17 @@ fn what_failed_shows_in_what_goes_on() {
         ("t_0", Failed),
         ("t_1", Running),
     ];
-    insta::assert_snapshot!(seen(&going, None), @"");
+    insta::assert_snapshot!(seen(&going, None), @"RUNNING SUCCEEDED FAILED | RUNNING SUCCEEDED SUCCEEDED | RUNNING SUCCEEDED FAILED");
     let ended = [
         ("a", Success),
         ("p", Failed),
         ("t_0", Failed),
         ("t_1", Success),
     ];
-    insta::assert_snapshot!(seen(&ended, None), @"");
+    insta::assert_snapshot!(seen(&ended, None), @"RUNNING FAILED FAILED | RUNNING SUCCEEDED SUCCEEDED | RUNNING FAILED FAILED");
     // So do stages.
-    insta::assert_snapshot!(seen(&[("a", Success)], Some(Running)), @"");
-    insta::assert_snapshot!(seen(&[("a", Success), ("o", Failed)], Some(Running)), @"");
-    insta::assert_snapshot!(seen(&[("a", Success)], Some(Failed)), @"");
-    insta::assert_snapshot!(seen(&[("a", Success), ("b", Running)], None), @"");
+    insta::assert_snapshot!(seen(&[("a", Success)], Some(Running)), @"RUNNING SUCCEEDED SUCCEEDED | RUNNING SUCCEEDED SUCCEEDED | RUNNING SUCCEEDED RUNNING");
+    insta::assert_snapshot!(seen(&[("a", Success), ("o", Failed)], Some(Running)), @"RUNNING SUCCEEDED SUCCEEDED | RUNNING SUCCEEDED SUCCEEDED | RUNNING SUCCEEDED FAILED");
+    insta::assert_snapshot!(seen(&[("a", Success)], Some(Failed)), @"RUNNING SUCCEEDED SUCCEEDED | RUNNING SUCCEEDED SUCCEEDED | RUNNING FAILED FAILED");
+    insta::assert_snapshot!(seen(&[("a", Success), ("b", Running)], None), @"RUNNING RUNNING RUNNING | RUNNING RUNNING RUNNING | RUNNING RUNNING RUNNING");
 }

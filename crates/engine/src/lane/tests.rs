@@ -484,7 +484,21 @@ fn the_limit_of_a_step_group_stops_its_steps() {
         around.nodes = vec![work];
     }
     let stage = stage("deploy", vec![around, step("c")]);
-    insta::assert_snapshot!(World::new(&stage).hangs("b").hangs("undo").story(), @"");
+    insta::assert_snapshot!(World::new(&stage).hangs("b").hangs("undo").story(), @"
+       0 open h #0
+       0 open g #0
+       0 start a #0
+       1 start b #0
+     550 stop b (GroupTimeout)
+     550 b #0 Expired
+     550 start undo #0
+    1160 stop undo (StepTimeout)
+    1160 undo #0 Expired
+    1160 close g Expired
+    1160 close h Expired
+    1160 lane Expired
+    1160 end Expired
+    ");
 }
 
 #[test]
