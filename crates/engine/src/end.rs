@@ -200,7 +200,7 @@ pub async fn finish_run(runs: &Runs, run: &RunId, finished: Finished) -> Result<
         let message = format!("run {run} has stages left to plan");
         return Err(RunError::refused(ErrorName::StagesLeft, message));
     }
-    if queue::is_used(&plan) {
+    if queue::is_used(&plan) && !is_rolled_back_next(&record, finished) {
         // Nothing of the run needs what it holds any more.
         release_run(runs, &plan.scope.account, run).await?;
     }
@@ -226,13 +226,19 @@ async fn forget_pauses(runs: &Runs, run: &RunId) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Whether the stages of a run must be rolled back before it ends.
+fn is_rolled_back_next(record: &RunRecord, finished: Finished) -> bool {
+    let open = !record.status.is_final() && record.status != Status::NotStarted;
+    open && rollback::is_wanted(record) && !finished.rolled_back
+}
+
 async fn end_run(runs: &Runs, record: &RunRecord, finished: Finished) -> Result<Status, RunError> {
     let run = &record.id;
     if record.status.is_final() {
         tell_parent(runs, record, record.status).await?;
         return Ok(record.status);
     }
-    if record.status != Status::NotStarted && rollback::is_wanted(record) && !finished.rolled_back {
+    if is_rolled_back_next(record, finished) {
         let message = format!("run {run} must be rolled back");
         return Err(RunError::refused(ErrorName::RollBackRun, message));
     }

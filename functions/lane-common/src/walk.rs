@@ -101,9 +101,10 @@ impl<'d> Walk<'d> {
         let conditions = std::mem::take(&mut self.facts.conditions);
         self.facts = self.of_run.facts(&self.lane, &self.nodes);
         self.facts.conditions = conditions;
-        if let Some(Directive::Fork { node, .. }) = self.event.done() {
+        if let Some(Directive::Fork { node, lanes, .. }) = self.event.done() {
+            // Of the attempt that was forked: an invocation before this one may have begun the next and died.
+            let attempt = lanes.first().map_or(0, |lane| lane.part / PARTS_APART);
             let id = NodeId::new(node.as_str());
-            let attempt = self.facts.nodes.get(&id).map_or(0, |fact| fact.attempt);
             self.facts.joined.insert((id, attempt));
         }
         self.unwritten = Unwritten::default();

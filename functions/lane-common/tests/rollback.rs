@@ -248,3 +248,29 @@ async fn a_crash_at_any_request_changes_nothing_about_a_rollback_that_is_retried
     let crashes = world.survives_crashes("release", 3, &story).await;
     assert!(crashes > 10, "only {crashes} crashes");
 }
+
+/// A run holds a queue until its end, and being rolled back belongs to it.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_rolled_back_holds_its_queue_until_that_is_done() {
+    let world = World::new().await;
+    let queue = "- step:\n    name: q\n    identifier: q\n    type: Queue\n    timeout: 1d\n    spec: {key: shared, scope: Pipeline}\n";
+    let steps = queue.to_owned() + &script("deploy", "fail", "");
+    let undo = wait("pause", "10m") + &script("undo", "ok", "");
+    world
+        .apply(&pipeline(&[stage("shop", &steps, &undo, ALL)]))
+        .await;
+    let first = world.start("release").await;
+    world.runs.clock.sleep(Duration::from_secs(60)).await;
+    let second = world.start("release").await;
+    let first = world.finish(&first).await;
+    let second = world.finish(&second).await;
+    let queued = world.store.list_nodes(&second.id, None).await;
+    let queued = queued.expect("nodes");
+    let queued = queued.iter().find(|node| node.identifier.as_str() == "q");
+    assert!(
+        queued.and_then(|node| node.ended_ms) >= first.ended_ms,
+        "the second run went on while the first was rolled back"
+    );
+    world.assert_clean(&first.id).await;
+    world.assert_clean(&second.id).await;
+}

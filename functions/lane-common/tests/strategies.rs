@@ -167,4 +167,34 @@ async fn the_time_of_a_step_group_is_up() {
     deploy.steps.g.steps[1] #0 Expired
     deploy.steps.g.steps[1] #1 Expired
     ");
+
+/// The branches of a group end long after the pause before its next attempt is over: that attempt begins in the
+/// invocation that hears of their end, and a crash there must not take the branches for walked a second time.
+#[tokio::test(start_paused = true)]
+async fn a_crash_after_any_request_changes_nothing_about_a_group_of_branches_that_is_tried_again() {
+    let again = "    failureStrategies:\n      - onFailure:\n          errors: [AllErrors]\n          action: {type: \
+                 RetryStepGroup, spec: {retryCount: 2, retryIntervals: [1s]}}\n";
+    let branches = beside(&[script("a", "fail until 1", ""), wait("b", "10s")]);
+    let steps = group("g", &[branches]) + again;
+    let world = World::new().await;
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let story = world.story(&run).await;
+    insta::assert_snapshot!(story, @"
+    run Success
+    deploy Success
+    deploy.steps.g #0 Failed
+    deploy.steps.g #1 Success
+    deploy.steps.g.steps.a #0 Failed
+    deploy.steps.g.steps.a #1 Success
+    deploy.steps.g.steps.b #0 Success
+    deploy.steps.g.steps.b #1 Success
+    deploy.steps.g.steps[0] #0 Failed
+    deploy.steps.g.steps[0] #1 Success
+    ");
+    let crashes = world.survives_crashes_unheard("release", &story).await;
+    assert!(crashes > 40, "only {crashes} crashes");
 }

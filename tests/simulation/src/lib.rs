@@ -36,7 +36,7 @@ pub struct Finding {
 }
 
 /// How often the model is asked about a seed where its first answer is not what was seen.
-const ANSWERS: u64 = 3_000;
+const ANSWERS: u64 = 30_000;
 /// The same while a case is shrunk.
 const FEW_ANSWERS: u64 = 200;
 

@@ -12,18 +12,47 @@ impl World {
     /// When a run comes to another story, or leaves something behind.
     pub async fn survives_crashes(&self, pipeline: &str, step: usize, story: &str) -> usize {
         for (crashes, request) in (1..).step_by(step).enumerate() {
-            let after = crashes % 2 == 0;
-            self.crash.arm(request, after);
-            let run = self.start(pipeline).await;
-            let run = self.finish(&run).await;
-            if self.crash.is_armed() {
-                self.crash.disarm();
+            if !self
+                .survives_crash(pipeline, request, crashes % 2 == 0, story)
+                .await
+            {
                 return crashes;
             }
-            let found = self.story(&run).await;
-            assert_eq!(found, story, "crash at request {request}, done: {after}");
-            self.assert_clean(&run.id).await;
         }
         unreachable!("there is always another request")
+    }
+
+    /// The same with a crash after every single request: what was written counts, and nobody heard of it.
+    ///
+    /// # Panics
+    /// When a run comes to another story, or leaves something behind.
+    pub async fn survives_crashes_unheard(&self, pipeline: &str, story: &str) -> usize {
+        for request in 1.. {
+            if !self.survives_crash(pipeline, request, true, story).await {
+                return request - 1;
+            }
+        }
+        unreachable!("there is always another request")
+    }
+
+    /// Whether there was a request to crash at.
+    async fn survives_crash(
+        &self,
+        pipeline: &str,
+        request: usize,
+        after: bool,
+        story: &str,
+    ) -> bool {
+        self.crash.arm(request, after);
+        let run = self.start(pipeline).await;
+        let run = self.finish(&run).await;
+        if self.crash.is_armed() {
+            self.crash.disarm();
+            return false;
+        }
+        let found = self.story(&run).await;
+        assert_eq!(found, story, "crash at request {request}, done: {after}");
+        self.assert_clean(&run.id).await;
+        true
     }
 }

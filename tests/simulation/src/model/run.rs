@@ -112,7 +112,8 @@ impl Run {
     }
 
     pub(super) fn abort(&self) {
-        self.state_mut().aborted = true;
+        let now = self.model.now();
+        self.state_mut().aborts(now);
         self.wake();
     }
 
@@ -361,7 +362,7 @@ impl Run {
         let mut state = self.state_mut();
         let heard = match word {
             Word::Abort => {
-                state.aborted = true;
+                state.aborts(now);
                 true
             }
             Word::Pause => !std::mem::replace(&mut state.paused, true),

@@ -372,8 +372,12 @@ impl Run {
             Wanted::All => true,
         };
         if let Some(halt) = halt {
-            // Of a failure and the abort that it brings about, only the failure may be known yet.
-            if fits || halt != Halt::Abort || !self.model.reads_late() {
+            // Of a failure and the abort that it brings about, only the failure may be known yet, or neither.
+            let unread = match fits {
+                true => self.sees_abort_late(),
+                false => self.model.reads_late() || self.sees_abort_late(),
+            };
+            if halt != Halt::Abort || !unread {
                 return Gate::Halted(halt);
             }
         }

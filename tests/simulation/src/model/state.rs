@@ -59,6 +59,8 @@ impl StageState {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) aborted: bool,
+    /// When that was.
+    pub(super) aborted_ms: u64,
     pub(super) paused: bool,
     pub(super) ended: Option<Status>,
     pub(super) stages: BTreeMap<String, StageState>,
@@ -66,6 +68,16 @@ pub(super) struct State {
     /// How often everything that waits was woken.
     pub(super) wakes: u64,
     pub(super) asked: Vec<Asked>,
+}
+
+impl State {
+    /// The run is aborted; for the first time or again.
+    pub(super) fn aborts(&mut self, now_ms: u64) {
+        if !self.aborted {
+            self.aborted = true;
+            self.aborted_ms = now_ms;
+        }
+    }
 }
 
 /// Who holds what, and who waits for it, first come first served.

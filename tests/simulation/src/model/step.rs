@@ -17,6 +17,9 @@ const DEPLOY: u64 = 60_000;
 /// How long it may take.
 const LONG_DEPLOY: u64 = 400_000;
 
+/// How stale the knowledge of an abort may be, in milliseconds.
+const ABORT_SEEN_WITHIN: u64 = 1_000;
+
 /// How an attempt ended.
 enum End {
     Good,
@@ -99,10 +102,16 @@ impl Run {
         };
         loop {
             if let Kind::Barrier(name) = &step.kind
-                && model.reads_late()
+                && (model.reads_late() || self.sees_abort_late())
                 && self.at_barrier(name, id) == Some(false)
             {
                 return End::Failed(ErrorType::Unknown, Status::Failed);
+            }
+            if let Kind::Queue { key, run } = &step.kind
+                && self.sees_abort_late()
+                && self.takes_turn(section, key, *run)
+            {
+                return End::Good;
             }
             match self.stops(section) {
                 Some(Halt::Abort) => return End::Aborted,
@@ -168,8 +177,7 @@ impl Run {
                     None => self.hold_until(limit).await,
                 },
                 Kind::Queue { key, run } => {
-                    let holder = self.holder((!run).then_some(&*section.stage.id));
-                    if model.lines.take(&format!("queue/{key}"), &holder) {
+                    if self.takes_turn(section, key, *run) {
                         return End::Good;
                     }
                     self.hold_until(limit).await;
@@ -186,6 +194,8 @@ impl Run {
                 }
                 Kind::Http(http) => {
                     model.works().await;
+                    // Whoever asks may be late.
+                    model.passes().await;
                     if model.now() >= limit || self.is_stopped(id) {
                         continue;
                     }
@@ -210,6 +220,20 @@ impl Run {
                 }
             }
         }
+    }
+
+    /// Whether it is a step's turn in its queue.
+    fn takes_turn(&self, section: &Section<'_>, key: &str, run: bool) -> bool {
+        let holder = self.holder((!run).then_some(&*section.stage.id));
+        self.model.lines.take(&format!("queue/{key}"), &holder)
+    }
+
+    /// Whether a function that is under way has not read yet that the run is aborted: it looks once a second.
+    pub(super) fn sees_abort_late(&self) -> bool {
+        let state = self.state();
+        let fresh = state.aborted && self.model.now() - state.aborted_ms <= ABORT_SEEN_WITHIN;
+        drop(state);
+        fresh && self.model.one_in(3)
     }
 
     /// Whether somebody has stopped a step that runs.
