@@ -15,7 +15,7 @@ use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::execution_input;
-use crate::lane::{Facts, NodeFact, contains};
+use crate::lane::{Facts, NodeFact, is_rollback};
 use crate::name::{Lane, Walk};
 use crate::signal;
 
@@ -260,11 +260,10 @@ impl StageOfRun {
 
     /// Whether a lane is part of the rollback, which no limit of the stage cuts short.
     fn rolls_back(&self, lane: &Lane) -> bool {
-        let rollback = &self.stage().rollback_steps;
         match &lane.walk {
             Walk::Steps => false,
             Walk::Rollback => true,
-            Walk::Branch { parallel, .. } => contains(rollback, parallel),
+            Walk::Branch { parallel, .. } => is_rollback(self.stage(), parallel),
         }
     }
 }

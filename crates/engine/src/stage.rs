@@ -5,7 +5,9 @@ use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Node, StagePlan, WhenStatus};
 use slipway_store::record::StageSummary;
 
-use crate::lane::{Facts, Halt, LanePlan, WalkOutcome, node_id, steps_verdict, worst};
+use crate::lane::{
+    Facts, Halt, LanePlan, WalkOutcome, groups_to_undo, node_id, steps_verdict, worst,
+};
 use crate::name::Lane;
 use crate::strategy::{self, Failed, Level, Undo, Verdict};
 
@@ -104,7 +106,7 @@ pub fn after_steps(stage: &StagePlan, facts: &Facts, now_ms: i64) -> AfterSteps 
         ),
     };
     let ran = steps_that_ran(&stage.steps, facts);
-    if undo == Undo::Stage && !stage.rollback_steps.is_empty() && !ran.is_empty() {
+    if undo == Undo::Stage && has_undoing(stage, facts) && !ran.is_empty() {
         return AfterSteps::RollBack;
     }
     if undo == Undo::Run {
@@ -127,7 +129,7 @@ pub fn after_rollback(stage: &StagePlan, facts: &Facts, now_ms: i64) -> Ending {
     let lane = LanePlan::of(stage, &Lane::rollback(&stage.id));
     let walked =
         lane.is_some_and(|lane| steps_verdict(&lane, facts, now_ms) == WalkOutcome::Walked);
-    let undone = walked && section_status(&stage.rollback_steps, facts).is_good();
+    let undone = walked && undone_status(stage, facts).is_good();
     let status = match section_status(&stage.steps, facts) {
         _ if facts.aborted && !undone => Status::Aborted,
         // The steps' lane was lost, or the stage ran out of time between two steps.
@@ -152,7 +154,7 @@ pub fn after_undo(stage: &StagePlan, facts: &Facts, now_ms: i64) -> Ending {
     let lane = LanePlan::of(stage, &Lane::rollback(&stage.id));
     let walked =
         lane.is_some_and(|lane| steps_verdict(&lane, facts, now_ms) == WalkOutcome::Walked);
-    if walked && section_status(&stage.rollback_steps, facts).is_good() {
+    if walked && undone_status(stage, facts).is_good() {
         return Ending {
             status: Status::Success,
             failure: None,
@@ -160,7 +162,7 @@ pub fn after_undo(stage: &StagePlan, facts: &Facts, now_ms: i64) -> Ending {
     }
     let status = match facts.aborted {
         true => Status::Aborted,
-        false => worst([section_status(&stage.rollback_steps, facts), Status::Failed]),
+        false => worst([undone_status(stage, facts), Status::Failed]),
     };
     Ending {
         status,
@@ -177,7 +179,7 @@ pub fn can_be_undone(stage: &StagePlan, summary: &StageSummary, facts: &Facts) -
     summary.status.is_final()
         && summary.status != Status::Skipped
         && !summary.rolled_back
-        && !stage.rollback_steps.is_empty()
+        && has_undoing(stage, facts)
         && !steps_that_ran(&stage.steps, facts).is_empty()
 }
 
@@ -362,9 +364,25 @@ fn failure_of(stage: &StagePlan, facts: &Facts, status: Status) -> Option<Failur
 const BY_HAND: &str =
     "Nothing more is tried: look at what runs there, put it right, then run the pipeline again.";
 
+/// The lists of steps that roll a stage back, in order: those of its groups, and its own.
+fn undoing<'p>(stage: &'p StagePlan, facts: &Facts) -> impl Iterator<Item = &'p [Node]> {
+    let groups = groups_to_undo(stage, facts).into_iter();
+    let groups = groups.filter_map(|way| way.last().map(|group| group.rollback_steps.as_slice()));
+    groups.chain([stage.rollback_steps.as_slice()])
+}
+
+/// Whether a stage, as far as it came, has steps that roll it back.
+pub(crate) fn has_undoing(stage: &StagePlan, facts: &Facts) -> bool {
+    undoing(stage, facts).any(|nodes| !nodes.is_empty())
+}
+
+fn undone_status(stage: &StagePlan, facts: &Facts) -> Status {
+    worst(undoing(stage, facts).map(|nodes| section_status(nodes, facts)))
+}
+
 fn rollback_trouble(stage: &StagePlan, facts: &Facts) -> String {
-    let failed = failed_steps(&stage.rollback_steps, facts);
-    match failed.into_iter().next() {
+    let mut failed = undoing(stage, facts).flat_map(|nodes| failed_steps(nodes, facts));
+    match failed.next() {
         Some(failure) => {
             let more = failure.left_behind.map(|l| format!(" Left behind: {l}"));
             format!(

@@ -8,7 +8,7 @@ use slipway_engine::abort::abort_run;
 use slipway_model::id::PrincipalId;
 use slipway_store::record::RunRecord;
 use slipway_world::World;
-use slipway_world::yaml::{pipeline, script, stage, together, wait};
+use slipway_world::yaml::{beside, group, pipeline, script, stage, together, wait};
 
 const ALL: &str = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action: {type: PipelineRollback}\n";
 
@@ -273,4 +273,85 @@ async fn a_run_that_is_rolled_back_holds_its_queue_until_that_is_done() {
     );
     world.assert_clean(&first.id).await;
     world.assert_clean(&second.id).await;
+}
+
+/// A step group with rollback steps of its own.
+fn undone_group(id: &str, nodes: &[String], undo: &str) -> String {
+    let undo = undo.lines().map(|line| format!("      {line}\n"));
+    group(id, nodes) + "    rollbackSteps:\n" + &undo.collect::<String>()
+}
+
+/// Harness's usual form of a canary deployment: what undoes it stands in the groups.
+fn canary(action: &str, undo_of_primary: &str) -> String {
+    let strategy = format!(
+        "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action: {{type: {action}}}\n"
+    );
+    let shift = undone_group(
+        "shift",
+        &[script("weights", "ok", "")],
+        &wait("unshift", "10s"),
+    );
+    let canary = undone_group(
+        "canary",
+        &[script("deploy", "ok", ""), shift],
+        &wait("delete", "10s"),
+    );
+    let undo_primary = beside(&[script("restore", undo_of_primary, ""), wait("tell", "10s")]);
+    let primary = undone_group("primary", &[script("roll", "fail", "")], &undo_primary);
+    let never = undone_group(
+        "never",
+        &[script("x", "ok", "")],
+        &script("unused", "ok", ""),
+    );
+    pipeline(&[stage(
+        "shop",
+        &(canary + &primary + &never),
+        &wait("last", "10s"),
+        &strategy,
+    )])
+}
+
+/// What ran after the failure, in order.
+async fn undone(world: &World, run: &RunRecord) -> String {
+    let nodes = world.store.list_nodes(&run.id, None).await.expect("nodes");
+    let mut undone: Vec<_> = nodes
+        .iter()
+        .filter(|node| node.id.as_str().contains("ollbackSteps."))
+        .map(|node| (node.started_ms, node.ended_ms, node.identifier.to_string()))
+        .collect();
+    undone.sort();
+    let names: Vec<String> = undone.into_iter().map(|(_, _, name)| name).collect();
+    names.join(" ")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_is_rolled_back_group_by_group_the_last_one_first() {
+    let mut seen = Vec::new();
+    for (action, undo) in [
+        ("StageRollback", "ok"),
+        ("StageRollback", "fail"),
+        ("PipelineRollback", "ok"),
+    ] {
+        let world = World::new().await;
+        world.apply(&canary(action, undo)).await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        let order = undone(&world, &run).await;
+        let story = world.story(&run).await;
+        let head = story.lines().next().unwrap_or_default().to_owned();
+        seen.push(format!("{action}, {undo}: {order}\n{head}"));
+        world.assert_clean(&run.id).await;
+        if undo != "fail" {
+            let crashes = world.survives_crashes("release", 5, &story).await;
+            assert!(crashes > 10, "only {crashes} crashes");
+        }
+    }
+    insta::assert_snapshot!(seen.join("\n"), @"
+    StageRollback, ok: restore tell unshift delete last
+    run Failed: Step roll: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The stage was rolled back cleanly.
+    StageRollback, fail: restore tell unshift delete last
+    run Failed: Step roll: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. LEFT BEHIND: rolling back failed. Step restore: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.
+    PipelineRollback, ok: restore tell unshift delete last
+    run Failed: Step roll: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The run was rolled back: shop.
+    ");
 }

@@ -1,8 +1,10 @@
 //! The part of a stage's plan that one lane walks.
 
 use slipway_model::id::NodeId;
+use slipway_model::status::Status;
 use slipway_plan::{GroupPlan, Node, ParallelPlan, StagePlan, StepPlan};
 
+use super::facts::Facts;
 use crate::name::{Lane, Walk};
 
 /// A lane with the nodes it walks.
@@ -88,11 +90,14 @@ impl<'p> LanePlan<'p> {
         }
     }
 
-    /// A step of the lane's section, and the groups around it, from the outside in.
+    /// A step of the lane's section, or of the groups that are rolled back with the stage, and the groups around it,
+    /// from the outside in.
     pub(crate) fn step(&self, id: &NodeId) -> Option<(&'p StepPlan, Vec<&'p GroupPlan>)> {
-        let mut groups = Vec::new();
-        let step = find_step(self.section, id, &mut groups)?;
-        Some((step, groups))
+        let mut sections = [self.section, &self.stage.steps].into_iter();
+        sections.find_map(|section| {
+            let mut groups = Vec::new();
+            find_step(section, id, &mut groups).map(|step| (step, groups))
+        })
     }
 }
 
@@ -126,6 +131,53 @@ pub(crate) fn undoing(node: &Node) -> &[Node] {
 pub(crate) fn contains(nodes: &[Node], id: &NodeId) -> bool {
     nodes.iter().any(|node| {
         node_id(node) == id || contains(children(node), id) || contains(undoing(node), id)
+    })
+}
+
+/// Whether a node belongs to the rollback of a stage or of one of its groups.
+pub(crate) fn is_rollback(stage: &StagePlan, id: &NodeId) -> bool {
+    fn of_group(nodes: &[Node], id: &NodeId) -> bool {
+        nodes
+            .iter()
+            .any(|node| contains(undoing(node), id) || of_group(children(node), id))
+    }
+    contains(&stage.rollback_steps, id) || of_group(&stage.steps, id)
+}
+
+/// The groups whose rollback steps run when their stage is rolled back, in that order: those in which a step ran, the
+/// last one first, inner ones before those around them. Each comes as the way to it, from the outside in.
+pub(crate) fn groups_to_undo<'p>(stage: &'p StagePlan, facts: &Facts) -> Vec<Vec<&'p GroupPlan>> {
+    fn collect<'p>(
+        nodes: &'p [Node],
+        facts: &Facts,
+        way: &mut Vec<&'p GroupPlan>,
+        found: &mut Vec<Vec<&'p GroupPlan>>,
+    ) {
+        for node in nodes.iter().rev() {
+            let Node::Group(group) = node else {
+                collect(children(node), facts, way, found);
+                continue;
+            };
+            way.push(group);
+            collect(&group.nodes, facts, way, found);
+            if !group.rollback_steps.is_empty() && any_step_ran(&group.nodes, facts) {
+                found.push(way.clone());
+            }
+            way.pop();
+        }
+    }
+    let mut found = Vec::new();
+    collect(&stage.steps, facts, &mut Vec::new(), &mut found);
+    found
+}
+
+fn any_step_ran(nodes: &[Node], facts: &Facts) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Step(step) => {
+            let status = facts.status(&step.id);
+            status.is_some_and(|status| status != Status::Skipped)
+        }
+        other => any_step_ran(children(other), facts),
     })
 }
 

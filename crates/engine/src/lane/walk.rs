@@ -7,7 +7,8 @@ use slipway_plan::{GroupPlan, Node, ParallelPlan, StepPlan, When, WhenStatus};
 use super::facts::{Attempt, Facts, NodeFact, worst};
 use super::level::{self, Frame};
 use super::moves::{GroupThen, Halt, Move, Opening, StopReason};
-use super::plan::{LanePlan, children, node_id, undoing};
+use super::plan::{LanePlan, children, groups_to_undo, node_id, undoing};
+use crate::name::Walk;
 use crate::strategy::{self, Failed, Undo, Verdict};
 
 /// Result of looking at a node, or at several in order.
@@ -24,11 +25,13 @@ enum Visit<'p> {
 /// are carried out: each makes a node begin or end, except those that wait for a step or for time.
 pub fn next<'p>(lane: &LanePlan<'p>, facts: &Facts, now_ms: i64) -> Move<'p> {
     let (walker, mut frames) = Walker::new(lane, facts, now_ms);
-    match walker.visit_all(lane.nodes, &mut frames) {
-        Visit::Move(next) => next,
-        ended => Move::Done {
-            status: walker.status_of(lane.nodes, &frames, &ended),
-        },
+    let (ended, groups) = match walker.visit_lane(&mut frames) {
+        (Visit::Move(next), _) => return next,
+        over => over,
+    };
+    let own = walker.status_of(lane.nodes, &frames, &ended);
+    Move::Done {
+        status: worst(groups.into_iter().chain([own])),
     }
 }
 
@@ -46,7 +49,7 @@ pub enum WalkOutcome {
 /// How the lane of a stage's steps came out.
 pub fn steps_verdict(lane: &LanePlan<'_>, facts: &Facts, now_ms: i64) -> WalkOutcome {
     let (walker, mut frames) = Walker::new(lane, facts, now_ms);
-    match walker.visit_all(lane.nodes, &mut frames) {
+    match walker.visit_lane(&mut frames).0 {
         Visit::Move(_) => WalkOutcome::Unfinished,
         Visit::Through => WalkOutcome::Walked,
         Visit::Halt(halt) => WalkOutcome::Halted(halt),
@@ -59,6 +62,8 @@ struct Walker<'a, 'p> {
     section: &'p [Node],
     around: Vec<Frame<'p>>,
     facts: &'a Facts,
+    /// When the stage is out of time, in epoch milliseconds; nothing cuts a rollback short.
+    deadline_ms: Option<i64>,
     now_ms: i64,
 }
 
@@ -81,9 +86,28 @@ impl<'a, 'p> Walker<'a, 'p> {
             section: lane.section,
             around: frames.iter().take(depth).copied().collect(),
             facts,
+            deadline_ms: facts.deadline_ms,
             now_ms,
         };
         (walker, frames)
+    }
+
+    /// Walks the whole lane. A stage is rolled back group by group first, whatever becomes of each, and then by its own
+    /// rollback steps; the statuses are what the groups came to.
+    fn visit_lane(&self, frames: &mut Frames<'p>) -> (Visit<'p>, Vec<Status>) {
+        let mut statuses = Vec::new();
+        if self.lane.lane.walk == Walk::Rollback {
+            for way in groups_to_undo(self.lane.stage, self.facts) {
+                let Some(group) = way.last() else { continue };
+                let mut frames = level::frames(&way, self.facts);
+                match self.undo(group, &mut frames) {
+                    Visit::Through | Visit::Halt(Halt::Failure { .. } | Halt::Group { .. }) => {}
+                    open_or_stopped => return (open_or_stopped, statuses),
+                }
+                statuses.push(self.status_of(&group.rollback_steps, &frames, &Visit::Through));
+            }
+        }
+        (self.visit_all(self.lane.nodes, frames), statuses)
     }
 
     fn visit_all(&self, nodes: &'p [Node], frames: &mut Frames<'p>) -> Visit<'p> {
@@ -118,7 +142,7 @@ impl<'a, 'p> Walker<'a, 'p> {
         if self.facts.aborted {
             return Some(Halt::Abort);
         }
-        let deadline = self.facts.deadline_ms?;
+        let deadline = self.deadline_ms?;
         (self.now_ms >= deadline).then_some(Halt::Deadline)
     }
 
@@ -127,7 +151,7 @@ impl<'a, 'p> Walker<'a, 'p> {
         if let Some(halt) = self.stopping() {
             return Some(Visit::Halt(halt));
         }
-        let until_ms = self.facts.deadline_ms.unwrap_or(i64::MAX);
+        let until_ms = self.deadline_ms.unwrap_or(i64::MAX);
         let hold = Move::Hold { until_ms };
         self.facts.paused.then_some(Visit::Move(hold))
     }
@@ -289,7 +313,7 @@ impl<'a, 'p> Walker<'a, 'p> {
                 settle(level::failed_as(fact))
             }
             (None, Verdict::Ask { until_ms }) => {
-                let deadline = self.facts.deadline_ms.unwrap_or(i64::MAX);
+                let deadline = self.deadline_ms.unwrap_or(i64::MAX);
                 Move::Hold {
                     until_ms: until_ms.min(deadline),
                 }
@@ -339,7 +363,7 @@ impl<'a, 'p> Walker<'a, 'p> {
                 attempt: fact.again(),
             }
         } else {
-            let deadline = self.facts.deadline_ms.unwrap_or(i64::MAX);
+            let deadline = self.deadline_ms.unwrap_or(i64::MAX);
             Move::Wait {
                 until_ms: at_ms.min(deadline),
             }
@@ -392,6 +416,7 @@ impl<'a, 'p> Walker<'a, 'p> {
             section: &group.rollback_steps,
             around: frames.clone(),
             facts: self.facts,
+            deadline_ms: None,
             now_ms: self.now_ms,
         };
         match walker.visit_all(&group.rollback_steps, frames) {

@@ -10,7 +10,7 @@ use slipway_store::record::RunRecord;
 use super::Which;
 use crate::lane::Facts;
 use crate::runs::summary;
-use crate::stage::{can_be_undone, written};
+use crate::stage::{can_be_undone, has_undoing, written};
 
 /// How old a run may be that is rolled back: 30 days, as Harness has it.
 const OLDEST_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
@@ -108,9 +108,9 @@ pub(super) fn undoable<'p>(
 ) -> Result<Vec<&'p StagePlan>, String> {
     let can = |stage: &StagePlan| can_be_undone(stage, &summary(&run.stages, stage), facts);
     if let Some(stage) = wanted.iter().find(|stage| !all && !can(stage)) {
-        let why = match stage.rollback_steps.is_empty() {
-            true => "it has no rollback steps",
-            false => "it ran no steps",
+        let why = match has_undoing(stage, facts) {
+            false => "it has no rollback steps",
+            true => "it ran no steps",
         };
         return Err(format!(
             "stage `{}` of run {} cannot be rolled back: {why}",

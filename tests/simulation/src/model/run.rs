@@ -262,7 +262,7 @@ impl Run {
             undoes_run: undo == Undo::Run,
             ..StageState::of(status)
         };
-        if undo != Undo::Stage || stage.rollback.is_empty() || !self.any_step_ran(stage) {
+        if undo != Undo::Stage || !self.can_be_undone(stage) {
             return ended;
         }
         self.model.passes().await;
@@ -281,11 +281,20 @@ impl Run {
 
     /// Runs the rollback steps of a stage; whether all went well.
     async fn rolls_back(&self, stage: &Stage) -> bool {
+        let mut good = true;
+        for (place, group) in self.groups_to_undo(stage) {
+            let section = Section::new(stage, None);
+            let flow = Box::pin(self.walk(&section, &place, &group.rollback)).await;
+            if matches!(flow, Flow::Halt(Halt::Abort | Halt::Deadline)) {
+                return false;
+            }
+            good &= self.section_status(place.list(), &group.rollback).is_good();
+        }
         let section = Section::new(stage, None);
         let list = stage.rollback_list();
         let flow = Box::pin(self.walk(&section, &Place::top(&list), &stage.rollback)).await;
         let rolled = self.section_status(&list, &stage.rollback);
-        matches!(flow, Flow::Through) && rolled.is_good()
+        good && matches!(flow, Flow::Through) && rolled.is_good()
     }
 
     /// Rolls the whole run back where a stage has failed so: groups in reverse, the stages of a group side by side.
@@ -304,7 +313,7 @@ impl Run {
             let begun =
                 ended.is_some_and(|ended| ended.status != Status::Skipped && !ended.rolled_back);
             drop(state);
-            begun && !stage.rollback.is_empty() && self.any_step_ran(stage)
+            begun && self.can_be_undone(stage)
         };
         let due: Vec<Vec<&Stage>> = groups
             .iter()
@@ -329,8 +338,15 @@ impl Run {
         self.model.lines.leave(&self.holder(Some(&stage.id)));
     }
 
-    fn any_step_ran(&self, stage: &Stage) -> bool {
-        let list = format!("{}.", stage.list());
+    /// Whether a stage ran steps, and has others that roll it back as far as it came.
+    fn can_be_undone(&self, stage: &Stage) -> bool {
+        let undoing = !stage.rollback.is_empty() || !self.groups_to_undo(stage).is_empty();
+        undoing && self.any_step_ran_in(&stage.list())
+    }
+
+    /// Whether a step below a list began and was not skipped.
+    pub(super) fn any_step_ran_in(&self, list: &str) -> bool {
+        let list = format!("{list}.");
         let state = self.state();
         let steps = self.model.case.pipeline.steps();
         let is_step = |id: &str| {

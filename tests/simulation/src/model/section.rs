@@ -148,6 +148,10 @@ impl<'c> Place<'c> {
         std::iter::once(step).chain(groups).chain([stage]).collect()
     }
 
+    pub(super) fn list(&self) -> &str {
+        &self.list
+    }
+
     fn inside(&self, id: &str, part: &str, group: Around<'c>) -> Self {
         let mut groups = self.groups.clone();
         groups.push(group);
@@ -267,6 +271,7 @@ impl Run {
         let mut retried = 0;
         loop {
             self.begins(&id, false);
+            self.set(&id, |node| node.retried = retried);
             let around = Around {
                 id: id.clone(),
                 strategies: &group.strategies,
@@ -280,7 +285,8 @@ impl Run {
             }) = flow
                 && depth == place.depth()
             {
-                let undo = Section::new(section.stage, section.deadline);
+                // Nothing cuts a rollback short.
+                let undo = Section::new(section.stage, None);
                 let inside = place.inside(&id, "rollbackSteps", around);
                 let undone = Box::pin(self.walk(&undo, &inside, &group.rollback)).await;
                 flow = match undone {
@@ -303,6 +309,44 @@ impl Run {
                     retried += 1;
                 }
                 flow => return flow,
+            }
+        }
+    }
+
+    /// The groups that are rolled back with their stage, in that order, each with the place of its rollback steps: those
+    /// in which a step ran, the last one first, inner ones before those around them.
+    pub(super) fn groups_to_undo<'c>(&self, stage: &'c Stage) -> Vec<(Place<'c>, &'c Group)> {
+        let mut found = Vec::new();
+        self.find_groups(&Place::top(&stage.list()), &stage.steps, &mut found);
+        found
+    }
+
+    fn find_groups<'c>(
+        &self,
+        place: &Place<'c>,
+        nodes: &'c [Node],
+        found: &mut Vec<(Place<'c>, &'c Group)>,
+    ) {
+        for node in nodes.iter().rev() {
+            let group = match node {
+                Node::Step(_) => continue,
+                Node::Parallel(branches) => {
+                    self.find_groups(place, branches, found);
+                    continue;
+                }
+                Node::Group(group) => group,
+            };
+            let id = format!("{}.{}", place.list, group.id);
+            let known = self.state().nodes.get(&id).cloned();
+            let around = Around {
+                id: id.clone(),
+                strategies: &group.strategies,
+                retried: known.map_or(0, |node| if node.forgotten { 0 } else { node.retried }),
+            };
+            let inside = place.inside(&id, "steps", around.clone());
+            self.find_groups(&inside, &group.nodes, found);
+            if !group.rollback.is_empty() && self.any_step_ran_in(&inside.list) {
+                found.push((place.inside(&id, "rollbackSteps", around), group));
             }
         }
     }
@@ -411,6 +455,7 @@ impl Run {
             answer: None,
             arrived: before.is_some_and(|node| node.arrived),
             given_up: false,
+            retried: 0,
             forgotten: false,
         };
         state.nodes.insert(id.to_owned(), node);

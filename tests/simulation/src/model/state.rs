@@ -28,6 +28,8 @@ pub(super) struct NodeState {
     pub(super) arrived: bool,
     /// It does not run because something failed before it.
     pub(super) given_up: bool,
+    /// How often it was begun again in its round, where it is a group.
+    pub(super) retried: u32,
     /// The group around it was begun again since.
     pub(super) forgotten: bool,
 }
