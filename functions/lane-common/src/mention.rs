@@ -26,4 +26,5 @@ const OF_OTHERS: &[&str] = &[
     "pipeline.currentStatus",
     "pipeline.liveStatus",
     "approval.",
+    "exportedVariables.",
 ];

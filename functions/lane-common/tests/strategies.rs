@@ -167,6 +167,7 @@ async fn the_time_of_a_step_group_is_up() {
     deploy.steps.g.steps[1] #0 Expired
     deploy.steps.g.steps[1] #1 Expired
     ");
+}
 
 /// The branches of a group end long after the pause before its next attempt is over: that attempt begins in the
 /// invocation that hears of their end, and a crash there must not take the branches for walked a second time.

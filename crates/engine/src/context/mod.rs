@@ -5,6 +5,7 @@
 //! expressions. What a run brought forth (outputs) is data.
 
 mod entity;
+mod exported;
 mod node;
 mod standing;
 mod strategy;
@@ -72,6 +73,9 @@ impl Context for RunContext<'_> {
     }
 
     fn call(&self, functor: &str, arguments: &[Value]) -> Option<Result<Value, String>> {
+        if let ("exportedVariables.getValue", [Value::String(path)]) = (functor, arguments) {
+            return Some(self.exported(path));
+        }
         let (space, method) = functor.split_once('.')?;
         let content = match (space, arguments) {
             ("configFile", [Value::String(id)]) => self.config_file(id),
@@ -107,6 +111,7 @@ impl RunContext<'_> {
             "execution" => self.execution(self.stage?, rest),
             "approval" => self.approvals(rest),
             "steps" | "step" | "stepGroup" => self.nearby(first, rest),
+            "spec" => self.nearby("step", &keys),
             _ => self.entity(self.stage?, first, rest),
         }
     }

@@ -1,13 +1,13 @@
 //! Names of steps and step groups, absolute and as seen from a node.
 
 use serde_json::Value as Json;
-use slipway_expr::Value;
+use slipway_expr::{SecretRef, Value};
 use slipway_model::id::{EntityId, NodeId};
 use slipway_plan::{CHAINED, Iteration, Node, ParallelPlan, StagePlan};
 
 use super::standing::Counted;
 use super::{Found, RunContext, json, status_name, text, value, variable};
-use crate::lane::{children, node_id};
+use crate::lane::{children, node_id, undoing};
 
 impl RunContext<'_> {
     pub(super) fn execution(&self, stage: &StagePlan, path: &[&str]) -> Option<Found> {
@@ -60,7 +60,9 @@ impl RunContext<'_> {
             "steps" => {
                 let (id, rest) = rest.split_first()?;
                 let mut lists: Vec<&[Node]> = vec![&stage.steps, &stage.rollback_steps];
-                lists.extend(around.iter().map(|node| children(node)));
+                for node in &around {
+                    lists.extend([undoing(node), children(node)]);
+                }
                 let found = lists.iter().rev().find_map(|nodes| find(nodes, id))?;
                 self.in_node(found, rest)
             }
@@ -104,10 +106,18 @@ impl RunContext<'_> {
             (Node::Step(step), ["identifier"]) => text(step.identifier.as_str()),
             (Node::Step(step), ["name"]) => text(&step.name),
             (Node::Step(step), ["type"]) => text(&step.step_type),
-            (Node::Step(step), ["spec", rest @ ..]) => match record {
-                Some(record) => descend(&record.spec, rest),
-                None => json(&step.spec, rest),
-            },
+            (Node::Step(step), ["spec", rest @ ..]) => {
+                // While a step's own spec is being resolved, only the plan has it.
+                let resolved = record.map(|record| &record.spec);
+                let resolved = resolved.filter(|spec| !spec.is_null());
+                match (rest, resolved) {
+                    (["environmentVariables", name @ ..], spec) if !name.is_empty() => {
+                        named(spec.unwrap_or(&step.spec), &name.join("."), spec.is_some())
+                    }
+                    (rest, Some(spec)) => descend(spec, rest),
+                    (rest, None) => json(&step.spec, rest),
+                }
+            }
             (Node::Step(_), rest) => descend(&record?.outputs, rest),
             (Node::Group(group), ["identifier"]) => text(group.identifier.as_str()),
             (Node::Group(group), ["name"]) => text(&group.name),
@@ -115,8 +125,27 @@ impl RunContext<'_> {
             (Node::Group(group), ["steps", id, rest @ ..]) => {
                 self.in_node(find(&group.nodes, id)?, rest)
             }
+            (Node::Group(group), ["rollbackSteps", id, rest @ ..]) => {
+                self.in_node(find(&group.rollback_steps, id)?, rest)
+            }
             (Node::Group(_) | Node::Parallel(_), _) => None,
         }
+    }
+}
+
+/// The value of an environment variable of a step, by its name, which may hold dots.
+fn named(spec: &Json, name: &str, resolved: bool) -> Option<Found> {
+    let list = spec.get("environmentVariables")?.as_array()?;
+    let is = |one: &&Json| one.get("name").and_then(Json::as_str) == Some(name);
+    let variable = list.iter().find(is)?;
+    let found = variable.get("value")?;
+    let reference = found.as_str().filter(|text| {
+        variable.get("type").and_then(Json::as_str) == Some("Secret") && !text.contains("<+")
+    });
+    match reference.and_then(|text| SecretRef::new(text).ok()) {
+        Some(secret) => value(secret),
+        None if resolved => descend(found, &[]),
+        None => json(found, &[]),
     }
 }
 
@@ -169,7 +198,8 @@ fn find<'p>(nodes: &'p [Node], id: &str) -> Option<&'p Node> {
 fn way_to<'p>(nodes: &'p [Node], id: &NodeId, way: &mut Vec<&'p Node>) -> bool {
     for node in nodes {
         way.push(node);
-        if node_id(node) == id || way_to(children(node), id, way) {
+        if node_id(node) == id || way_to(children(node), id, way) || way_to(undoing(node), id, way)
+        {
             return true;
         }
         way.pop();

@@ -193,7 +193,7 @@ impl Evaluator<'_> {
 const LONGEST_PATH: usize = 64;
 
 /// Namespaces that hold functions only, so that nothing in them can be a value with a method.
-pub(crate) const FUNCTION_NAMESPACES: [&str; 9] = [
+pub(crate) const FUNCTION_NAMESPACES: [&str; 10] = [
     "secrets",
     "json",
     "regex",
@@ -203,6 +203,7 @@ pub(crate) const FUNCTION_NAMESPACES: [&str; 9] = [
     "configFile",
     "fileStore",
     "executionTags",
+    "exportedVariables",
 ];
 
 fn undefined(path: &[Segment]) -> Reason {

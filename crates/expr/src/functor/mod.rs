@@ -49,6 +49,10 @@ pub(crate) fn call(
             name,
             "files cannot be read where this expression stands",
         )),
+        ("exportedVariables.getValue", [_]) => Err(problem(
+            name,
+            "what steps export is known in the steps after them only",
+        )),
         (
             "executionTags.addTag" | "addTag" | "executionTags.addTagsList" | "addTagsList",
             [_] | [_, _],

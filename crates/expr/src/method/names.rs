@@ -129,6 +129,7 @@ const FUNCTIONS: &[&str] = &[
     "date.currentTime",
     "datetime.currentDate",
     "datetime.currentTime",
+    "exportedVariables.getValue",
     "fileStore.getAsBase64",
     "fileStore.getAsString",
     "json.format",

@@ -78,8 +78,31 @@ struct Host {
 #[serde(deny_unknown_fields)]
 struct OutputAlias {
     key: String,
-    #[serde(rename = "scope")]
-    _scope: AliasScope,
+    scope: AliasScope,
+}
+
+impl OutputAlias {
+    /// Exported variables never change, and turns of a loop would each write them (docs continuous-delivery/
+    /// x-platform-cd-features/cd-steps/utilities/shell-script-step).
+    fn check(&self, cx: &StepContext<'_>) -> Result<(), String> {
+        if cx.step().iteration.is_some() || cx.stage().iteration.is_some() {
+            return Err("outputAlias: variables cannot be exported in a loop".to_owned());
+        }
+        let scope = match self.scope {
+            AliasScope::Pipeline => "pipeline",
+            AliasScope::Stage => "stage",
+            AliasScope::StepGroup => "stepGroup",
+        };
+        let known = format!("<+exportedVariables.getValue(\"{scope}.{}\")>", self.key);
+        match cx.evaluate(&Value::String(known)) {
+            Ok(_) => Err(format!(
+                "outputAlias.key: another step has exported `{}` for this {scope} already, and exported variables never \
+                 change; choose another key",
+                self.key
+            )),
+            Err(_) => Ok(()),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -226,13 +249,7 @@ impl Step for ShellScript {
         }
         cx.unit_started(UNIT);
         if let Some(alias) = &spec.output_alias {
-            cx.warn(
-                UNIT,
-                format!(
-                    "outputAlias {}: exported variables come with a later version",
-                    alias.key
-                ),
-            );
+            alias.check(cx).map_err(|message| wrong(&step, &message))?;
         }
         let payload = spec
             .payload(cx.time_left().as_secs().max(1))

@@ -100,7 +100,8 @@ impl Delays {
         if self.none || self.random.u32(0..self.rare) != 0 {
             return self.instant();
         }
-        let some = self.left.mul_f64(self.random.f64());
+        // Short ones are the more likely: a request that is made again, rather than all that may be late at once.
+        let some = self.left.mul_f64(self.random.f64().powi(3));
         self.left -= some;
         some
     }

@@ -174,13 +174,18 @@ impl Run {
                 Kind::Barrier(name) => match self.at_barrier(name, id) {
                     Some(true) => return End::Good,
                     Some(false) => return End::Failed(ErrorType::Unknown, Status::Failed),
-                    None => self.hold_until(limit).await,
+                    None => {
+                        self.hold_until(limit).await;
+                        // Whoever opens it may be late to tell.
+                        model.passes().await;
+                    }
                 },
                 Kind::Queue { key, run } => {
                     if self.takes_turn(section, key, *run) {
                         return End::Good;
                     }
                     self.hold_until(limit).await;
+                    model.passes().await;
                 }
                 Kind::Chained(child) => {
                     let over = started + child.time * 1_000;
