@@ -90,10 +90,10 @@ impl<'p> LanePlan<'p> {
         }
     }
 
-    /// A step of the lane's section, or of the groups that are rolled back with the stage, and the groups around it,
-    /// from the outside in.
+    /// A step of the stage, and the groups around it, from the outside in: also around its rollback steps, for a lane whose
+    /// section these are.
     pub(crate) fn step(&self, id: &NodeId) -> Option<(&'p StepPlan, Vec<&'p GroupPlan>)> {
-        let mut sections = [self.section, &self.stage.steps].into_iter();
+        let mut sections = [&self.stage.steps, &self.stage.rollback_steps].into_iter();
         sections.find_map(|section| {
             let mut groups = Vec::new();
             find_step(section, id, &mut groups).map(|step| (step, groups))
