@@ -417,6 +417,33 @@ async fn flags_of_the_step_do_what_they_say() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_definition_is_named_by_its_family_as_well() {
+    let mut world = World::new().await;
+    world.run(DEPLOY, json!({})).await.done();
+    for (name, step) in [("web:1", DEPLOY), ("web", "EcsCanaryDeploy")] {
+        world.next_run();
+        world.service_spec = json!({"ecsTaskDefinitionArn": name});
+        let outputs = world.run(step, json!({})).await.done();
+        let arn = "arn:aws:ecs:eu-west-1:123456789012:task-definition/web:1";
+        assert_eq!(outputs["output"]["taskDefinitionArn"], arn, "{step}");
+    }
+    world.next_run();
+    world.service_spec = json!({"ecsTaskDefinitionArn": "web:7"});
+    let failure = world.run(DEPLOY, json!({})).await.failed();
+    assert!(
+        failure
+            .message
+            .starts_with("Cannot find task definition `web:7` in "),
+        "{}",
+        failure.message
+    );
+    world.run(ROLLBACK, json!({})).await.done();
+    let canary = "web:1 2/2 COMPLETED, beside it webCanary web:1 1/1";
+    assert_eq!(world.account().await, canary);
+    assert_eq!(world.count("RegisterTaskDefinition"), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_service_that_is_being_deleted_is_waited_for() {
     let mut world = World::new().await;
     world.run(DEPLOY, json!({})).await.done();

@@ -3,7 +3,7 @@
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use slipway_model::status::Failure;
+use slipway_model::status::{ErrorType, Failure};
 
 use super::manifest::TaskDefinition;
 use super::site::Site;
@@ -77,7 +77,7 @@ pub(super) async fn registered(
     unit: &'static str,
 ) -> Result<Registered, Failure> {
     let document = match source {
-        TaskDefinition::Arn(arn) => return Ok(Registered { arn: arn.clone() }),
+        TaskDefinition::Arn(name) => return named(site, name).await,
         TaskDefinition::Document(document) => cx.secrets().reveal(document.clone()).await?,
     };
     let found = match (intent, resumed) {
@@ -94,6 +94,32 @@ pub(super) async fn registered(
         format!("Created Task Definition {name} with Arn {arn}.."),
     );
     Ok(registered)
+}
+
+/// The task definition that a service names: an ARN with its revision, or what AWS takes as well, `family:revision`
+/// and `family` for the newest. ECS answers with whole ARNs, and those are compared from here on.
+async fn named(site: &Site, name: &str) -> Result<Registered, Failure> {
+    if name.starts_with("arn:") && short(name).contains(':') {
+        return Ok(Registered {
+            arn: name.to_owned(),
+        });
+    }
+    let doing = format!("find task definition `{name}` in {site}");
+    let answer = site
+        .aws
+        .ecs
+        .describe_task_definition()
+        .task_definition(name)
+        .send()
+        .await
+        .map_err(|error| failure(Doing::with(&doing), error))?;
+    let arn = answer
+        .task_definition()
+        .and_then(|definition| definition.task_definition_arn());
+    arn.map(|arn| Registered {
+        arn: arn.to_owned(),
+    })
+    .ok_or_else(|| nameless(&doing))
 }
 
 async fn intend(site: &Site, document: &Value) -> Result<Intent, Failure> {
@@ -145,11 +171,15 @@ async fn register(site: &Site, document: &Value) -> Result<Registered, Failure> 
     arn.map(|arn| Registered {
         arn: arn.to_owned(),
     })
-    .ok_or_else(|| Failure {
-        error: slipway_model::status::ErrorType::Unknown,
+    .ok_or_else(|| nameless(&doing))
+}
+
+fn nameless(doing: &str) -> Failure {
+    Failure {
+        error: ErrorType::Unknown,
         message: format!("Cannot {doing}: AWS's answer names no task definition."),
         left_behind: None,
-    })
+    }
 }
 
 /// The revision that an interrupted [`register`] made, if it got as far: newer than noted, and the same
