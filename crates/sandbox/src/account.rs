@@ -25,7 +25,7 @@ use crate::pace::Pace;
 use crate::scaling::{Policy, ScalableTarget};
 use crate::sts::{Role, Session};
 use crate::table::{Change, Table};
-use crate::{autoscaling, ec2, ecr, elb, iam};
+use crate::{autoscaling, discovery, ec2, ecr, elb, iam};
 
 /// Events that one advance works through before the account gives up catching up with a long absence and
 /// lets what is still due happen now: a service that crashes every second must not make opening take
@@ -80,6 +80,7 @@ pub(crate) struct Account {
     pub(crate) lambda: lambda::Tables,
     pub(crate) iam: iam::Tables,
     pub(crate) ecr: ecr::Tables,
+    pub(crate) discovery: discovery::Tables,
     ledger: Table<Ledger>,
     agenda: BTreeSet<(Timestamp, Wake)>,
     /// Stopped tasks by the time they stopped, to forget the oldest first.
@@ -110,6 +111,7 @@ impl Account {
             lambda: lambda::Tables::new(),
             iam: iam::Tables::new(),
             ecr: ecr::Tables::new(),
+            discovery: discovery::Tables::new(),
             ledger: Table::new("ledger"),
             agenda: BTreeSet::new(),
             stopped: BTreeSet::new(),
@@ -134,6 +136,7 @@ impl Account {
             || self.lambda.load(key, value)?
             || self.iam.load(key, value)?
             || self.ecr.load(key, value)?
+            || self.discovery.load(key, value)?
             || self.ledger.load(key, value)?;
         Ok(())
     }
@@ -177,6 +180,7 @@ impl Account {
         self.lambda.show(into);
         self.iam.show(into);
         self.ecr.show(into);
+        self.discovery.show(into);
         self.roles.show(into);
         self.regions.show(into);
         self.images.show(into);
@@ -212,6 +216,7 @@ impl Account {
         self.lambda.changes(&mut changes)?;
         self.iam.changes(&mut changes)?;
         self.ecr.changes(&mut changes)?;
+        self.discovery.changes(&mut changes)?;
         self.ledger.changes(&mut changes)?;
         Ok(changes)
     }
@@ -234,6 +239,7 @@ impl Account {
         self.lambda.forget_changes();
         self.iam.forget_changes();
         self.ecr.forget_changes();
+        self.discovery.forget_changes();
         self.ledger.forget_changes();
     }
 

@@ -1,4 +1,4 @@
-//! AWS's protocols on HTTP: JSON 1.1 for ECS, ECR and Application Auto Scaling, Query for EC2, its Auto Scaling, ELB,
+//! AWS's protocols on HTTP: JSON 1.1 for ECS, ECR, Cloud Map and Application Auto Scaling, Query for EC2, its Auto Scaling, ELB,
 //! IAM and STS, REST-JSON for Lambda.
 //!
 //! The signature of a request says who calls and in which region; it is **not verified**, so the port
@@ -24,7 +24,8 @@ use crate::fault::FaultEffect;
 use crate::fields::{Document, Fields};
 use crate::query::{Dialect, Form};
 use crate::{
-    autoscaling, control, ec2, ecr, ecs, elb, iam, inventory, lambda, region, scaling, sts,
+    autoscaling, control, discovery, ec2, ecr, ecs, elb, iam, inventory, lambda, region, scaling,
+    sts,
 };
 
 /// Largest request, bytes. The largest that AWS takes here is a task definition of 64 KiB; Lambda takes more.
@@ -72,6 +73,7 @@ impl Request {
         let service = match service {
             ecs::TARGET => "ecs",
             ecr::TARGET => ecr::SIGNING_NAME,
+            discovery::TARGET => discovery::SIGNING_NAME,
             scaling::TARGET => "application-autoscaling",
             _ => return Err(ecs::unknown(target)),
         };
@@ -135,7 +137,7 @@ impl Request {
 
     /// Operations that only read have names that say so.
     fn changes(&self) -> bool {
-        let reads = ["Describe", "List", "Get", "BatchGet"];
+        let reads = ["Describe", "List", "Get", "BatchGet", "Discover"];
         !reads.iter().any(|verb| self.operation().starts_with(verb))
     }
 
@@ -177,6 +179,7 @@ impl Request {
                 let answer = match *service {
                     "ecs" => ecs::call(account, caller, operation, fields),
                     ecr::SIGNING_NAME => ecr::call(account, caller, operation, fields),
+                    discovery::SIGNING_NAME => discovery::call(account, caller, operation, fields),
                     _ => scaling::call(account, caller, operation, fields),
                 };
                 answer.map(|answer| (200, answer.to_string()))

@@ -2,11 +2,12 @@
 //! on the wire.
 //!
 //! A [`Sandbox`] answers Amazon ECS, ECR, EC2 and its Auto Scaling, Elastic Load Balancing v2, Application Auto
-//! Scaling, AWS Lambda, STS and IAM in their own protocols, so that `aws ecs … --endpoint-url`, `aws ecs wait services-stable` and every SDK work
+//! Scaling, AWS Lambda, Cloud Map, STS and IAM in their own protocols, so that `aws ecs … --endpoint-url`, `aws ecs wait services-stable` and every SDK work
 //! against it. Behind the operations lives a service scheduler: deployments go from IN_PROGRESS to COMPLETED
 //! or FAILED task by task, under the healthy percentages, with events, a circuit breaker and its rollback.
 //! Tasks of services with target groups are their targets, initial, healthy and draining, and so are the
-//! instances of Auto Scaling groups, which instance refreshes replace batch by batch.
+//! instances of Auto Scaling groups, which instance refreshes replace batch by batch. Tasks of services with service
+//! registries are instances of Cloud Map.
 //!
 //! No request is forwarded, but where requests would go is written down at every change:
 //! [`Sandbox::traffic`] tells which tasks served a listener since when, and how many requests would have
@@ -28,6 +29,7 @@ mod autoscaling;
 mod call;
 mod caller;
 mod control;
+mod discovery;
 mod ec2;
 mod ecr;
 mod ecs;

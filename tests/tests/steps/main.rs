@@ -8,6 +8,7 @@ mod blue_green;
 mod calls;
 mod canary;
 mod common;
+mod discovery;
 mod ecs;
 mod generic;
 mod instances;

@@ -12,6 +12,7 @@ use super::task_definition::{TaskDefinition, find_runnable};
 use super::{load_balancing, scheduler, tag, task_view};
 use crate::account::Account;
 use crate::caller::Caller;
+use crate::discovery;
 use crate::error::ApiError;
 use crate::fields::{Document, Fields, pick};
 
@@ -153,6 +154,7 @@ pub(crate) fn new_task(account: &mut Account, order: &Order<'_>) -> Task {
         interface: awsvpc.then(|| interface(account, order.settings)),
         drains: order.drains,
         targets: Vec::new(),
+        registrations: discovery::registrations(order.settings),
         group: order.group.clone(),
         started_by: order.started_by.clone(),
         overrides: order.overrides.clone(),

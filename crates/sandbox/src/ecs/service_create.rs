@@ -13,6 +13,7 @@ use super::task_definition::find_runnable;
 use super::{load_balancing, service_view, tag};
 use crate::account::Account;
 use crate::caller::Caller;
+use crate::discovery;
 use crate::error::ApiError;
 use crate::fields::{Document, Fields, omit, pick};
 
@@ -130,6 +131,8 @@ fn check(
     check_launch(definition, &settings)?;
     load_balancing::check_ports(definition, Fields(&settings))?;
     load_balancing::check_groups(account, definition, Fields(&settings))?;
+    let registries = (Fields(&settings), definition.is_awsvpc());
+    discovery::check(account, &caller.region, registries)?;
     Ok((definition.arn.clone(), settings))
 }
 

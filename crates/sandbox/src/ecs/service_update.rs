@@ -11,6 +11,7 @@ use super::task_definition::find_runnable;
 use super::{load_balancing, service_view};
 use crate::account::Account;
 use crate::caller::Caller;
+use crate::discovery;
 use crate::error::ApiError;
 use crate::fields::{Document, Fields, omit, pick};
 
@@ -104,6 +105,10 @@ impl Change {
         // A target group that the service has may have lost its load balancer since.
         if request.0.contains_key("loadBalancers") {
             load_balancing::check_groups(account, definition, Fields(&settings))?;
+        }
+        if request.0.contains_key("serviceRegistries") {
+            let registries = (Fields(&settings), definition.is_awsvpc());
+            discovery::check(account, &caller.region, registries)?;
         }
         let mut document = current.document.clone();
         let kept: Vec<&str> = [&NOT_KEPT[..], &OF_DEPLOYMENT[..]].concat();

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::container::{Container, Fate, fate, pull_error};
 use super::service::{self, Notice};
 use crate::account::{Account, Wake};
+use crate::discovery::Registration;
 use crate::elb::{self, TaskTarget};
 use crate::fields::Document;
 
@@ -86,6 +87,9 @@ pub(crate) struct Task {
     /// Where load balancers send its requests while it runs.
     #[serde(default)]
     pub(crate) targets: Vec<TaskTarget>,
+    /// Services of Cloud Map that it is an instance of while it runs.
+    #[serde(default)]
+    pub(crate) registrations: Vec<Registration>,
     pub(crate) group: String,
     pub(crate) started_by: Option<String>,
     pub(crate) overrides: Document,

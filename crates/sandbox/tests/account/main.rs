@@ -9,6 +9,7 @@
 mod balanced;
 mod balancers;
 mod breaker;
+mod discovery;
 mod durable;
 mod groups;
 mod hostile;

@@ -89,6 +89,15 @@ impl Aws {
         self.json(&target, &body).await
     }
 
+    pub(crate) async fn try_discovery(
+        &self,
+        operation: &str,
+        body: Value,
+    ) -> Result<Value, Refusal> {
+        let target = format!("Route53AutoNaming_v20170314.{operation}");
+        self.json(&target, &body).await
+    }
+
     pub(crate) async fn try_scaling(&self, operation: &str, body: Value) -> Result<Value, Refusal> {
         let target = format!("AnyScaleFrontendService.{operation}");
         self.json(&target, &body).await
