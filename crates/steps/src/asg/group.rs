@@ -77,6 +77,39 @@ impl Group {
         members.filter(fits).count()
     }
 
+    /// Instances that were started from something else than this version, each with what it was started from. Overrides of
+    /// a mixed instances policy may name launch templates of their own, and those are left alone.
+    pub(super) fn strays(&self, version: &Version) -> Vec<String> {
+        let overrides = &self.0["MixedInstancesPolicy"]["LaunchTemplate"]["Overrides"];
+        let overrides = overrides.as_array().into_iter().flatten();
+        let named: Vec<&Value> = overrides
+            .map(|one| &one["LaunchTemplateSpecification"]["LaunchTemplateId"])
+            .collect();
+        let members = self.members().into_iter();
+        let members = members.filter(|member| member.counts() && !member.runs(version));
+        let members = members.filter(|member| {
+            let template = &member.0["LaunchTemplate"]["LaunchTemplateId"];
+            template.is_null() || !named.contains(&template)
+        });
+        let told = |member: Member<'_>| {
+            let template = &member.0["LaunchTemplate"];
+            let number = template["Version"].as_str();
+            let from = match (number, template["LaunchTemplateId"] == version.id.as_str()) {
+                (Some(number), true) => format!("version {number}"),
+                (Some(number), false) => format!(
+                    "version {number} of {}",
+                    template["LaunchTemplateName"]
+                        .as_str()
+                        .unwrap_or("another launch template")
+                ),
+                (None, _) => "no launch template".to_owned(),
+            };
+            let state = member.0["LifecycleState"].as_str().unwrap_or("unknown");
+            format!("{} ({from}, {state})", member.id())
+        };
+        members.map(told).collect()
+    }
+
     /// Its launch template, alone or in a mixed instances policy: id, name, version as it is written.
     pub(super) fn template(&self) -> Option<(&str, &str, &str)> {
         let mixed =

@@ -230,6 +230,38 @@ impl Refresh {
     }
 }
 
+/// The most instances that a message names.
+const NAMED: usize = 5;
+
+/// Holds that all instances of a group run this version, after AWS said that a refresh was successful: it replaces every
+/// instance that runs another one, so those that are left were started by somebody else, or were left out.
+///
+/// # Errors
+/// With the instances that run something else.
+pub(super) async fn judge(site: &Site, name: &str, version: &Version) -> Result<(), Failure> {
+    let Standing::There(group) = group::describe(site, name).await? else {
+        return Err(wrong(format!(
+            "Auto Scaling group {name} in {site} was deleted by somebody or something else while its instances were \
+             replaced."
+        )));
+    };
+    let mut strays = group.strays(version);
+    if strays.is_empty() {
+        return Ok(());
+    }
+    let (all, count) = (group.members().len(), strays.len());
+    strays.truncate(NAMED);
+    let more = if count > NAMED { ", …" } else { "" };
+    Err(wrong(format!(
+        "The instance refresh of Auto Scaling group {name} in {site} ended as Successful, and {count} of its {all} \
+         instances do not run version {} of launch template {}: {}{more}. Somebody else changed the group meanwhile, or \
+         AWS left them out: look at its activity history, and run the pipeline again.",
+        version.number,
+        version.name,
+        strays.join(", ")
+    )))
+}
+
 /// Cancels the refresh that is active, and waits until it is over: how long to wait, or `None` when there is none.
 pub(super) async fn clear(
     cx: &mut StepContext<'_>,

@@ -485,6 +485,9 @@ impl Deployment {
         let place = (&self.site, self.documents.group.as_str());
         let pause = self.state.refresh.look(cx, place, goal, DEPLOY).await?;
         if pause.is_none() {
+            if !hasty {
+                refresh::judge(place.0, place.1, &version).await?;
+            }
             self.state.phase = Phase::Note;
         }
         Ok(pause)

@@ -245,6 +245,9 @@ impl Undoing {
         let goal = (before.group.sizes().desired, None);
         let pause = self.state.refresh.look(cx, place, goal, ROLLBACK).await?;
         if pause.is_none() {
+            if let Some(version) = &before.version {
+                refresh::judge(place.0, place.1, version).await?;
+            }
             self.state.phase = Phase::Note;
         }
         Ok(pause)

@@ -80,10 +80,11 @@ async fn go_on(cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
     let mut state: State = cx.saved()?;
     let pause = pause(cx.spec())?;
     let deployed = cx.saved_by::<Deployed>("AsgRollingDeploy")?;
-    let deployed = deployed.and_then(|(_, state)| Some((state.rollback?.group, state.refresh.id?)));
+    let deployed = deployed
+        .and_then(|(_, state)| Some((state.rollback?.group, state.refresh.id?, state.version?)));
     let name = match (text(cx.spec(), "asgName"), &deployed) {
         (Some(name), _) => name,
-        (None, Some((name, _))) => name.clone(),
+        (None, Some((name, ..))) => name.clone(),
         (None, None) => Documents::once(cx, &mut state.documents).await?.group,
     };
     let site = Site::of_stage(cx).await?;
@@ -92,11 +93,9 @@ async fn go_on(cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
             "Auto Scaling group {name} in {site} does not exist or is being deleted; check `asgName`."
         )));
     };
+    let own = deployed.filter(|(group, ..)| *group == name);
     if state.refresh.id.is_none() {
-        let own = deployed
-            .filter(|(group, _)| *group == name)
-            .map(|(_, id)| id);
-        let id = match own {
+        let id = match own.as_ref().map(|(_, id, _)| id.clone()) {
             Some(id) => Some(id),
             None => refresh::newest(&site, &name)
                 .await?
@@ -114,6 +113,11 @@ async fn go_on(cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
     cx.save(&state).await?;
     if again.is_some() {
         return Ok(Progress::Again(pause));
+    }
+    if let Some((_, id, version)) = own
+        && state.refresh.id.as_ref() == Some(&id)
+    {
+        refresh::judge(&site, &name, &version).await?;
     }
     cx.unit_ended(WAIT, true);
     Ok(Progress::Done(json!({

@@ -45,8 +45,6 @@ pub(crate) enum Ending {
     Fails,
     /// It says the words of the lane's row and waits, until all other lanes have ended and it is aborted.
     Stalls,
-    /// It deploys as far as it knows, and the account is as the lane's row says.
-    Hollow,
 }
 
 /// What is played one after another.
@@ -127,7 +125,6 @@ impl Open {
                     self.stalled.push(self.start(pipeline, version));
                     Ok(())
                 }
-                Ending::Hollow => self.hollow(pipeline, version),
             };
             let took = begun.elapsed().as_secs();
             println!("{}: {pipeline} {version}: {ending:?}, {took} s", lane.id);
@@ -283,19 +280,6 @@ impl Open {
             true => Ok(()),
             false => Err(format!(
                 "{status}: {message}, but listed is {:?}",
-                self.words
-            )),
-        }
-    }
-
-    fn hollow(&self, pipeline: &str, version: &str) -> Result<(), String> {
-        let (status, message) = self.over(&self.start(pipeline, version))?;
-        let seen = self.seen().to_string();
-        let there = self.words.iter().all(|words| seen.contains(words.as_str()));
-        match status == "Success" && there && !self.words.is_empty() {
-            true => Ok(()),
-            false => Err(format!(
-                "{status}: {message} {seen}, but listed is {:?}",
                 self.words
             )),
         }

@@ -6,6 +6,7 @@ use slipway_model::status::ErrorType;
 use super::{Groups, configuration, list, template};
 use crate::world::manifest;
 use slipway_plan::{ArtifactPlace, ArtifactPlan, ArtifactQuestion, FoundArtifact, PinnedArtifact};
+use slipway_sandbox::{Fault, FaultEffect};
 
 const DEPLOY: &str = "AsgRollingDeploy";
 const ROLLBACK: &str = "AsgRollingRollback";
@@ -329,6 +330,91 @@ async fn the_end_of_old_instances_need_not_be_waited_for() {
     assert_eq!(groups.account().await, "web v2 4/2 of v1+v2 | web");
     groups.quiet().await;
     assert_eq!(groups.account().await, "web v2 2/2 of v2 | web");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_successful_refresh_is_not_believed_when_instances_run_another_version() {
+    let mut groups = Groups::new().await;
+    deploy(&mut groups, "ami-1", json!({})).await;
+    groups.world.next_run();
+    groups.deploys("ami-2", 2);
+    // Between the end of the refresh and the step's look at the group somebody starts an instance of the old version.
+    groups.world.sandbox.faults().add(Fault {
+        service: None,
+        operation: Some("DescribeAutoScalingGroups".to_owned()),
+        skip: 0,
+        count: None,
+        effect: FaultEffect::Latency { millis: 9_000 },
+    });
+    let by_hand = async {
+        let of = json!({"AutoScalingGroupName": "web"});
+        loop {
+            groups
+                .world
+                .clock
+                .sleep(std::time::Duration::from_secs(1))
+                .await;
+            let found = groups
+                .scaling("DescribeInstanceRefreshes", of.clone())
+                .await;
+            let found = list(&found["InstanceRefreshes"]);
+            if found.len() > 1 && found[0]["Status"] == "Successful" {
+                break;
+            }
+        }
+        let update = json!({
+            "AutoScalingGroupName": "web", "DesiredCapacity": 3,
+            "LaunchTemplate": {"LaunchTemplateName": "web", "Version": "1"},
+        });
+        groups.scaling("UpdateAutoScalingGroup", update).await;
+    };
+    let (ended, ()) = tokio::join!(groups.world.run(DEPLOY, json!({})), by_hand);
+    groups.world.sandbox.faults().clear();
+    let told = ended.failed().message;
+    for part in [
+        "group web in eu-west-1",
+        "ended as Successful",
+        "1 of its 3 instances do not run version 2 of launch template web: i-",
+        " (version 1, ",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    groups.world.run(ROLLBACK, json!({})).await.done();
+    groups.quiet().await;
+    assert_eq!(groups.account().await, "web v1 2/2 of v1 more night | web");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_throttling_is_waited_out() {
+    let mut groups = Groups::new().await.beside().await;
+    deploy(&mut groups, "ami-1", json!({})).await;
+    let throttled = |operation: &str| Fault {
+        service: None,
+        operation: Some(operation.to_owned()),
+        skip: 0,
+        count: Some(3),
+        effect: FaultEffect::Throttle,
+    };
+    for operation in [
+        "DescribeAutoScalingGroups",
+        "CreateLaunchTemplateVersion",
+        "UpdateAutoScalingGroup",
+        "StartInstanceRefresh",
+        "DescribeInstanceRefreshes",
+    ] {
+        groups.world.sandbox.faults().add(throttled(operation));
+    }
+    deploy(&mut groups, "ami-2", json!({})).await;
+    assert_eq!(groups.account().await, "web v2 2/2 of v2 more night | web");
+    // The same again on the way back: nothing was done twice.
+    for operation in ["UpdateAutoScalingGroup", "StartInstanceRefresh"] {
+        groups.world.sandbox.faults().add(throttled(operation));
+    }
+    groups.world.run(ROLLBACK, json!({})).await.done();
+    assert_eq!(groups.account().await, "web v1 2/2 of v1 more night | web");
+    let of = json!({"AutoScalingGroupName": "web"});
+    let refreshes = groups.scaling("DescribeInstanceRefreshes", of).await;
+    assert_eq!(list(&refreshes["InstanceRefreshes"]).len(), 3);
 }
 
 /// An artifact that is an image.
