@@ -86,6 +86,17 @@ async fn record(
     }))
 }
 
+/// The version that is noted as deployed.
+pub(super) async fn version(
+    cx: &StepContext<'_>,
+    site: &Site,
+    function: &str,
+) -> Result<Option<String>, Failure> {
+    let deployed = record(cx, site, function).await?;
+    let version = deployed.and_then(|found| found.target["version"].as_str().map(str::to_owned));
+    Ok(version.filter(|version| !version.is_empty()))
+}
+
 /// Where the package of this digest came from, as far as it is noted.
 pub(super) async fn source(
     cx: &StepContext<'_>,

@@ -9,7 +9,7 @@ use super::calls::{self, Changed};
 use super::function::{Standing, refused};
 use super::release::{Phase, Release, State};
 use super::snapshot::{self, Before, RollbackData};
-use super::{PREPARE, instances};
+use super::{PREPARE, instances, restore};
 use crate::context::StepContext;
 use crate::deployment::Replaced;
 
@@ -87,22 +87,13 @@ impl Release {
                 cx.warn(PREPARE, format!("The function is broken before this deployment: {reason}. A rollback cannot bring its code back."));
                 None
             }
-            Standing::Settled => {
-                match calls::publish(&self.site, self.name(), configuration).await? {
-                    Changed::Done(version) => {
-                        snapshot::tell(cx, &version, PREPARE);
-                        version["Version"].as_str().map(str::to_owned)
-                    }
-                    Changed::Busy | Changed::Moved => return Ok(None),
-                    Changed::NotSo(why) => {
-                        let (name, site) = (self.documents.short_name(), &self.site);
-                        let what = format!(
-                            "Cannot publish what function {name} in {site} is now, to find it again: {why}"
-                        );
-                        return Err(refused(what));
-                    }
+            Standing::Settled => match self.published(cx, configuration).await? {
+                Some(version) => {
+                    snapshot::tell(cx, &version, PREPARE);
+                    version["Version"].as_str().map(str::to_owned)
                 }
-            }
+                None => return Ok(None),
+            },
         };
         let sha256 = configuration["CodeSha256"]
             .as_str()
@@ -120,5 +111,40 @@ impl Release {
             source,
             sha256,
         }))
+    }
+
+    /// The version that is what `$LATEST` is now: the one that is noted as deployed, or published for it; `None` while
+    /// somebody changes the function. A rollback before this one has updated `$LATEST`, and AWS would publish the same
+    /// once more.
+    async fn published(
+        &self,
+        cx: &mut StepContext<'_>,
+        configuration: &Value,
+    ) -> Result<Option<Value>, Failure> {
+        let (name, site) = (self.documents.short_name(), &self.site);
+        if let Some(noted) = instances::version(cx, site, name).await?
+            && let Some(found) = calls::configuration(site, self.name(), Some(&noted)).await?
+            && Standing::of(&found) == Standing::Settled
+            && restore::same(&found, configuration)
+        {
+            return Ok(Some(found));
+        }
+        match calls::publish(site, self.name(), configuration).await? {
+            Changed::Done(version) => {
+                let number = version["Version"].as_str().unwrap_or_default();
+                cx.info(
+                    PREPARE,
+                    format!("Published what is there as version {number}, to come back to it"),
+                );
+                Ok(Some(version))
+            }
+            Changed::Busy | Changed::Moved => Ok(None),
+            Changed::NotSo(why) => {
+                let what = format!(
+                    "Cannot publish what function {name} in {site} is now, to find it again: {why}"
+                );
+                Err(refused(what))
+            }
+        }
     }
 }

@@ -73,6 +73,17 @@ pub(super) fn fits(wanted: &Value, configuration: &Value) -> bool {
     })
 }
 
+/// Whether two configurations have the same code and do the same. A version may be described otherwise than `$LATEST`.
+pub(super) fn same(one: &Value, other: &Value) -> bool {
+    let without = |configuration: &Value| {
+        let mut request = as_request(configuration);
+        request.shift_remove("Description");
+        request
+    };
+    let code = &one["CodeSha256"];
+    code.is_string() && *code == other["CodeSha256"] && without(one) == without(other)
+}
+
 /// Members of `CreateFunction` that a configuration does not show, or shows in another form.
 const NOT_SHOWN: &[&str] = &[
     "Code",

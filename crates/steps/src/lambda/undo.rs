@@ -21,6 +21,9 @@ use crate::context::StepContext;
 use crate::deployment::manifest::kept;
 use crate::step::Progress;
 
+/// How many versions after the one before are looked at for one that an interrupted call published.
+const MOST_LOOKED_AT: u64 = 20;
+
 /// What the step does next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Phase {
@@ -348,10 +351,15 @@ impl Undoing {
         let (Some(before), true) = (before, self.released.phase >= Released::Publish) else {
             return Ok(None);
         };
-        let next = before.saturating_add(1).to_string();
-        let found = calls::configuration(&self.site, self.name(), Some(&next)).await?;
-        let ours = found.filter(|found| found["CodeSha256"] == self.released.sha256.as_str());
-        Ok(ours.map(|_| next))
+        // Numbers are given once: those of versions that were deleted are missing.
+        for number in 1..=MOST_LOOKED_AT {
+            let next = before.saturating_add(number).to_string();
+            let found = calls::configuration(&self.site, self.name(), Some(&next)).await?;
+            if found.is_some_and(|found| found["CodeSha256"] == self.released.sha256.as_str()) {
+                return Ok(Some(next));
+            }
+        }
+        Ok(None)
     }
 
     async fn note(self, cx: &mut StepContext<'_>, before: &Before) -> Result<Progress, Failure> {

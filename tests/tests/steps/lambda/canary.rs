@@ -51,7 +51,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     let second = deploy(&mut world, 2).await;
     insta::assert_snapshot!(second, @"
     AwsLambdaCanaryDeploy
-    GetFunction PublishVersion GetAlias GetFunctionConfiguration UpdateFunctionCode GetFunctionConfiguration UpdateFunctionConfiguration GetFunctionConfiguration PublishVersion GetFunctionConfiguration GetAlias GetFunctionConfiguration
+    GetFunction GetFunctionConfiguration GetAlias GetFunctionConfiguration UpdateFunctionCode GetFunctionConfiguration UpdateFunctionConfiguration GetFunctionConfiguration PublishVersion GetFunctionConfiguration GetAlias GetFunctionConfiguration
     AwsLambdaTrafficShift
     GetFunctionConfiguration GetAlias UpdateAlias
     AwsLambdaTrafficShift

@@ -50,7 +50,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     let second = trace(&world, DEPLOY, json!({})).await;
     insta::assert_snapshot!(second, @"
     AwsLambdaDeploy
-    GetFunction PublishVersion GetAlias UpdateFunctionCode GetFunctionConfiguration UpdateFunctionConfiguration GetFunctionConfiguration PublishVersion GetFunctionConfiguration GetAlias UpdateAlias GetFunctionConfiguration
+    GetFunction GetFunctionConfiguration GetAlias UpdateFunctionCode GetFunctionConfiguration UpdateFunctionConfiguration GetFunctionConfiguration PublishVersion GetFunctionConfiguration GetAlias UpdateAlias GetFunctionConfiguration
     ");
     world.next_run();
     world.deploys_package(3).await;
@@ -68,6 +68,41 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
         "absent, function shop package 2 timeout 6 Active, versions 1 2, live at 2"
     );
     assert!(world.traffic_was_ready());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_published_already_is_not_published_again_after_a_rollback() {
+    let mut world = World::with_pace(Pace::brisk()).await;
+    world.deploys_package(1).await;
+    world.run(DEPLOY, json!({})).await.done();
+    for package in [2, 3, 4] {
+        world.next_run();
+        world.deploys_package(package).await;
+        world.run(DEPLOY, json!({})).await.done();
+        world.run(ROLLBACK, json!({})).await.done();
+        assert_eq!(
+            world.account().await,
+            "absent, function shop package 1 timeout 5 Active, versions 1, live at 1"
+        );
+    }
+    // Somebody's change is not what was deployed: it is published, and that is told.
+    let client = world.lambda();
+    let change = client.update_function_configuration().function_name("shop");
+    change.timeout(60).send().await.expect("changed");
+    world.clock.sleep(std::time::Duration::from_secs(5)).await;
+    world.next_run();
+    world.deploys_package(5).await;
+    world.run(DEPLOY, json!({})).await.done();
+    let log = world.log(DEPLOY, "Prepare Rollback").await;
+    assert!(
+        log.contains("Published what is there as version 5, to come back to it"),
+        "{log}"
+    );
+    world.run(ROLLBACK, json!({})).await.done();
+    assert_eq!(
+        world.account().await,
+        "absent, function shop package 1 timeout 60 Active, versions 1 5, live at 1"
+    );
 }
 
 #[tokio::test(start_paused = true)]
