@@ -385,11 +385,14 @@ fn rollback_trouble(stage: &StagePlan, facts: &Facts) -> String {
     match failed.next() {
         Some(failure) => {
             let more = failure.left_behind.map(|l| format!(" Left behind: {l}"));
-            format!(
-                "rolling back failed. {}{} {BY_HAND}",
-                failure.message,
-                more.unwrap_or_default()
-            )
+            let told = format!("{}{}", failure.message, more.unwrap_or_default());
+            let told = told.trim_end();
+            let stop = if told.ends_with(['.', '!', '?']) {
+                ""
+            } else {
+                "."
+            };
+            format!("rolling back failed. {told}{stop} {BY_HAND}")
         }
         None => format!("rolling back did not come to its end. {BY_HAND}"),
     }

@@ -165,6 +165,7 @@ async fn requests_reach_the_new_version_after_the_swap_and_are_all_answered() {
     Tag: [BG_VERSION, BLUE] is associated with Service web__1
     Tag: [BG_VERSION, GREEN] is associated with Service web__2
     Scaling Service web__2 from 2 to 0 tasks
+    Service web__2 stays without tasks and requests, on web:2, for who looks for the reason; the next deployment replaces it
     Service web__1 serves: rolled back cleanly
     ");
 }

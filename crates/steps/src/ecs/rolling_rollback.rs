@@ -117,11 +117,22 @@ fn left(failure: Failure, data: &RollbackData, place: &str) -> Failure {
     let service = &data.service;
     let left_behind = match &data.before {
         None => format!("service {service} in {place}, created by this run, may still exist"),
-        Some(before) => format!(
-            "service {service} in {place} may not be back on {} with {} tasks",
-            short(before.task_definition()),
-            before.desired()
-        ),
+        Some(before) => {
+            let scaling = before.scaling.as_ref();
+            let scaling = scaling.filter(|scaling| !scaling.is_empty());
+            let scaling = scaling.map(|scaling| {
+                format!(
+                    ", and may be without its scalable target{}",
+                    scaling.told_policies()
+                )
+            });
+            format!(
+                "service {service} in {place} may not be back on {} with {} tasks{}",
+                short(before.task_definition()),
+                before.desired(),
+                scaling.unwrap_or_default()
+            )
+        }
     };
     Failure {
         left_behind: Some(left_behind),

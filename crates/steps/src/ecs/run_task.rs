@@ -141,6 +141,13 @@ impl Step for RunTask {
         if !alive.is_empty() {
             let alive = alive.join(", ");
             cx.warn(unit, format!("Tasks that were started go on: {alive}"));
+            return Err(Failure {
+                error: ErrorType::Unknown,
+                message: format!(
+                    "tasks that this step started go on: {alive}. Stop those that are not wanted with `aws ecs stop-task`."
+                ),
+                left_behind: None,
+            });
         }
         Ok(())
     }

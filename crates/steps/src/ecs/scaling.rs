@@ -45,6 +45,18 @@ impl Scaling {
     }
 
     /// Whether there is nothing to put on.
+    /// The names of its policies, as the end of a sentence.
+    pub(super) fn told_policies(&self) -> String {
+        let names = self.policies.iter();
+        let names: Vec<&str> = names
+            .filter_map(|policy| policy["PolicyName"].as_str())
+            .collect();
+        match names.is_empty() {
+            true => String::new(),
+            false => format!(" and scaling policies {}", names.join(", ")),
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.targets.is_empty() && self.policies.is_empty()
     }

@@ -1,7 +1,9 @@
 //! What would take away or change what serves is refused before anything is done.
 
+use aws_sdk_elasticloadbalancingv2::types::{Action, ActionTypeEnum, FixedResponseActionConfig};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
+use slipway_sandbox::{Fault, FaultEffect};
 use slipway_steps::aws::wire::whole;
 
 use super::{CREATE, ROLLBACK, SWAP, brisk, deploy, next};
@@ -462,4 +464,79 @@ async fn the_service_of_another_slipway_service_is_not_taken_over() {
         "different `serviceName`s",
     ];
     refused(&mut world, balancer.swap_spec(), &parts).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_swap_that_is_cut_between_its_changes_is_rolled_back() {
+    let (mut world, balancer) = brisk(Kind::Own).await;
+    deploy(&mut world, &balancer, "nginx:1").await;
+    next(&mut world, "nginx:2");
+    world.run(CREATE, balancer.swap_spec()).await.done();
+    // Both rules forward to the new version then, and no rule names the target group of the old one.
+    world.sandbox.faults().add(Fault {
+        service: None,
+        operation: Some("ModifyRule".to_owned()),
+        skip: 1,
+        count: Some(1),
+        effect: FaultEffect::AccessDenied,
+    });
+    world.run(SWAP, json!({})).await.failed();
+    // Its tasks are replaced meanwhile: AWS does not check those that no rule sends requests to.
+    let again = world.ecs().update_service().cluster("prod");
+    let again = again.service("web__1").force_new_deployment(true);
+    again.send().await.expect("a new deployment");
+    world.clock.sleep(std::time::Duration::from_secs(60)).await;
+    let since = world.clock.now();
+    world.run(ROLLBACK, json!({})).await.done();
+    world.clock.sleep(std::time::Duration::from_secs(60)).await;
+    assert_eq!(
+        world.account().await,
+        "absent, beside it web__1 web:1 2/2 BLUE, beside it web__2 web:2 0/0 GREEN; prod to two; stage to one"
+    );
+    let log = world.log(ROLLBACK, "Rollback").await;
+    assert!(log.contains("so that its targets are checked"), "{log}");
+    let requests = world.requests(since);
+    assert!(requests.failed == 0.0, "{requests:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn production_comes_back_where_somebody_changed_the_stage_rule() {
+    let (mut world, balancer) = brisk(Kind::Own).await;
+    deploy(&mut world, &balancer, "nginx:1").await;
+    next(&mut world, "nginx:2");
+    world.run(CREATE, balancer.swap_spec()).await.done();
+    let keep = json!({"doNotDownsizeOldService": true});
+    world.run(SWAP, keep).await.done();
+    let sorry = FixedResponseActionConfig::builder()
+        .status_code("503")
+        .build();
+    let sorry = Action::builder()
+        .r#type(ActionTypeEnum::FixedResponse)
+        .fixed_response_config(sorry);
+    let call = world.elb().modify_rule().rule_arn(&balancer.rules[1]);
+    call.actions(sorry.build())
+        .send()
+        .await
+        .expect("a changed rule");
+    world.clock.sleep(std::time::Duration::from_secs(60)).await;
+    let failure = world.run(ROLLBACK, json!({})).await.failed();
+    assert!(
+        failure
+            .message
+            .contains("Service web__1 serves again, and one rule is not as it was"),
+        "{}",
+        failure.message
+    );
+    let left = failure.left_behind.expect("something is left");
+    let expected = format!("listener rule {} does not forward to ", balancer.rules[1]);
+    assert!(left.starts_with(&expected), "{left}");
+    world.clock.sleep(std::time::Duration::from_secs(60)).await;
+    let account = world.account().await;
+    for part in [
+        "web__1 web:1 2/2 BLUE",
+        "web__2 web:2 0/0 GREEN",
+        "prod to two",
+    ] {
+        assert!(account.contains(part), "{account}");
+    }
 }

@@ -107,16 +107,28 @@ pub(super) async fn rules(site: &Site, places: &[&Place]) -> Result<Vec<Rule>, F
                 place.rule
             ))
         })?;
-        let forward = rule.actions().iter().rev().find_map(Forward::read);
-        let forward = forward.ok_or_else(|| no_groups(place, rule.actions()))?;
-        rules.push(Rule {
-            place: (*place).clone(),
-            is_default: rule.is_default() == Some(true),
-            actions: rule.actions().to_vec(),
-            forward,
-        });
+        rules.push(forwarding(place, rule).ok_or_else(|| no_groups(place, rule.actions()))?);
     }
     Ok(rules)
+}
+
+/// A rule that somebody may have changed; `None` where it is gone or forwards to no target group any more.
+pub(super) async fn still_forwarding(site: &Site, place: &Place) -> Result<Option<Rule>, Failure> {
+    check_belongs(place)?;
+    let described = ask(site, vec![place.rule.clone()]).await?;
+    let mut described = described.iter();
+    let rule = described.find(|rule| rule.rule_arn() == Some(&place.rule));
+    Ok(rule.and_then(|rule| forwarding(place, rule)))
+}
+
+fn forwarding(place: &Place, rule: &aws_sdk_elasticloadbalancingv2::types::Rule) -> Option<Rule> {
+    let forward = rule.actions().iter().rev().find_map(Forward::read)?;
+    Some(Rule {
+        place: place.clone(),
+        is_default: rule.is_default() == Some(true),
+        actions: rule.actions().to_vec(),
+        forward,
+    })
 }
 
 async fn ask(
@@ -207,6 +219,10 @@ pub(super) async fn port(site: &Site, group: &str) -> Result<Option<i32>, Failur
 pub(super) struct Health {
     /// Targets that passed their checks.
     pub(super) healthy: i64,
+    /// Targets that did not, and do not drain.
+    pub(super) waiting: i64,
+    /// Those of them that are not checked, because no rule sends them requests.
+    pub(super) unused: i64,
     /// Why others did not, without repetition.
     pub(super) others: Vec<String>,
 }
@@ -246,6 +262,8 @@ pub(super) async fn health(site: &Site, group: &str) -> Result<Health, Failure> 
             Some(TargetHealthStateEnum::Healthy) => health.healthy += 1,
             Some(TargetHealthStateEnum::Draining) | None => {}
             Some(other) => {
+                health.waiting += 1;
+                health.unused += i64::from(*other == TargetHealthStateEnum::Unused);
                 let why = state.description().unwrap_or(other.as_str());
                 let why = format!("{}: {why}", other.as_str());
                 if !health.others.contains(&why) {

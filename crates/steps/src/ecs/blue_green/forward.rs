@@ -114,6 +114,11 @@ impl Forward {
         shares(self) == shares(other)
     }
 
+    /// Whether a target group is named, with or without requests: its targets are checked then.
+    pub(super) fn names(&self, group: &str) -> bool {
+        self.groups.iter().any(|one| one.group == group)
+    }
+
     /// Whether a target group gets requests.
     pub(super) fn reaches(&self, group: &str) -> bool {
         self.weight(group) > 0

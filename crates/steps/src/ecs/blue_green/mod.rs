@@ -88,9 +88,17 @@ struct Green {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Patience {
     told: String,
+    /// Whether there are targets, and none of them is checked: as far as AWS says, no rule sends them requests.
+    #[serde(default)]
+    unchecked: bool,
 }
 
 impl Patience {
+    /// Whether none of the targets is checked, as the last look told.
+    fn is_unchecked(&self) -> bool {
+        self.unchecked
+    }
+
     /// Looks whether a target group has `wanted` healthy targets: how long to wait, or `None` when it has them.
     async fn look(
         &mut self,
@@ -103,6 +111,7 @@ impl Patience {
         if health.healthy >= wanted {
             return Ok(None);
         }
+        self.unchecked = health.unused > 0 && health.unused == health.waiting;
         let (healthy, others) = (health.healthy, health.told());
         let told = format!("Waiting for healthy targets in {group}: {healthy}/{wanted}{others}");
         if self.told != told {

@@ -22,6 +22,7 @@ use super::super::task_definition::short;
 use super::super::{ROLLBACK, told};
 use super::balancer::{self, Place};
 use super::create::Phase as Creating;
+use super::forward::Forward;
 use super::made::{Made, Moved};
 use super::{Blue, Patience, tag, wrong};
 use crate::context::StepContext;
@@ -58,6 +59,12 @@ pub(super) struct State {
     pub(super) removal: Removal,
     #[serde(default)]
     patience: Patience,
+    /// Whether it was looked whether a rule names the old target group.
+    #[serde(default)]
+    looked: bool,
+    /// The stage rule, where somebody changed it, in words.
+    #[serde(default)]
+    foreign: Option<String>,
 }
 
 #[async_trait]
@@ -94,7 +101,7 @@ impl Step for Rollback {
             Err(failure) => Err(failure),
         };
         let result = result.map_err(|failure| Failure {
-            left_behind: Some(left),
+            left_behind: failure.left_behind.clone().or(Some(left)),
             ..failure
         });
         told(cx, self.units(), result)
@@ -112,7 +119,10 @@ impl Step for Rollback {
             _ => "look at both services, their tasks and the listener rules",
         };
         cx.error(ROLLBACK, format!("The rollback did not end: {at}"));
-        Ok(())
+        match Made::read(cx)? {
+            Some(made) => Err(wrong(format!("{}.", left(&made)))),
+            None => Ok(()),
+        }
     }
 }
 
@@ -226,12 +236,58 @@ impl Undoing {
             let targets = (self.made.handover.routes.prod_group.as_str(), wanted);
             let patience = &mut self.state.patience;
             let pause = patience.look(cx, &self.site, targets, ROLLBACK).await?;
-            if pause.is_some() {
+            if pause.is_some() && !self.cannot_be_checked(cx).await? {
                 return Ok(pause);
             }
         }
         self.state.phase = Phase::Rules;
         Ok(None)
+    }
+
+    /// Whether the targets of what served are never found healthy, because no rule names their target group: a swap that
+    /// was cut between its two changes leaves it like that. Where the stage rule can name it meanwhile, it does.
+    async fn cannot_be_checked(&mut self, cx: &mut StepContext<'_>) -> Result<bool, Failure> {
+        if self.state.looked || !self.state.patience.is_unchecked() {
+            return Ok(false);
+        }
+        let routes = self.made.handover.routes.clone();
+        let (site, group) = (&self.site, routes.prod_group.as_str());
+        let prod = balancer::still_forwarding(site, &routes.prod.place).await?;
+        let named = prod.is_some_and(|rule| rule.forward.names(group));
+        if !named {
+            let stage = match &routes.stage {
+                Some(stage) => balancer::still_forwarding(site, &stage.place).await?,
+                None => None,
+            };
+            match stage.filter(|rule| routes.knows(&rule.forward)) {
+                Some(rule) if rule.forward.names(group) => {}
+                Some(rule) => {
+                    cx.info(
+                        ROLLBACK,
+                        format!(
+                            "Modifying listener rule {} to forward to {group}, so that its targets are checked",
+                            rule.place.rule
+                        ),
+                    );
+                    let old = Forward::to(group).sticky_as(&rule.forward);
+                    balancer::point(site, &rule, &old).await?;
+                }
+                None => {
+                    cx.warn(
+                        ROLLBACK,
+                        format!(
+                            "No rule names {group}, and somebody changed the one that could: AWS does not check its \
+                             targets before they get requests. They get them without that"
+                        ),
+                    );
+                    self.state.looked = true;
+                    return Ok(true);
+                }
+            }
+        }
+        self.state.looked = true;
+        cx.save(&self.state).await?;
+        Ok(false)
     }
 
     async fn rules(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
@@ -242,14 +298,27 @@ impl Undoing {
         let routes = &self.made.handover.routes;
         let original = routes.original();
         let places: Vec<&Place> = original.iter().map(|(route, _)| &route.place).collect();
-        let rules = balancer::rules(&self.site, &places).await?;
-        for (rule, (_, wanted)) in rules.iter().zip(&original) {
+        let rules = match balancer::rules(&self.site, &places).await {
+            // The rule of production comes back also where the other one cannot.
+            Err(failure) if places.len() > 1 => {
+                let prod = balancer::rules(&self.site, &places[..1]).await?;
+                self.state.foreign = Some(failure.message);
+                prod
+            }
+            rules => rules?,
+        };
+        for (number, (rule, (_, wanted))) in rules.iter().zip(&original).enumerate() {
             if !routes.knows(&rule.forward) {
-                return Err(wrong(format!(
+                let changed = format!(
                     "Listener rule {} forwards to {}: somebody or something else changed it after this run. It is \
-                     not touched, and neither are the services.",
+                     not touched",
                     rule.place.rule, rule.forward
-                )));
+                );
+                if number > 0 {
+                    self.state.foreign = Some(format!("{changed}."));
+                    continue;
+                }
+                return Err(wrong(format!("{changed}, and neither are the services.")));
             }
             if rule.forward.same_shares(wanted) {
                 continue;
@@ -323,6 +392,21 @@ impl Undoing {
                     green.name
                 ),
             );
+        }
+        if let (Some(foreign), Some(stage)) = (&self.state.foreign, &handover.routes.stage) {
+            let serves = match &blue {
+                None => format!("Service {new} is deleted"),
+                Some(blue) => format!("Service {} serves again", blue.name),
+            };
+            return Err(Failure {
+                left_behind: Some(format!(
+                    "listener rule {} does not forward to {}",
+                    stage.place.rule, stage.forward
+                )),
+                ..wrong(format!(
+                    "{serves}, and one rule is not as it was. {foreign}"
+                ))
+            });
         }
         let done = match &blue {
             None => format!("Service {new} deleted: rolled back cleanly"),

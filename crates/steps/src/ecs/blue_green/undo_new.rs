@@ -65,17 +65,27 @@ impl Undoing {
         let name = self.made.handover.new.as_str();
         detach(cx, &self.site, name, ROLLBACK).await?;
         let desired = found.service.desired_count();
-        if desired == 0 {
-            return Ok(());
+        if desired > 0 {
+            cx.info(
+                ROLLBACK,
+                format!("Scaling Service {name} from {desired} to 0 tasks"),
+            );
+            let document = json!({
+                "cluster": self.site.cluster, "service": name, "desiredCount": 0,
+            });
+            update(&self.site, &document).await?;
         }
+        // As in Harness: whoever looks for the reason finds the service as it failed. What it ran before was deleted.
+        let runs = found.service.task_definition().unwrap_or_default();
         cx.info(
             ROLLBACK,
-            format!("Scaling Service {name} from {desired} to 0 tasks"),
+            format!(
+                "Service {name} stays without tasks and requests, on {}, for who looks for the reason; the next \
+                 deployment replaces it",
+                short(runs)
+            ),
         );
-        let document = json!({
-            "cluster": self.site.cluster, "service": name, "desiredCount": 0,
-        });
-        update(&self.site, &document).await.map(|_| ())
+        Ok(())
     }
 
     /// The green service that was updated gets back what it ran.
