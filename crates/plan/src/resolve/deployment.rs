@@ -22,6 +22,7 @@ impl Resolver<'_> {
             }
         }
         self.check_spec(spec);
+        self.check_traffic(spec);
         if spec.get_text("gitOpsEnabled") == Some("true")
             && let Some(value) = spec.get("gitOpsEnabled")
         {

@@ -23,6 +23,7 @@ mod several;
 mod spread;
 mod stage;
 mod stage_inputs;
+mod traffic;
 mod unplanned;
 mod variable;
 

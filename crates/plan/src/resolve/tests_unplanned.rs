@@ -150,3 +150,37 @@ fn a_stage_that_somebody_must_start_says_for_how_long() {
     );
     assert!(faults(late).contains("this must be known before the run begins"));
 }
+
+#[test]
+fn a_stage_swaps_or_shifts_its_requests() {
+    let stage = |shift: &str, swap: &str| {
+        format!(
+            "pipeline: {{identifier: web, name: P, stages: [{{stage: {{identifier: s, name: S, type: Deployment, spec: {{
+  deploymentType: ECS, service: {{serviceRef: web}}, environment: {{environmentRef: e, deployToAll: false, infrastructureDefinitions: [{{identifier: i}}]}}, execution: {{steps: [
+    {{step: {{identifier: create, name: C, type: EcsBlueGreenCreateService, spec: {{loadBalancer: b, prodListener: l, prodListenerRuleArn: r, isTrafficShift: {shift}}}}}}},
+    {{parallel: [{{stepGroup: {{identifier: g, name: G, steps: [{swap}]}}}}]}}]}}}}}}}}]}}"
+        )
+    };
+    let swap = "{step: {identifier: swap, name: W, type: EcsBlueGreenSwapTargetGroups, spec: {}}}";
+    let standalone = "{step: {identifier: t, name: T, type: EcsBlueGreenTrafficShift, spec: {ecsTrafficShiftWrapper: {type: Standalone, spec: {}}}}}";
+    let refusal = "pipeline.yaml:4:";
+    let told = |shift: &str, steps: &str| {
+        let found = faults(plan(&stage(shift, steps)));
+        let lines = found
+            .lines()
+            .filter(|line| line.contains("swaps the target groups"));
+        lines.map(str::to_owned).collect::<Vec<_>>().join("\n")
+    };
+    let found = faults(plan(&stage("true", swap)));
+    assert!(told("true", swap).starts_with(refusal), "{found}");
+    for (shift, steps) in [
+        ("false", swap.to_owned()),
+        ("<+pipeline.variables.x>", swap.to_owned()),
+        ("true", standalone.to_owned()),
+        ("false", format!("{swap}, {standalone}")),
+    ] {
+        assert_eq!(told(shift, &steps), "", "{shift} {steps}");
+    }
+    let inherit = standalone.replace("Standalone", "Inherit");
+    assert!(told("false", &format!("{swap}, {inherit}")).contains("step `t` shifts"));
+}
