@@ -88,7 +88,8 @@ fn artifact(artifact: &ArtifactPlan, path: &[&str]) -> Option<Json> {
         ["image"] => Some(artifact.image.as_deref()?.into()),
         ["tag" | "version"] => Some(artifact.tag.as_deref()?.into()),
         ["metadata", rest @ ..] => below(&artifact.metadata(), rest),
-        rest => below(&artifact.spec, rest),
+        // Harness has `amiId` and the like both ways.
+        rest => below(&artifact.spec, rest).or_else(|| below(&artifact.metadata(), rest)),
     }
 }
 

@@ -9,7 +9,18 @@ use super::Resolver;
 use super::known::Known;
 use super::registry::Source;
 use crate::ArtifactPlan;
-use crate::artifact::docker_registry;
+use crate::artifact::{docker_registry, fields};
+
+/// Sources of which Harness's schema wants either a version or a pattern of versions.
+const ONE_VERSION: &[&str] = &[
+    "Acr",
+    "AmazonMachineImage",
+    "AmazonS3",
+    "DockerRegistry",
+    "Ecr",
+    "Gcr",
+    "GithubPackageRegistry",
+];
 
 impl Resolver<'_> {
     pub(super) fn artifact(
@@ -69,6 +80,9 @@ impl Resolver<'_> {
             pinned: None,
             late: None,
         };
+        if !self.has_one_version(&plan, spec) {
+            return None;
+        }
         let registry = self.registry(&plan.kind, spec, scope, known);
         let open = Cell::new(false);
         let source = Source {
@@ -76,6 +90,7 @@ impl Resolver<'_> {
             scope,
             known,
             unchecked: known.unchecked_artifacts,
+            nameless: plan.kind == "Ecr" && written("registryId").or(registry.as_deref()).is_none(),
             open: &open,
         };
         self.pin(&mut plan, &source);
@@ -87,6 +102,34 @@ impl Resolver<'_> {
         }
         plan.image = image(&plan, &written, registry.as_deref());
         Some(plan)
+    }
+
+    /// Whether a source says which version it means in one way, as the schema has it.
+    fn has_one_version(&mut self, plan: &ArtifactPlan, spec: Ref<'_>) -> bool {
+        let [exact, pattern] = fields(&plan.kind);
+        let filled = |name: &str| {
+            let text = spec.get_text(name).map(str::trim);
+            text.is_some_and(|text| !text.is_empty())
+        };
+        let (id, kind) = (&plan.identifier, plan.kind.as_str());
+        if ONE_VERSION.contains(&kind) && filled(exact) && filled(pattern) {
+            let message = format!(
+                "the artifact `{id}` has `{exact}` and `{pattern}`, and only one of them can count: take one out"
+            );
+            self.fault(Code::BadValue, spec, message);
+            return false;
+        }
+        let any = filled(exact) || filled(pattern) || filled("digest");
+        // Images may be chosen by their tags alone.
+        if ONE_VERSION.contains(&kind) && kind != "AmazonMachineImage" && !any {
+            let message = format!(
+                "the artifact `{id}` has neither `{exact}` nor `{pattern}`: give one, `{exact}: <+input>` for one that is \
+                 asked for at each run"
+            );
+            self.fault(Code::MissingField, spec, message);
+            return false;
+        }
+        true
     }
 
     /// The source that `primaryArtifactRef` names.

@@ -100,6 +100,7 @@ impl ArtifactSource<'_> {
             spec: self.spec,
             scope,
             known: &known,
+            nameless: false,
             unchecked: false,
             open: &open,
         };

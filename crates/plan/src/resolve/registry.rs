@@ -63,6 +63,8 @@ pub(super) struct Source<'r, 'k> {
     pub(super) known: &'k Known<'k>,
     /// Whether a fixed version may be missing (`disableArtifactValidation`).
     pub(super) unchecked: bool,
+    /// Whether its image has no name before the registry told its account.
+    pub(super) nameless: bool,
     /// Set when a text holds what only the run will know.
     pub(super) open: &'k Cell<bool>,
 }
@@ -196,7 +198,7 @@ impl Resolver<'_> {
             }
         };
         let exact = wanted.question.is_exact();
-        if exact && source.unchecked {
+        if exact && source.unchecked && !source.nameless {
             let why = "`disableArtifactValidation` of the stage's service says that nobody asks";
             return self.tell(plan, source, why);
         }
@@ -216,6 +218,9 @@ impl Resolver<'_> {
                 }
                 Some(why) => why,
             },
+            Some(Ok(ArtifactAnswer::Unasked(why))) if exact && source.nameless => format!(
+                "{why}; and without `registryId` nothing says which account's registry it is in"
+            ),
             Some(Ok(ArtifactAnswer::Unasked(why))) if exact => {
                 return self.tell(plan, source, &why);
             }
@@ -239,9 +244,7 @@ impl Resolver<'_> {
         };
         let version = source.version(kind)?;
         let digest = source.text("digest");
-        let is_id = matches!(&version, Some(ArtifactVersion::Exact(id)) if id.starts_with("ami-"));
-        let settled = kind == "AmazonMachineImage" && is_id;
-        if settled || version.is_none() && digest.is_none() {
+        if version.is_none() && digest.is_none() {
             return Ok(None);
         }
         // Who is asked must be known: a connector is a part of the plan.

@@ -306,7 +306,7 @@ fn what_is_not_asked_for() {
     let (asked, plan) = planned(&id, "", |_| None);
     assert_eq!(
         (asked.len(), artifact(&plan).tag.as_deref()),
-        (0, Some("ami-1"))
+        (1, Some("ami-1"))
     );
     // Nobody wants to know.
     let fixed = source("DockerRegistry", "hub", "imagePath: web, tag: v1");

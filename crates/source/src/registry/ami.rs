@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_plan::{ArtifactAnswer, FoundArtifact, ListedVersion, WantedArtifact};
-use slipway_steps::aws::error::{Doing, failure};
+use slipway_steps::aws::error::{Doing, code, failure};
 use slipway_steps::aws::{AwsTarget, AwsTargets};
 use slipway_steps::secrets::Secrets;
 
@@ -26,6 +26,11 @@ pub(super) async fn find(
         .target(connector, &connector.spec, scope, region, secrets)
         .await
         .map_err(|failure| failure.message)?;
+    if let Choice::Exact(id) = choice
+        && id.starts_with("ami-")
+    {
+        return by_id(&target, id, (region, &connector.reference)).await;
+    }
     let mut filters = written(filters);
     if let Choice::Exact(name) = choice {
         filters.push(json!({"Name": "name", "Value": [name]}));
@@ -49,9 +54,63 @@ pub(super) async fn find(
     let id = text(image, "imageId");
     Ok(ArtifactAnswer::Found(FoundArtifact {
         version: text(image, "name"),
-        metadata: BTreeMap::from([("amiId".to_owned(), id.clone())]),
+        metadata: told(image),
         digest: Some(id),
     }))
+}
+
+/// What `<+artifact.metadata.…>` tells of an image.
+fn told(image: &Value) -> BTreeMap<String, String> {
+    let fields = [
+        ("amiId", "imageId"),
+        ("name", "name"),
+        ("creationDate", "creationDate"),
+        ("ownerId", "imageOwnerId"),
+    ];
+    let known = fields.into_iter().filter_map(|(name, field)| {
+        let text = image[field].as_str().filter(|text| !text.is_empty())?;
+        Some((name.to_owned(), text.to_owned()))
+    });
+    known.collect()
+}
+
+/// Codes of EC2 for an image that there is not, or not for this account.
+const UNKNOWN: &[&str] = &[
+    "InvalidAMIID.NotFound",
+    "InvalidAMIID.Malformed",
+    "InvalidAMIID.Unavailable",
+];
+
+/// The image of an id, whoever owns it: it may be public or shared.
+async fn by_id(
+    target: &AwsTarget,
+    id: &str,
+    (region, connector): (&str, &str),
+) -> Result<ArtifactAnswer, String> {
+    let request = json!({"ImageId": [id]});
+    let answer = match target.ec2.call("DescribeImages", &request).await {
+        Ok(answer) => answer,
+        Err(error) if code(&error).is_some_and(|code| UNKNOWN.contains(&code)) => Value::Null,
+        Err(error) => {
+            let doing = format!("look for the machine image {id} in {region}");
+            return Err(failure(Doing::with(&doing), error).message);
+        }
+    };
+    let image = &answer["imagesSet"][0];
+    match image["imageState"].as_str() {
+        Some("available") => Ok(ArtifactAnswer::Found(FoundArtifact {
+            version: id.to_owned(),
+            metadata: told(image),
+            digest: Some(id.to_owned()),
+        })),
+        Some(state) => Err(format!(
+            "the machine image {id} in {region} is {state}, and only one that is available can be started"
+        )),
+        None => Err(format!(
+            "AWS knows no machine image {id} in {region} that the account of the connector {connector} may use: check \
+             the id and the region; an image of another account must be shared with this one"
+        )),
+    }
 }
 
 /// The machine images of the account that can be started.

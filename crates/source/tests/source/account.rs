@@ -112,6 +112,24 @@ fn images(body: &str) -> Response {
             "<item><imageId>{id}</imageId><name>{name}</name><imageState>{state}</imageState><creationDate>2026-01-{day:02}T00:00:00.000Z</creationDate></item>"
         )
     };
+    if body.contains("ImageId.1=ami-404") {
+        let error = "<Response><Errors><Error><Code>InvalidAMIID.NotFound</Code><Message>The image id does not exist</Message></Error></Errors></Response>";
+        return (StatusCode::BAD_REQUEST, error).into_response();
+    }
+    if let Some(rest) = body.split("ImageId.1=").nth(1) {
+        let id = rest.split('&').next().unwrap_or_default();
+        let state = if id == "ami-8" {
+            "pending"
+        } else {
+            "available"
+        };
+        let shown = image(id, "shared-1", state, 3);
+        assert!(!body.contains("Owner"), "{body}");
+        return format!(
+            "<DescribeImagesResponse><imagesSet>{shown}</imagesSet></DescribeImagesResponse>"
+        )
+        .into_response();
+    }
     if body.contains("denied") {
         let error = "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not authorized</Message></Error></Errors></Response>";
         return (StatusCode::FORBIDDEN, error).into_response();
@@ -290,9 +308,32 @@ async fn the_newest_machine_image_that_can_be_started_is_found_over_all_pages() 
 }
 
 #[tokio::test]
+async fn a_machine_image_of_a_fixed_id_is_looked_up() {
+    let (address, _) = account().await;
+    let found = ask(&address, machines(&[]), exact("ami-7")).await;
+    let found = found.expect("an image");
+    assert_eq!(
+        (found.version.as_str(), found.digest.as_deref()),
+        ("ami-7", Some("ami-7"))
+    );
+    assert_eq!(found.metadata["name"], "shared-1");
+    assert_eq!(found.metadata["creationDate"], "2026-01-03T00:00:00.000Z");
+}
+
+#[tokio::test]
 async fn why_there_is_no_machine_image_is_said() {
     let (address, _) = account().await;
     let table = [
+        (
+            machines(&[]),
+            exact("ami-404"),
+            "an image of another account must be shared with this one",
+        ),
+        (
+            machines(&[]),
+            exact("ami-8"),
+            "ami-8 in us-east-1 is pending",
+        ),
         (
             machines(&[]),
             exact("shop-9"),
