@@ -87,6 +87,8 @@ fn conformance(rest: &[String]) -> Result<()> {
     }
     // The client that plays vectors through an HTTP endpoint needs it.
     let python = tools::python_with("boto3", "boto3==1.44.5")?;
+    // It pins a botocore of its own.
+    let aws = tools::python_tool("aws", "awscli==1.46.3")?;
     // Another account than the sandbox.
     let ministack = tools::python_tool("ministack", "ministack==1.5.33")?;
     run(cargo().args(["build", "--package", "slipway-cli", "--bin", "slipway"]))?;
@@ -104,6 +106,7 @@ fn conformance(rest: &[String]) -> Result<()> {
         .args(rest)
         .env("SLIPWAY_SHARED", shared)
         .env("SLIPWAY_PYTHON_BOTO3", python)
+        .env("SLIPWAY_AWS_CLI", aws)
         .env("SLIPWAY_MINISTACK", ministack))
 }
 

@@ -1,6 +1,7 @@
 //! What `../shared` asks for: `cargo xtask conformance`.
 
 mod asl;
+mod aws_cli;
 mod boto3;
 mod corpus;
 mod endpoint;
