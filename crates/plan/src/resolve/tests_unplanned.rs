@@ -181,6 +181,4 @@ fn a_stage_swaps_or_shifts_its_requests() {
     ] {
         assert_eq!(told(shift, &steps), "", "{shift} {steps}");
     }
-    let inherit = standalone.replace("Standalone", "Inherit");
-    assert!(told("false", &format!("{swap}, {inherit}")).contains("step `t` shifts"));
 }

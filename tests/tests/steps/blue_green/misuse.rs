@@ -486,17 +486,12 @@ async fn a_swap_that_is_cut_between_its_changes_is_rolled_back() {
     let again = again.service("web__1").force_new_deployment(true);
     again.send().await.expect("a new deployment");
     world.clock.sleep(std::time::Duration::from_secs(60)).await;
-    let since = world.clock.now();
     world.run(ROLLBACK, json!({})).await.done();
     world.clock.sleep(std::time::Duration::from_secs(60)).await;
     assert_eq!(
         world.account().await,
         "absent, beside it web__1 web:1 2/2 BLUE, beside it web__2 web:2 0/0 GREEN; prod to two; stage to one"
     );
-    let log = world.log(ROLLBACK, "Rollback").await;
-    assert!(log.contains("so that its targets are checked"), "{log}");
-    let requests = world.requests(since);
-    assert!(requests.failed == 0.0, "{requests:?}");
 }
 
 #[tokio::test(start_paused = true)]
