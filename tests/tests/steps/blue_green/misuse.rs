@@ -468,14 +468,14 @@ async fn the_service_of_another_slipway_service_is_not_taken_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_swap_that_is_cut_between_its_changes_is_rolled_back() {
-    let (mut world, balancer) = brisk(Kind::Own).await;
+    let (mut world, balancer) = brisk(Kind::Default).await;
     deploy(&mut world, &balancer, "nginx:1").await;
     next(&mut world, "nginx:2");
     world.run(CREATE, balancer.swap_spec()).await.done();
     // Both rules forward to the new version then, and no rule names the target group of the old one.
     world.sandbox.faults().add(Fault {
         service: None,
-        operation: Some("ModifyRule".to_owned()),
+        operation: Some("ModifyListener".to_owned()),
         skip: 1,
         count: Some(1),
         effect: FaultEffect::AccessDenied,
@@ -486,12 +486,17 @@ async fn a_swap_that_is_cut_between_its_changes_is_rolled_back() {
     let again = again.service("web__1").force_new_deployment(true);
     again.send().await.expect("a new deployment");
     world.clock.sleep(std::time::Duration::from_secs(60)).await;
+    let since = world.clock.now();
     world.run(ROLLBACK, json!({})).await.done();
     world.clock.sleep(std::time::Duration::from_secs(60)).await;
     assert_eq!(
         world.account().await,
         "absent, beside it web__1 web:1 2/2 BLUE, beside it web__2 web:2 0/0 GREEN; prod to two; stage to one"
     );
+    let log = world.log(ROLLBACK, "Rollback").await;
+    assert!(log.contains("so that its targets are checked"), "{log}");
+    let requests = world.requests(since);
+    assert!(requests.failed == 0.0, "{requests:?}");
 }
 
 #[tokio::test(start_paused = true)]
