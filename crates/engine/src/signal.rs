@@ -108,6 +108,9 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
         Word::Pause | Word::Resume => vec![pausing(&record, *word == Word::Pause)?],
         Word::MarkAsFailed | Word::Expire => {
             let nodes = runs.nodes(run, None).await?;
+            if !nodes.values().any(runs_now) {
+                return Err(nothing_runs(run, nodes.values()));
+            }
             let open = nodes.into_values().filter(runs_now);
             let says = match word {
                 Word::Expire => "expire",
@@ -199,6 +202,19 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
         }
     }
     wake(runs, run).await
+}
+
+/// Nothing can be stopped: no step has begun yet, or one waits for an answer or for its next attempt. What is said of
+/// steps that run is not kept for later ones.
+fn nothing_runs<'n>(run: &RunId, mut nodes: impl Iterator<Item = &'n NodeRecord>) -> RunError {
+    let advice = match nodes.find(|node| asks(node)) {
+        Some(node) => format!(
+            "{} waits for an answer to its failure: `slipway answer {run} {} MarkAsFailure`, or `slipway abort {run}`",
+            node.id, node.identifier
+        ),
+        None => format!("say it again when one does, or `slipway abort {run}`"),
+    };
+    conflict(format!("no step of run {run} runs now; {advice}"))
 }
 
 /// A group is rolled back only where there is one.

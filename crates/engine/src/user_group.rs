@@ -4,7 +4,7 @@
 //! gives no rights but these.
 
 use serde_json::Value;
-use slipway_model::id::{EntityId, Scope};
+use slipway_model::id::{EntityId, PrincipalId, Scope};
 use slipway_model::{Kind, entity};
 use slipway_store::Store;
 use slipway_store::record::EntityRecord;
@@ -17,6 +17,14 @@ const EVERYBODY: &[&str] = &[
     "_organization_all_users",
     "_project_all_users",
 ];
+
+/// The e-mail address of a person: the name itself where it is one, for there are no profiles.
+pub fn email(person: &PrincipalId) -> String {
+    match person.as_str().contains('@') {
+        true => person.to_string(),
+        false => format!("{person}@localhost"),
+    }
+}
 
 /// What a reference to a group leads to.
 #[derive(Clone, Debug, PartialEq)]

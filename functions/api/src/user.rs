@@ -2,19 +2,12 @@
 
 use axum::extract::{Extension, Path};
 use serde_json::{Value, json};
-use slipway_model::id::PrincipalId;
 
 use crate::auth::Caller;
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 
-/// What is shown where clients want an e-mail address: the principal itself when it is one.
-pub(crate) fn email(principal: &PrincipalId) -> String {
-    match principal.as_str().contains('@') {
-        true => principal.to_string(),
-        false => format!("{principal}@localhost"),
-    }
-}
+pub(crate) use slipway_engine::user_group::email;
 
 /// `GET /ng/api/user/currentUser`.
 pub(crate) async fn current(Extension(caller): Extension<Caller>) -> ApiResult {

@@ -191,6 +191,37 @@ async fn what_runs_is_marked_as_failed_at_once() {
     world.assert_clean(&run.id).await;
 }
 
+/// A word about steps that run is not kept for later ones: where none runs, it is refused with what to do instead.
+#[tokio::test(start_paused = true)]
+async fn where_nothing_runs_nothing_is_marked_as_failed() {
+    let mut told = Vec::new();
+    for action in [
+        "{type: ManualIntervention, spec: {timeout: 1h, onTimeout: {action: {type: Ignore}}}}",
+        "{type: Retry, spec: {retryCount: 1, retryIntervals: [1h], onRetryFailure: {action: {type: Ignore}}}}",
+    ] {
+        let world = World::new().await;
+        let steps = script("a", "fail", &on_failure(action));
+        world
+            .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+            .await;
+        let run = world.start("release").await;
+        minutes(&world, 1).await;
+        for word in [Word::MarkAsFailed, Word::Expire] {
+            let refused = says(&world, &run, word).await.expect_err("nothing runs");
+            told.push(refused.replace(run.as_str(), "RUN"));
+        }
+        let run = world.finish(&run).await;
+        assert_eq!(run.status, Status::IgnoreFailed);
+        world.assert_clean(&run.id).await;
+    }
+    insta::assert_snapshot!(told.join("\n"), @"
+    no step of run RUN runs now; stages.deploy.spec.execution.steps.a waits for an answer to its failure: `slipway answer RUN a MarkAsFailure`, or `slipway abort RUN`
+    no step of run RUN runs now; stages.deploy.spec.execution.steps.a waits for an answer to its failure: `slipway answer RUN a MarkAsFailure`, or `slipway abort RUN`
+    no step of run RUN runs now; say it again when one does, or `slipway abort RUN`
+    no step of run RUN runs now; say it again when one does, or `slipway abort RUN`
+    ");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_group_is_begun_again_with_its_branches() {
     let world = World::new().await;

@@ -6,6 +6,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use slipway_engine::user_group::email;
+use slipway_model::id::PrincipalId;
 
 use super::input::Input;
 use crate::variable::{flag, is_expression};
@@ -164,10 +166,13 @@ impl Approval {
         flag(&self.approvers.disallow_pipeline_executor) == Some(true)
     }
 
-    /// Whether somebody is named as one who may not answer.
+    /// Whether somebody is named as one who may not answer, by the e-mail address or the name.
     pub fn bars(&self, who: &str) -> bool {
         let barred = crate::variable::selectors(&self.approvers.disallowed_user_emails);
-        barred.iter().any(|name| name.eq_ignore_ascii_case(who))
+        let email = email(&PrincipalId::new(who));
+        let is =
+            |name: &String| name.eq_ignore_ascii_case(who) || name.eq_ignore_ascii_case(&email);
+        barred.iter().any(is)
     }
 
     /// Whether an approval rejects what earlier runs wait for.

@@ -9,7 +9,7 @@ use crate::step::Step;
 fn spec(more: Value) -> Value {
     let mut spec = json!({
         "includePipelineExecutionHistory": true,
-        "approvers": {"minimumCount": 1, "disallowPipelineExecutor": true, "userGroups": ["leads"], "disallowedUserEmails": ["eve"]},
+        "approvers": {"minimumCount": 1, "disallowPipelineExecutor": true, "userGroups": ["leads"], "disallowedUserEmails": ["Eve@localhost"]},
         "approverInputs": [
             {"name": "ticket", "required": true, "regex": "[A-Z]+-[0-9]+"},
             {"name": "zone", "defaultValue": "a", "selectOneFrom": "a, b"},
