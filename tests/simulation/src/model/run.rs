@@ -283,10 +283,13 @@ impl Run {
     async fn rolls_back(&self, stage: &Stage) -> bool {
         let mut good = true;
         for (place, group) in self.groups_to_undo(stage) {
-            let section = Section::new(stage, None);
-            let flow = Box::pin(self.walk(&section, &place, &group.rollback)).await;
-            if matches!(flow, Flow::Halt(Halt::Abort | Halt::Deadline)) {
-                return false;
+            // What a group did itself is not done again.
+            if !self.has_begun_in(place.list()) {
+                let section = Section::new(stage, None);
+                let flow = Box::pin(self.walk(&section, &place, &group.rollback)).await;
+                if matches!(flow, Flow::Halt(Halt::Abort | Halt::Deadline)) {
+                    return false;
+                }
             }
             good &= self.section_status(place.list(), &group.rollback).is_good();
         }
@@ -342,6 +345,14 @@ impl Run {
     fn can_be_undone(&self, stage: &Stage) -> bool {
         let undoing = !stage.rollback.is_empty() || !self.groups_to_undo(stage).is_empty();
         undoing && self.any_step_ran_in(&stage.list())
+    }
+
+    /// Whether a node below a list began in its round.
+    fn has_begun_in(&self, list: &str) -> bool {
+        let list = format!("{list}.");
+        let state = self.state();
+        let mut known = state.nodes.iter().filter(|(_, node)| !node.forgotten);
+        known.any(|(id, _)| id.starts_with(&list))
     }
 
     /// Whether a step below a list began and was not skipped.
