@@ -6,7 +6,7 @@ use slipway_plan::{Node, StagePlan, WhenStatus};
 use slipway_store::record::StageSummary;
 
 use crate::lane::{
-    Facts, Halt, LanePlan, WalkOutcome, groups_to_undo, node_id, steps_verdict, worst,
+    Facts, Halt, LanePlan, WalkOutcome, any_step_ran, groups_to_undo, node_id, steps_verdict, worst,
 };
 use crate::name::Lane;
 use crate::strategy::{self, Failed, Level, Undo, Verdict};
@@ -180,7 +180,7 @@ pub fn can_be_undone(stage: &StagePlan, summary: &StageSummary, facts: &Facts) -
         && summary.status != Status::Skipped
         && !summary.rolled_back
         && has_undoing(stage, facts)
-        && !steps_that_ran(&stage.steps, facts).is_empty()
+        && any_step_ran(&stage.steps, facts)
 }
 
 /// How a run ended whose stages came out as `stages`; those that never began do not count.

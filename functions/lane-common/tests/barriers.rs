@@ -1,4 +1,4 @@
-//! Barriers beside stages that do not run, on the real machines.
+//! Barriers, also beside stages that do not run, on the real machines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use slipway_model::status::Status;
 use slipway_world::tap::{Place, Tap, Verdict};
-use slipway_world::yaml::{beside, gate, group, pipeline, script, stage, together, with_gate};
+use slipway_world::yaml::{
+    ROLL_BACK, beside, gate, group, meeting, pipeline, script, stage, together, wait, with_gate,
+};
 use slipway_world::{Options, World};
 
 /// Holds up one request of a function to the store.
@@ -134,4 +136,64 @@ async fn a_place_that_a_condition_leaves_out_is_not_waited_for() {
     let statuses: Vec<_> = run.stages.iter().map(|stage| stage.status).collect();
     assert_eq!(statuses, [Status::Failed, Status::Success]);
     world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn stages_meet_at_a_barrier() {
+    let world = World::new().await;
+    let stages = [
+        stage("early", &(gate("a", "1d") + &script("x", "ok", "")), "", ""),
+        stage("late", &(wait("w", "3h") + &gate("b", "1d")), "", ""),
+        stage(
+            "never",
+            &gate("c", "1d"),
+            "",
+            "when:\n  pipelineStatus: Failure\n",
+        ),
+    ];
+    world.apply(&meeting(&stages)).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Success, "{:?}", run.failure);
+    let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
+    assert_eq!(hours, 3, "the first goes on when the second has come");
+    world.assert_clean(&run.id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_fails_before_a_barrier_or_at_it_fails_the_others() {
+    for steps in [
+        wait("w", "1h") + &script("bad", "fail", "") + &gate("b", "1d"),
+        gate("b", "2h") + &wait("w", "1d"),
+    ] {
+        let world = World::new().await;
+        let slow = wait("rest", "5h") + &gate("a", "1d");
+        let fast = gate("a", "1d");
+        let first = if steps.starts_with("- step:\n    name: b") {
+            slow
+        } else {
+            fast
+        };
+        let stages = [
+            stage("one", &first, "", ROLL_BACK),
+            stage("two", &steps, "", ROLL_BACK),
+        ];
+        world.apply(&meeting(&stages)).await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        let one = run
+            .stages
+            .iter()
+            .find(|stage| stage.id.as_str() == "one")
+            .expect("one");
+        let why = one.failure.as_ref().expect("a reason");
+        assert!(
+            why.message.contains("Barrier gate cannot be passed"),
+            "{}",
+            why.message
+        );
+        let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
+        assert!(hours <= 5, "nobody waits for the timeout: {hours}");
+        world.assert_clean(&run.id).await;
+    }
 }

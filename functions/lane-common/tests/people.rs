@@ -7,7 +7,9 @@ use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_store::record::SignalRecord;
 use slipway_world::World;
-use slipway_world::yaml::{ROLL_BACK, beside, gate, group, meeting, pipeline, script, stage, wait};
+use slipway_world::yaml::{
+    ROLL_BACK, beside, gate, group, meeting, pipeline, queue, script, stage, wait,
+};
 
 fn on_failure(action: &str) -> String {
     format!(
@@ -497,73 +499,6 @@ async fn an_approval_is_given_by_the_clock() {
     assert_eq!(run.status, Status::Success);
     let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
     assert_eq!(hours, 7);
-}
-
-#[tokio::test(start_paused = true)]
-async fn stages_meet_at_a_barrier() {
-    let world = World::new().await;
-    let stages = [
-        stage("early", &(gate("a", "1d") + &script("x", "ok", "")), "", ""),
-        stage("late", &(wait("w", "3h") + &gate("b", "1d")), "", ""),
-        stage(
-            "never",
-            &gate("c", "1d"),
-            "",
-            "when:\n  pipelineStatus: Failure\n",
-        ),
-    ];
-    world.apply(&meeting(&stages)).await;
-    let run = world.start("release").await;
-    let run = world.finish(&run).await;
-    assert_eq!(run.status, Status::Success, "{:?}", run.failure);
-    let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
-    assert_eq!(hours, 3, "the first goes on when the second has come");
-    world.assert_clean(&run.id).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_fails_before_a_barrier_or_at_it_fails_the_others() {
-    for steps in [
-        wait("w", "1h") + &script("bad", "fail", "") + &gate("b", "1d"),
-        gate("b", "2h") + &wait("w", "1d"),
-    ] {
-        let world = World::new().await;
-        let slow = wait("rest", "5h") + &gate("a", "1d");
-        let fast = gate("a", "1d");
-        let first = if steps.starts_with("- step:\n    name: b") {
-            slow
-        } else {
-            fast
-        };
-        let stages = [
-            stage("one", &first, "", ROLL_BACK),
-            stage("two", &steps, "", ROLL_BACK),
-        ];
-        world.apply(&meeting(&stages)).await;
-        let run = world.start("release").await;
-        let run = world.finish(&run).await;
-        let one = run
-            .stages
-            .iter()
-            .find(|stage| stage.id.as_str() == "one")
-            .expect("one");
-        let why = one.failure.as_ref().expect("a reason");
-        assert!(
-            why.message.contains("Barrier gate cannot be passed"),
-            "{}",
-            why.message
-        );
-        let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
-        assert!(hours <= 5, "nobody waits for the timeout: {hours}");
-        world.assert_clean(&run.id).await;
-    }
-}
-
-fn queue(id: &str, scope: &str) -> String {
-    format!(
-        "- step:\n    name: {id}\n    identifier: {id}\n    type: Queue\n    timeout: 1d\n    spec:\n      key: \
-         shared\n      scope: {scope}\n"
-    )
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use slipway_engine::abort::abort_run;
 use slipway_model::id::PrincipalId;
 use slipway_store::record::RunRecord;
 use slipway_world::World;
-use slipway_world::yaml::{beside, group, pipeline, script, stage, together, wait};
+use slipway_world::yaml::{beside, group, pipeline, queue, script, stage, together, wait};
 
 const ALL: &str = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action: {type: PipelineRollback}\n";
 
@@ -253,8 +253,7 @@ async fn a_crash_at_any_request_changes_nothing_about_a_rollback_that_is_retried
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_rolled_back_holds_its_queue_until_that_is_done() {
     let world = World::new().await;
-    let queue = "- step:\n    name: q\n    identifier: q\n    type: Queue\n    timeout: 1d\n    spec: {key: shared, scope: Pipeline}\n";
-    let steps = queue.to_owned() + &script("deploy", "fail", "");
+    let steps = queue("q", "Pipeline") + &script("deploy", "fail", "");
     let undo = wait("pause", "10m") + &script("undo", "ok", "");
     world
         .apply(&pipeline(&[stage("shop", &steps, &undo, ALL)]))

@@ -1,42 +1,20 @@
 //! Service discovery through the definitions: the tasks of a deployment are found in Cloud Map, those of the old version
 //! are not any more, and a registry that is not there is refused with what AWS says.
 
-use axum::body::Body;
-use axum::http::Request;
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
+use crate::raw;
 use crate::world::{World, service_definition, task_definition};
 
 const DEPLOY: &str = "EcsRollingDeploy";
 
 /// One call of Cloud Map.
 async fn call(world: &World, operation: &str, body: Value) -> Value {
-    let signed = "AWS4-HMAC-SHA256 Credential=AKIATEST/20260101/eu-west-1/servicediscovery/aws4_request, SignedHeaders=host, Signature=0";
-    let request = Request::post("/")
-        .header(
-            "x-amz-target",
-            format!("Route53AutoNaming_v20170314.{operation}"),
-        )
-        .header("authorization", signed)
-        .body(Body::from(body.to_string()))
-        .expect("a request");
-    let answer = world
-        .sandbox
-        .router()
-        .oneshot(request)
-        .await
-        .expect("an answer");
-    let status = answer.status();
-    let bytes = axum::body::to_bytes(answer.into_body(), 1 << 20)
-        .await
-        .expect("a body");
-    assert!(
-        status.is_success(),
-        "{operation}: {}",
-        String::from_utf8_lossy(&bytes)
-    );
-    serde_json::from_slice(&bytes).expect("JSON")
+    let target = format!("Route53AutoNaming_v20170314.{operation}");
+    let request = raw::post().header("x-amz-target", target);
+    let place = ("eu-west-1", "servicediscovery");
+    let told = raw::answer(world, place, request, body.to_string()).await;
+    serde_json::from_str(&told).expect("JSON")
 }
 
 /// Addresses that an application finds.

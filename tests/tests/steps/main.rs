@@ -15,6 +15,7 @@ mod instances;
 mod lambda;
 mod oidc;
 mod published;
+mod raw;
 mod run_task;
 mod scale;
 mod strategies;

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
-use axum::body::Body;
-use axum::http::Request;
 use serde_json::{Value, json};
 use slipway_model::status::ErrorType;
-use tower::ServiceExt;
 
+use crate::raw;
 use crate::world::{PUBLIC_URL, World};
 
 const ROLE: &str = "arn:aws:iam::123456789012:role/deployer";
@@ -23,22 +21,7 @@ pub(crate) async fn iam(world: &World, action: &str, members: &[(&str, &str)]) -
             percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC);
         form.push_str(&format!("&{name}={value}"));
     }
-    let signed = "AWS4-HMAC-SHA256 Credential=AKIATEST/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=0";
-    let request = Request::post("/").header("authorization", signed);
-    let request = request.body(Body::from(form)).expect("a request");
-    let answer = world
-        .sandbox
-        .router()
-        .oneshot(request)
-        .await
-        .expect("an answer");
-    let status = answer.status();
-    let body = axum::body::to_bytes(answer.into_body(), 1 << 20)
-        .await
-        .expect("a body");
-    let body = String::from_utf8_lossy(&body).into_owned();
-    assert!(status.is_success(), "{action}: {body}");
-    body
+    raw::answer(world, ("us-east-1", "iam"), raw::post(), form).await
 }
 
 /// A role that may pass every role on.

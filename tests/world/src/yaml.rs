@@ -83,6 +83,14 @@ pub fn gate(id: &str, timeout: &str) -> String {
     )
 }
 
+/// A `Queue` step on the key `shared`, held until the end of its `scope`.
+pub fn queue(id: &str, scope: &str) -> String {
+    format!(
+        "- step:\n    name: {id}\n    identifier: {id}\n    type: Queue\n    timeout: 1d\n    spec:\n      key: \
+         shared\n      scope: {scope}\n"
+    )
+}
+
 /// A step that lets time pass.
 pub fn wait(id: &str, time: &str) -> String {
     format!(

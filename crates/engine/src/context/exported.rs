@@ -9,11 +9,11 @@ use slipway_store::record::NodeRecord;
 use super::RunContext;
 use crate::lane::node_id;
 
-/// Scopes as expressions and as steps spell them.
-const SCOPES: [(&str, &str); 3] = [
-    ("pipeline", "Pipeline"),
-    ("stage", "Stage"),
-    ("stepGroup", "StepGroup"),
+/// Scopes as expressions spell them, as steps do, and as people do.
+const SCOPES: [(&str, &str, &str); 3] = [
+    ("pipeline", "Pipeline", "pipeline"),
+    ("stage", "Stage", "stage"),
+    ("stepGroup", "StepGroup", "step group"),
 ];
 
 impl RunContext<'_> {
@@ -21,18 +21,14 @@ impl RunContext<'_> {
     pub(super) fn exported(&self, path: &str) -> Result<Value, String> {
         let mut parts = path.splitn(3, '.');
         let (scope, alias, name) = (parts.next(), parts.next(), parts.next());
-        let known = SCOPES.iter().find(|(spelt, _)| scope == Some(spelt));
-        let (Some((_, scope)), Some(alias)) = (known, alias) else {
+        let known = SCOPES.iter().find(|(spelt, ..)| scope == Some(spelt));
+        let (Some((_, scope, place)), Some(alias)) = (known, alias) else {
             return Err(format!(
                 "`{path}` is no exported variable: pipeline.ALIAS.NAME, stage.ALIAS.NAME and stepGroup.ALIAS.NAME are"
             ));
         };
-        let missing = || {
-            format!(
-                "no step that has succeeded by now exported `{alias}` for this {}",
-                scope.to_lowercase().replace("step", "step ")
-            )
-        };
+        let missing =
+            || format!("no step that has succeeded by now exported `{alias}` for this {place}");
         let variables = self.variables_of(scope, alias).ok_or_else(missing)?;
         let Some(name) = name else {
             return Ok(Value::from_marked_json(variables));

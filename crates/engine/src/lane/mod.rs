@@ -13,7 +13,7 @@ pub use facts::{Attempt, Facts, NodeFact, worst};
 pub use level::{group_deadline, judge, retry_conditions};
 pub use moves::{GroupThen, Halt, Move, Opening, StopReason};
 pub use plan::{LanePlan, node_id};
-pub(crate) use plan::{children, contains, groups_to_undo, is_rollback, undoing};
+pub(crate) use plan::{any_step_ran, children, contains, groups_to_undo, is_rollback, undoing};
 pub use walk::{WalkOutcome, next, steps_verdict};
 
 /// Field of the progress of a node that does not run because something failed before it.

@@ -171,7 +171,8 @@ pub(crate) fn groups_to_undo<'p>(stage: &'p StagePlan, facts: &Facts) -> Vec<Vec
     found
 }
 
-fn any_step_ran(nodes: &[Node], facts: &Facts) -> bool {
+/// Whether a step below `nodes` has begun; one that was skipped has not.
+pub(crate) fn any_step_ran(nodes: &[Node], facts: &Facts) -> bool {
     nodes.iter().any(|node| match node {
         Node::Step(step) => {
             let status = facts.status(&step.id);

@@ -113,13 +113,7 @@ async fn named(site: &Site, name: &str) -> Result<Registered, Failure> {
         .send()
         .await
         .map_err(|error| failure(Doing::with(&doing), error))?;
-    let arn = answer
-        .task_definition()
-        .and_then(|definition| definition.task_definition_arn());
-    arn.map(|arn| Registered {
-        arn: arn.to_owned(),
-    })
-    .ok_or_else(|| nameless(&doing))
+    arn_in(answer.task_definition(), &doing)
 }
 
 async fn intend(site: &Site, document: &Value) -> Result<Intent, Failure> {
@@ -165,21 +159,23 @@ async fn register(site: &Site, document: &Value) -> Result<Registered, Failure> 
         .send()
         .await
         .map_err(|error| failure(Doing::with(&doing), error))?;
-    let arn = answer
-        .task_definition()
-        .and_then(|definition| definition.task_definition_arn());
+    arn_in(answer.task_definition(), &doing)
+}
+
+/// The ARN in an answer of AWS.
+fn arn_in(
+    definition: Option<&aws_sdk_ecs::types::TaskDefinition>,
+    doing: &str,
+) -> Result<Registered, Failure> {
+    let arn = definition.and_then(|definition| definition.task_definition_arn());
     arn.map(|arn| Registered {
         arn: arn.to_owned(),
     })
-    .ok_or_else(|| nameless(&doing))
-}
-
-fn nameless(doing: &str) -> Failure {
-    Failure {
+    .ok_or_else(|| Failure {
         error: ErrorType::Unknown,
         message: format!("Cannot {doing}: AWS's answer names no task definition."),
         left_behind: None,
-    }
+    })
 }
 
 /// The revision that an interrupted [`register`] made, if it got as far: newer than noted, and the same

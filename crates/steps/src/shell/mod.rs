@@ -8,6 +8,7 @@ pub mod task;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use slipway_expr::Context as _;
 use slipway_expr::secret::SecretText;
 use slipway_model::status::{ErrorType, Failure};
 
@@ -93,14 +94,15 @@ impl OutputAlias {
             AliasScope::Stage => "stage",
             AliasScope::StepGroup => "stepGroup",
         };
-        let known = format!("<+exportedVariables.getValue(\"{scope}.{}\")>", self.key);
-        match cx.evaluate(&Value::String(known)) {
-            Ok(_) => Err(format!(
+        let known = [format!("{scope}.{}", self.key).into()];
+        let names = cx.expressions_with(&[]);
+        match names.call("exportedVariables.getValue", &known) {
+            Some(Ok(_)) => Err(format!(
                 "outputAlias.key: another step has exported `{}` for this {scope} already, and exported variables never \
                  change; choose another key",
                 self.key
             )),
-            Err(_) => Ok(()),
+            Some(Err(_)) | None => Ok(()),
         }
     }
 }
