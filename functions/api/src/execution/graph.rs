@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use slipway_expr::secret::SecretText;
 use slipway_model::id::{NodeId, StageId};
 use slipway_model::status::Status;
-use slipway_plan::{Node, Plan, StagePlan, StepPlan};
+use slipway_plan::{GroupPlan, Node, Plan, StagePlan, StepPlan};
 use slipway_store::record::{NodeRecord, RunRecord, StageSummary, UnitRecord};
 
 use super::node::{LogPlace, id, log_places, run_key, unit_key};
@@ -177,7 +177,12 @@ impl<'a> Builder<'a> {
         let uuid = format!("stages.{}.spec.execution", stage.id);
         let rollback = format!("{uuid}.rollbackSteps");
         if self.run.undoes().is_some() {
-            self.rollback(stage, summary, &rollback, summary.status);
+            let groups = self.groups_rolled_back(&stage.steps);
+            let chain: Vec<String> = groups
+                .into_iter()
+                .map(|group| self.group_rollback(group))
+                .collect();
+            self.rollback(stage, summary, &rollback, summary.status, chain);
             return rollback;
         }
         let chain = self.sequence(&stage.steps);
@@ -186,17 +191,67 @@ impl<'a> Builder<'a> {
         self.add(&uuid, node, &chain.into_iter().take(1).collect::<Vec<_>>());
         if self.has_begun(&stage.rollback_steps) {
             let status = worst(stage.rollback_steps.iter().map(|node| self.status(node)));
-            self.rollback(stage, summary, &rollback, status);
+            self.rollback(stage, summary, &rollback, status, Vec::new());
             self.chain(&[uuid.clone(), rollback]);
         }
         uuid
     }
 
-    fn rollback(&mut self, stage: &StagePlan, summary: &StageSummary, uuid: &str, status: Status) {
-        let chain = self.sequence(&stage.rollback_steps);
+    /// The rollback steps of a stage, behind what `before` names.
+    fn rollback(
+        &mut self,
+        stage: &StagePlan,
+        summary: &StageSummary,
+        uuid: &str,
+        status: Status,
+        before: Vec<String>,
+    ) {
+        let mut chain = before;
+        chain.extend(self.sequence(&stage.rollback_steps));
+        self.chain(&chain);
         let times = (summary.started_ms, summary.ended_ms);
         let node = self.part(uuid, "Rollback", status, times);
         self.add(uuid, node, &chain.into_iter().take(1).collect::<Vec<_>>());
+    }
+
+    /// The rollback steps of a step group.
+    fn group_rollback(&mut self, group: &GroupPlan) -> String {
+        let uuid = format!("{}.rollbackSteps", group.id);
+        let chain = self.sequence(&group.rollback_steps);
+        let status = worst(group.rollback_steps.iter().map(|node| self.status(node)));
+        let records = group
+            .rollback_steps
+            .iter()
+            .filter_map(|node| self.records.get(id(node)));
+        let (mut started, mut ended) = (None::<i64>, None);
+        for record in records {
+            started = Some(started.map_or(record.started_ms, |first| first.min(record.started_ms)));
+            ended = ended.max(record.ended_ms);
+        }
+        let times = (started, ended.filter(|_| status.is_final()));
+        let mut node = self.part(&uuid, "Rollback", status, times);
+        node["name"] = format!("Rollback of {}", group.name).into();
+        self.add(&uuid, node, &chain.into_iter().take(1).collect::<Vec<_>>());
+        uuid
+    }
+
+    /// Step groups at any depth whose rollback steps have begun, the last first and inner ones before
+    /// those around them: as they are rolled back.
+    fn groups_rolled_back<'n>(&self, nodes: &'n [Node]) -> Vec<&'n GroupPlan> {
+        let mut groups = Vec::new();
+        for node in nodes.iter().rev() {
+            match node {
+                Node::Step(_) => {}
+                Node::Group(group) => {
+                    groups.extend(self.groups_rolled_back(&group.nodes));
+                    if self.has_begun(&group.rollback_steps) {
+                        groups.push(group);
+                    }
+                }
+                Node::Parallel(block) => groups.extend(self.groups_rolled_back(&block.branches)),
+            }
+        }
+        groups
     }
 
     fn has_begun(&self, nodes: &[Node]) -> bool {
@@ -232,7 +287,11 @@ impl<'a> Builder<'a> {
                 self.add(&uuid, rendered, &[]);
             }
             Node::Group(group) => {
-                let chain = self.sequence(&group.nodes);
+                let mut chain = self.sequence(&group.nodes);
+                if self.has_begun(&group.rollback_steps) {
+                    chain.push(self.group_rollback(group));
+                    self.chain(&chain);
+                }
                 let mut rendered = self.container(&uuid, "STEP_GROUP", status, record);
                 rendered["identifier"] = group.identifier.as_str().into();
                 rendered["name"] = group.name.as_str().into();

@@ -14,7 +14,7 @@ pub(crate) struct LogPlace {
     pub(crate) node: NodeId,
     /// Below the log of the run: `deploy/rollout`.
     pub(crate) path: String,
-    /// Whether it is a rollback step of its stage.
+    /// Whether it is a rollback step, of its stage or of a step group.
     pub(crate) undoes: bool,
 }
 
@@ -56,21 +56,23 @@ fn stage_places(stage: &StagePlan, into: &mut Vec<LogPlace>) {
     for node in &stage.steps {
         below(stage, node, &base, into);
     }
+    undoing(stage, &stage.rollback_steps, &base, first, into);
+}
+
+/// The rollback steps of the stage or step group whose own places begin at `first`.
+fn undoing(stage: &StagePlan, nodes: &[Node], base: &str, first: usize, into: &mut Vec<LogPlace>) {
     let rollback = into.len();
-    for node in &stage.rollback_steps {
-        let before = into.len();
-        below(stage, node, &base, into);
-        // A rollback step may carry the name of a step; their logs must not mix.
-        for at in before..into.len() {
-            let path = into[at].path.clone();
-            if into[first..before].iter().any(|place| place.path == path) {
-                let rest = path.strip_prefix(&base).unwrap_or(&path).to_owned();
-                into[at].path = format!("{base}/rollbackSteps{rest}");
-            }
-        }
+    for node in nodes {
+        below(stage, node, base, into);
     }
-    for place in into.iter_mut().skip(rollback) {
-        place.undoes = true;
+    for at in rollback..into.len() {
+        into[at].undoes = true;
+        // A rollback step may carry the name of a step; their logs must not mix.
+        let path = into[at].path.clone();
+        if into[first..rollback].iter().any(|place| place.path == path) {
+            let rest = path.strip_prefix(base).unwrap_or(&path);
+            into[at].path = format!("{base}/rollbackSteps{rest}");
+        }
     }
 }
 
@@ -85,9 +87,11 @@ fn below(stage: &StagePlan, node: &Node, base: &str, into: &mut Vec<LogPlace>) {
         }),
         Node::Group(group) => {
             let base = format!("{base}/{}", group.identifier);
-            for node in group.nodes.iter().chain(&group.rollback_steps) {
+            let first = into.len();
+            for node in &group.nodes {
                 below(stage, node, &base, into);
             }
+            undoing(stage, &group.rollback_steps, &base, first, into);
         }
         Node::Parallel(parallel) => {
             for node in &parallel.branches {
