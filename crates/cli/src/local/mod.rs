@@ -7,6 +7,7 @@
 pub(crate) mod data_dir;
 pub(crate) mod documents;
 mod functions;
+mod integrations;
 mod machines;
 pub mod objects;
 pub mod place;
@@ -51,6 +52,7 @@ use crate::token;
 use data_dir::DataDir;
 use documents::HttpDocuments;
 use functions::Functions;
+use integrations::Integrations;
 use objects::EmbeddedObjects;
 use port::Services;
 
@@ -227,7 +229,14 @@ impl Parts {
             region: place::REGION.to_owned(),
             account: place::AWS_ACCOUNT.to_owned(),
         };
-        let engine = Engine::open(&data_dir.join("executions.db"), config, functions.clone())?;
+        let integrations = Arc::new(Integrations {
+            s3: embedded.s3(),
+            store: embedded.router(),
+            own_bucket: Layout::local().bucket,
+        });
+        let journal = data_dir.join("executions.db");
+        let engine =
+            Engine::with_services(Some(&journal), config, functions.clone(), integrations)?;
         let states = states_client(in_process(engine.router()));
         let runs = Runs {
             store: embedded.store(clock.clone()),
