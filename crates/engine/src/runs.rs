@@ -15,7 +15,7 @@ use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::execution_input;
-use crate::lane::{Facts, NodeFact, is_rollback};
+use crate::lane::{Facts, NodeFact, UNDECIDED, is_rollback};
 use crate::name::{Lane, Walk};
 use crate::signal;
 
@@ -280,6 +280,7 @@ pub fn fact(record: &NodeRecord) -> NodeFact {
         round: record.round,
         base: record.base,
         refused: record.refused.clone(),
+        undecided: record.progress.get(UNDECIDED).is_some(),
     }
 }
 

@@ -101,6 +101,7 @@ fn fact(status: Status, message: &str) -> NodeFact {
         round: 0,
         base: 0,
         refused: Vec::new(),
+        undecided: false,
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use slipway_engine::abort::FAILURE_STRATEGY;
 use slipway_engine::directive::{ChildLane, Directive};
 use slipway_engine::end::end_stage;
 use slipway_engine::error::{Doing, RunError};
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::lane::{Attempt, LanePlan, Move, Opening, next, node_id};
+use slipway_engine::lane::{Attempt, LanePlan, Move, Opening, UNDECIDED, next, node_id};
 use slipway_engine::name::{self, Lane, Walk as Nodes};
 use slipway_engine::runs::{self, StageOfRun, fact};
 use slipway_model::id::{NodeId, PrincipalId};
@@ -199,18 +199,35 @@ impl<'d> Walk<'d> {
                     .insert((id.clone(), attempt.number), holds);
                 Ok(None)
             }
-            Err(failure) => {
-                let mut failed =
-                    self.writer()
-                        .ends_unrun(node, attempt, Status::Failed, Some(failure));
-                if let Node::Step(step) = node {
-                    self.tell_failed(&step.id, attempt.number, Status::Failed)
-                        .await;
-                    failed = self.with_refusals(lane, step, failed);
+            Err(failure) => match node {
+                Node::Step(step) => self.fail_undecided(lane, step, attempt, failure).await,
+                Node::Group(_) | Node::Parallel(_) => {
+                    let writer = self.writer();
+                    let failed = writer.ends_unrun(node, attempt, Status::Failed, Some(failure));
+                    self.begin(failed).await
                 }
-                self.begin(failed).await
-            }
+            },
         }
+    }
+
+    /// A step whose condition cannot be evaluated fails as one that ran: its failure strategies answer. Its start is
+    /// written with its end only, so that nobody takes it for a step that runs.
+    async fn fail_undecided(
+        &mut self,
+        lane: &LanePlan<'_>,
+        step: &StepPlan,
+        attempt: Attempt,
+        failure: Failure,
+    ) -> Result<Option<Directive>, HandlerError> {
+        let writer = self.writer();
+        let begun = NodeRecord {
+            progress: json!({ UNDECIDED: true }),
+            ..writer.begins(Opening::Step(step), attempt, Value::Null)
+        };
+        self.unwritten.starts(begun.clone());
+        self.history.push(begun.clone());
+        self.know(begun);
+        self.fail(lane, step, failure, Status::Failed, None).await
     }
 
     async fn start(

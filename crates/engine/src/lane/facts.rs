@@ -29,6 +29,8 @@ pub struct NodeFact {
     pub base: u32,
     /// Conditions of retries that did not hold when it failed.
     pub refused: Vec<String>,
+    /// Whether its own condition could not be evaluated: another attempt asks it again before anything runs.
+    pub undecided: bool,
 }
 
 /// An attempt of a node.

@@ -19,6 +19,9 @@ pub use walk::{WalkOutcome, next, steps_verdict};
 /// Field of the progress of a node that does not run because something failed before it.
 pub const GIVEN_UP: &str = "givenUp";
 
+/// Field of the progress of a step that failed before it was decided whether it runs: its condition cannot be evaluated.
+pub const UNDECIDED: &str = "undecided";
+
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -169,6 +169,7 @@ impl<'p> World<'p> {
             round: attempt.round,
             base: attempt.base,
             refused: Vec::new(),
+            undecided: false,
         };
         self.facts.nodes.insert(id.clone(), fact);
     }

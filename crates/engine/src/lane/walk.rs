@@ -131,7 +131,7 @@ impl<'a, 'p> Walker<'a, 'p> {
         match (node, fact) {
             (_, None) => self.untouched(node, frames),
             (_, Some(fact)) if fact.status == Status::Skipped => Visit::Through,
-            (Node::Step(step), Some(fact)) => self.step(step, fact, frames),
+            (Node::Step(step), Some(fact)) => self.step(node, step, fact, frames),
             (Node::Group(group), Some(fact)) => self.group(node, group, fact, frames),
             (Node::Parallel(parallel), Some(fact)) => self.parallel(node, parallel, fact, frames),
         }
@@ -257,7 +257,13 @@ impl<'a, 'p> Walker<'a, 'p> {
         level::recorded(&levels, self.facts, step, fact, self.now_ms)
     }
 
-    fn step(&self, step: &'p StepPlan, fact: &NodeFact, frames: &[Frame<'p>]) -> Visit<'p> {
+    fn step(
+        &self,
+        node: &'p Node,
+        step: &'p StepPlan,
+        fact: &NodeFact,
+        frames: &[Frame<'p>],
+    ) -> Visit<'p> {
         if fact.status.is_good() {
             return Visit::Through;
         }
@@ -272,7 +278,22 @@ impl<'a, 'p> Walker<'a, 'p> {
         }
         let ended = fact.ended_ms.unwrap_or(fact.started_ms);
         match self.judge(step, fact, frames) {
-            Verdict::Again(wait) => self.retry(Opening::Step(step), fact, later(ended, wait)),
+            Verdict::Again(wait) => {
+                match self.retry(Opening::Step(step), fact, later(ended, wait)) {
+                    Visit::Move(Move::Start {
+                        node: opening,
+                        attempt,
+                    }) if fact.undecided => {
+                        let start = Move::Start {
+                            node: opening,
+                            attempt,
+                        };
+                        let gate = self.gate(node, step.when.as_ref(), attempt);
+                        Visit::Move(gate.unwrap_or(start))
+                    }
+                    visit => visit,
+                }
+            }
             Verdict::Proceed => match self.barred() {
                 Some(barred) => barred,
                 None => Visit::Move(Move::Start {
