@@ -1,5 +1,7 @@
 //! Work that a delegate does: given out once, waited for by the machine, read from the store.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use slipway_engine::abort::{is_task_of, later_task_id, task_id};
 use slipway_engine::directive::Directive;
@@ -78,13 +80,16 @@ impl Walk<'_> {
     ) -> Result<Option<Directive>, HandlerError> {
         let run = self.of_run.run.id.clone();
         let id = later_task_id(&task_id(&run, &step.id, attempt), work.turn);
+        let left = self.time_left(step)?;
+        let mut payload = work.payload;
+        end_with(&mut payload, left);
         let task = DelegateTaskRecord {
             id: id.clone(),
             run: run.clone(),
             node: step.id.clone(),
             attempt,
             task_type: work.task_type,
-            payload: work.payload,
+            payload,
             selectors: work.selectors,
             delegate: None,
             result: None,
@@ -112,7 +117,6 @@ impl Walk<'_> {
         if self.read_abort().await? {
             return Ok(None);
         }
-        let left = self.time_left(step)?;
         let timeout_seconds = left.as_secs() + GRACE;
         Ok(Some(Directive::AwaitDelegate {
             task: task.id,
@@ -142,6 +146,16 @@ impl Walk<'_> {
         // The directive is used up: another attempt of the step asks anew.
         self.event.next = None;
         Ok(())
+    }
+}
+
+/// The delegate ends the work where the time of a step group, a stage or the run is up before the step's own: nothing may
+/// go on beside the rollback. Rounded up: what it reports then is read when that time has passed.
+fn end_with(payload: &mut Value, left: Duration) {
+    let limit = payload.get("timeoutSeconds").and_then(Value::as_u64);
+    let left = left.as_secs() + 1;
+    if limit.is_some_and(|limit| limit > left) {
+        payload["timeoutSeconds"] = left.into();
     }
 }
 

@@ -10,7 +10,7 @@ use slipway_model::id::NodeId;
 use slipway_model::status::Status;
 use slipway_store::record::RunRecord;
 use slipway_world::World;
-use slipway_world::yaml::{pipeline, script, stage};
+use slipway_world::yaml::{ROLL_BACK, group, pipeline, script, stage};
 
 /// A run whose delegate reports after so many seconds, and tells Step Functions nothing of it: the machine looks when
 /// it has heard nothing for 39 seconds. The step has 30.
@@ -42,6 +42,37 @@ async fn what_was_reported_in_time_counts_whenever_it_is_read() {
     ] {
         let (world, run) = reported_after(seconds, exit).await;
         assert_eq!(run.status, expected, "{}", world.story(&run).await);
+        world.assert_clean(&run.id).await;
+    }
+}
+
+/// Nothing goes on beside a rollback: the delegate is told when the time of what is around its step is up.
+#[tokio::test(start_paused = true)]
+async fn a_script_ends_with_the_time_of_its_group_its_stage_or_its_run() {
+    let hangs = script("a", "hang", "");
+    let group = group("g", std::slice::from_ref(&hangs)) + "    timeout: 40s\n";
+    let of_stage = format!("timeout: 40s\n{ROLL_BACK}");
+    let undo = script("undo", "ok", "");
+    for (at, steps, stage_lines, run_lines) in [
+        ("group", &group, ROLL_BACK, ""),
+        ("stage", &hangs, &*of_stage, ""),
+        ("run", &hangs, ROLL_BACK, "  timeout: 40s\n"),
+        (
+            "step",
+            &hangs.replace("timeout: 10m", "timeout: 40s"),
+            ROLL_BACK,
+            "",
+        ),
+    ] {
+        let world = World::new().await;
+        let whole = pipeline(&[stage("deploy", steps, &undo, stage_lines)]);
+        let whole = whole.replacen("  stages:", &format!("{run_lines}  stages:"), 1);
+        world.apply(&whole).await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        let seconds = (run.ended_ms.expect("ended") - run.started_ms) / 1_000;
+        assert!((40..=42).contains(&seconds), "{at}: {seconds} s");
+        assert!(!run.status.is_good(), "{at}");
         world.assert_clean(&run.id).await;
     }
 }

@@ -1,6 +1,7 @@
 //! A delegate that plays scripts instead of running them.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_store::Store;
@@ -26,7 +27,7 @@ impl Deeds {
     }
 }
 
-/// Plays scripts: `fail` fails, `fail until N` fails before attempt N, `vanish` never answers,
+/// Plays scripts: `fail` fails, `fail until N` fails before attempt N, `vanish` never answers, `hang` is killed when its time is up,
 /// `exit A B` ends with the exit code A in the first attempt and with B from then on, `NAME=value` sets an output
 /// variable, and `NAME=#` sets it to how many tasks were done so far; `false` and `test N -ge M` do what they do in
 /// bash; anything else succeeds.
@@ -51,6 +52,19 @@ pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: Strin
         };
         deeds.add(id);
         let script = claimed.payload["script"].as_str().unwrap_or_default();
+        if script.trim() == "hang" {
+            let limit = claimed.payload["timeoutSeconds"].as_u64();
+            let limit = Duration::from_secs(limit.expect("how long it may take"));
+            let (store, done, id) = (store.clone(), sfn.send_task_success(), id.to_owned());
+            let done = done.task_token(&token).output("{}");
+            tokio::spawn(async move {
+                tokio::time::sleep(limit).await;
+                let timed_out = json!({"status": "TIMEOUT"});
+                let _ = store.finish_delegate_task(&id, &timed_out).await;
+                let _ = done.send().await;
+            });
+            continue;
+        }
         let Some(result) = play(script, claimed.attempt, deeds.list().len()) else {
             continue;
         };
