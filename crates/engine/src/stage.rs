@@ -56,6 +56,13 @@ pub fn gate<'p>(stage: &'p StagePlan, earlier: &[StageSummary]) -> Gate<'p> {
     if earlier.iter().any(|stage| stage.undoes_run) {
         return Gate::Skip("the run is being rolled back".to_owned());
     }
+    // No stage runs after one that was frozen, whatever its condition (developer.harness.io, *Freeze deployments*).
+    if earlier
+        .iter()
+        .any(|stage| stage.status == Status::AbortedByFreeze)
+    {
+        return Gate::Skip("a freeze stopped the run at an earlier stage".to_owned());
+    }
     let failed = earlier.iter().any(|stage| {
         stage.status == Status::IgnoreFailed || (!stage.status.is_good() && !stage.rolled_back)
     });

@@ -69,9 +69,8 @@ async fn a_stage_that_runs_finishes_and_the_next_deployment_is_aborted() {
     first Success
     second AbortedByFreeze: Stage second did not begin: deployments are frozen by the freeze `night` (Every night) of the project until 2026-01-01 04:00 AM UTC. Run it afterwards, or disable the freeze.
     default Skipped
-    tell Success
+    tell Skipped
     first.steps.long #0 Success
-    tell.steps.a #0 Success
     "##);
     assert_eq!(
         world.path("pipeline", run.id.as_str()).await,
@@ -142,6 +141,30 @@ async fn a_stage_that_waits_for_its_infrastructure_is_frozen_and_leaves_no_wait(
     let run = world.finish(&run).await;
     let statuses: Vec<_> = run.stages.iter().map(|stage| stage.status).collect();
     assert_eq!(statuses, [Status::Success, Status::AbortedByFreeze]);
+    world.assert_clean(&run.id).await;
+}
+
+/// Neither a stage for whatever came before it, nor one for failures.
+#[tokio::test(start_paused = true)]
+async fn no_stage_runs_after_one_that_was_frozen() {
+    let world = World::new().await;
+    world.apply(TARGET).await;
+    world.apply(&NIGHT.replace("01:00 AM", "12:00 AM")).await;
+    let mut stages = vec![deploys("frozen", &script("never", "ok", ""))];
+    for wanted in ["All", "Failure"] {
+        let lines = format!("when:\n  pipelineStatus: {wanted}\n");
+        let id = wanted.to_lowercase();
+        stages.push(stage(&id, &script("a", "ok", ""), "", &lines));
+    }
+    world.apply(&pipeline(&stages)).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::AbortedByFreeze);
+    let statuses: Vec<_> = run.stages.iter().map(|stage| stage.status).collect();
+    assert_eq!(
+        statuses,
+        [Status::AbortedByFreeze, Status::Skipped, Status::Skipped]
+    );
     world.assert_clean(&run.id).await;
 }
 

@@ -210,7 +210,8 @@ impl Run {
         let earlier: Vec<&StageState> = earlier
             .filter_map(|one| state.stages.get(&one.id))
             .collect();
-        if earlier.iter().any(|one| one.undoes_run) {
+        let ends = |one: &&StageState| one.undoes_run || one.status == Status::AbortedByFreeze;
+        if earlier.iter().any(ends) {
             return false;
         }
         let harmed = earlier.iter().any(|one| !one.status.is_good());
