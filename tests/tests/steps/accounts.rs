@@ -309,6 +309,27 @@ async fn a_role_that_may_not_be_passed_is_told_with_its_name() {
         ("PolicyDocument", &*policy.to_string()),
     ];
     iam(&world, "PutRolePolicy", &members).await;
+    // It may be passed now, and trusts another service: AWS launches no task.
+    let trust = |service: &str| {
+        let statement = json!({"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": service}});
+        json!({"Version": "2012-10-17", "Statement": statement}).to_string()
+    };
+    let another = trust("lambda.amazonaws.com");
+    let members = [
+        ("RoleName", "tasks"),
+        ("AssumeRolePolicyDocument", &*another),
+    ];
+    iam(&world, "CreateRole", &members).await;
+    world.next_run();
+    let failure = world.run(DEPLOY, json!({})).await.failed();
+    let wanted = format!(
+        "AWS started no task because: ECS was unable to assume the role '{tasks}' that was provided for this task"
+    );
+    assert!(failure.message.contains(&wanted), "{}", failure.message);
+
+    let right = trust("ecs-tasks.amazonaws.com");
+    let members = [("RoleName", "tasks"), ("PolicyDocument", &*right)];
+    iam(&world, "UpdateAssumeRolePolicy", &members).await;
     world.next_run();
     world.run(DEPLOY, json!({})).await.done();
 }

@@ -80,6 +80,10 @@ pub(crate) fn unable_to_place(reason: &str) -> String {
     format!("was unable to place a task. Reason: {reason}.")
 }
 
+pub(crate) fn failed_to_launch(error: &str) -> String {
+    format!("failed to launch a task with (error {error}).")
+}
+
 pub(crate) fn completed(deployment: &str) -> String {
     format!("(deployment {deployment}) deployment completed.")
 }

@@ -9,6 +9,7 @@ mod list;
 mod load_balancing;
 pub(crate) mod moves;
 mod register;
+mod role;
 mod run_task;
 pub(crate) mod scheduler;
 pub(crate) mod service;

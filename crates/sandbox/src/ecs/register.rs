@@ -6,15 +6,12 @@ use super::cluster::is_name;
 use super::task_definition::{
     ContainerSpec, Port, TaskDefinition, TaskDefinitionStatus, latest, row_key,
 };
-use super::{fargate, tag};
+use super::{fargate, role, tag};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::fields::{Document, Fields, default_to, omit};
 use crate::iam::trust;
-
-/// Who tasks' roles are passed to.
-pub(super) const SERVICE: &str = "ecs-tasks.amazonaws.com";
 
 /// Largest task definition, bytes (ECS service quotas).
 const LARGEST: usize = 64 * 1024;
@@ -45,10 +42,10 @@ pub(super) fn register(
     }
     let containers = containers(request, size.memory.is_some())?;
     complete(&mut document, network_mode == Some("awsvpc"));
-    for name in ["executionRoleArn", "taskRoleArn"] {
+    for name in role::MEMBERS {
         let role = request.text(name)?.filter(|role| !role.is_empty());
         if let Some(role) = role {
-            trust::pass(account, caller, role, SERVICE)?;
+            trust::pass(account, caller, role, role::SERVICE)?;
         }
     }
     let tags = tag::read(request)?;

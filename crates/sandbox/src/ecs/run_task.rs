@@ -9,7 +9,7 @@ use super::service::Service;
 use super::service_create::digest;
 use super::task::{self, Health, Interface, Owner, Status, Task};
 use super::task_definition::{TaskDefinition, find_runnable};
-use super::{load_balancing, scheduler, tag, task_view};
+use super::{load_balancing, role, scheduler, tag, task_view};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::discovery;
@@ -236,6 +236,9 @@ pub(super) fn run(
         ],
     );
     check_launch(&definition, &settings)?;
+    if let Some(why) = role::refused(account, &definition) {
+        return Err(ApiError::client_exception(why));
+    }
     let group = request.text("group")?.map(str::to_owned);
     let order = Order {
         region: &region,

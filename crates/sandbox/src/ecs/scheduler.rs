@@ -9,6 +9,7 @@ use super::deployment::{Deployment, DeploymentStatus, RolloutState};
 use super::event;
 use super::load_balancing;
 use super::moves::{Bounds, Member, Moves, decide};
+use super::role;
 use super::service::{self, Service, ServiceStatus};
 use super::task::{self, Health, Owner, Status, Task};
 use super::task_definition;
@@ -218,6 +219,11 @@ fn start(account: &mut Account, service: &mut Service, primary: &Deployment, mov
     let Some(definition) = found.cloned() else {
         return;
     };
+    service.steady = false;
+    if let Some(why) = role::refused(account, &definition) {
+        service::cannot_launch(account, service, moves.start, &why);
+        return;
+    }
     let mut keys = Vec::new();
     for _ in 0..moves.start {
         let order = Order::of_service(service, primary, &definition);
@@ -226,7 +232,6 @@ fn start(account: &mut Account, service: &mut Service, primary: &Deployment, mov
         service.live.insert(key.clone());
         keys.push(key);
     }
-    service.steady = false;
     event::push(account, service, &event::started(&keys));
 }
 

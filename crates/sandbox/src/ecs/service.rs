@@ -227,6 +227,19 @@ fn count_failure(service: &mut Service, deployment: &str) {
     }
 }
 
+/// Takes in that so many tasks of the PRIMARY deployment could not even be launched: each counts as failed
+/// (`failedTasks`, "Deployment", ECS API reference).
+pub(super) fn cannot_launch(account: &mut Account, service: &mut Service, tasks: i64, why: &str) {
+    let Some(deployment) = service.primary().map(|one| one.id.clone()) else {
+        return;
+    };
+    for _ in 0..tasks {
+        count_failure(service, &deployment);
+    }
+    event::push(account, service, &event::failed_to_launch(why));
+    throttle(account, service, &deployment);
+}
+
 fn count_healthy(service: &mut Service, deployment: &str) {
     let resets = match service.configuration() {
         Ok(configuration) => configuration.breaker.is_none_or(|breaker| breaker.resets),

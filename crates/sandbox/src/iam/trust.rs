@@ -159,6 +159,11 @@ pub(crate) fn serves(account: &Account, role_arn: &str, service: &str) -> bool {
         || role.is_some_and(|role| decide(&role.trust, &question) == Verdict::Allowed)
 }
 
+/// Whether the role is one that somebody created, and its trust policy does not name `service`.
+pub(crate) fn distrusts(account: &Account, role_arn: &str, service: &str) -> bool {
+    find(account, role_arn).is_some() && !serves(account, role_arn, service)
+}
+
 /// Key of the role of an ARN.
 fn short_key(arn: &str) -> Option<String> {
     Some(format!("{}/{}", Arn::parse(arn)?.account, last_part(arn)))

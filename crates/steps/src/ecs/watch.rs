@@ -130,10 +130,13 @@ impl Watch {
                 .created_at()
                 .map(ToString::to_string)
                 .unwrap_or_default();
-            cx.info(
-                unit,
-                format!("# AWS Event: {at} {}", event.message().unwrap_or_default()),
-            );
+            let message = event.message().unwrap_or_default();
+            cx.info(unit, format!("# AWS Event: {at} {message}"));
+            if let Some(why) = not_launched(message)
+                && self.reasons.last().map(String::as_str) != Some(why)
+            {
+                self.reasons.push(why.to_owned());
+            }
         }
         if let Some(newest) = newer.first().and_then(|event| mark(event)) {
             self.event = Some(newest);
@@ -201,7 +204,10 @@ impl Watch {
             || " No task of it has stopped yet; the events above tell what AWS tried.".to_owned(),
             |reasons| {
                 let reasons = reasons.trim_end_matches('.');
-                format!(" Tasks stopped because: {reasons}.")
+                match self.told.is_empty() {
+                    true => format!(" AWS started no task because: {reasons}."),
+                    false => format!(" Tasks stopped because: {reasons}."),
+                }
             },
         );
         // AWS's reasons end with a full stop or without one.
@@ -216,6 +222,15 @@ impl Watch {
             left_behind: None,
         }
     }
+}
+
+/// Why AWS could not even launch a task, by an event of a service ("Viewing Amazon ECS service event messages", developer
+/// guide): no stopped task will tell it.
+fn not_launched(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once(") ")?;
+    let error = rest.strip_prefix("failed to launch a task with (error ");
+    let error = error.map(|error| error.trim_end_matches(['.', ')']));
+    error.or_else(|| rest.strip_prefix("was unable to place a task because "))
 }
 
 fn mark(event: &aws_sdk_ecs::types::ServiceEvent) -> Option<(String, i64)> {
