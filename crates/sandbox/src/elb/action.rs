@@ -9,7 +9,7 @@ use super::target_group::{Arns, Layer, TargetGroup};
 use super::{target_group, usage};
 use crate::account::Account;
 use crate::error::ApiError;
-use crate::fields::{Document, Fields, pick};
+use crate::fields::{Document, Fields, omit, pick};
 
 /// Most target groups of one action (ELB quotas).
 const MOST_GROUPS: usize = 5;
@@ -17,6 +17,11 @@ const MOST_GROUPS: usize = 5;
 const HEAVIEST: i64 = 999;
 /// Longest stickiness to a target group, seconds: 7 days.
 const STICKIEST: i64 = 604_800;
+
+/// Type and member of an action that asks an identity provider first.
+const OIDC: (&str, &str) = ("authenticate-oidc", "AuthenticateOidcConfig");
+/// The same of Cognito.
+const COGNITO: (&str, &str) = ("authenticate-cognito", "AuthenticateCognitoConfig");
 
 /// A target group and its share of the requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,13 +37,18 @@ pub(super) struct Action {
     /// Of a `forward`.
     pub(super) groups: Vec<Weighted>,
     stickiness: Document,
-    /// `RedirectConfig` or `FixedResponseConfig`, as it came.
+    /// `RedirectConfig`, `FixedResponseConfig` or `Authenticate…Config`, as it came, but for the client's secret: AWS
+    /// tells it to nobody.
     other: Document,
 }
 
 impl Action {
     pub(super) fn is_forward(&self) -> bool {
         self.kind == "forward"
+    }
+
+    fn authenticates(&self) -> bool {
+        [OIDC.0, COGNITO.0].contains(&self.kind.as_str())
     }
 
     fn view(&self) -> Value {
@@ -71,22 +81,46 @@ pub(super) fn groups(actions: &[Action]) -> Arns {
     all.map(|one| one.group.clone()).collect()
 }
 
-/// Reads the actions of a listener or rule of `balancer`.
+/// Reads the actions of a listener or rule of `balancer`, which has those of `before` where it is changed.
 pub(super) fn read(
     account: &Account,
     balancer: &LoadBalancer,
     protocol: &str,
     items: &[&Document],
+    before: &[Action],
 ) -> Result<Vec<Action>, ApiError> {
+    let known = before.iter().any(|action| action.kind == OIDC.0);
     let mut actions = Vec::new();
     for item in items {
-        actions.push(read_one(Fields(item))?);
+        actions.push(read_one(Fields(item), known)?);
     }
     actions.sort_by_key(|action| action.order);
     let Some(last) = actions.last() else {
         return Err(missing("Actions"));
     };
-    if actions.len() > 1 {
+    if let Some(first) = actions.iter().find(|action| action.authenticates()) {
+        if protocol != "HTTPS" {
+            return Err(ApiError::client(
+                "InvalidLoadBalancerAction",
+                format!(
+                    "Actions of type '{}' are supported only on HTTPS listeners",
+                    first.kind
+                ),
+            ));
+        }
+        if last.authenticates() {
+            return Err(ApiError::client(
+                "InvalidLoadBalancerAction",
+                "The last action must be of type forward, redirect or fixed-response",
+            ));
+        }
+    }
+    if actions
+        .iter()
+        .filter(|action| !action.authenticates())
+        .count()
+        > 1
+    {
         return Err(ApiError::client(
             "TooManyActions",
             "Only one action of type forward, redirect or fixed-response can be specified",
@@ -118,12 +152,15 @@ pub(super) fn read(
     Ok(actions)
 }
 
-fn read_one(item: Fields<'_>) -> Result<Action, ApiError> {
+/// `known` says that the rule has a secret of a client already.
+fn read_one(item: Fields<'_>, known: bool) -> Result<Action, ApiError> {
     let kind = item.text("Type")?.ok_or_else(|| missing("Type"))?;
     let config = match kind {
         "forward" => "",
         "redirect" => "RedirectConfig",
         "fixed-response" => "FixedResponseConfig",
+        kind if kind == OIDC.0 => OIDC.1,
+        kind if kind == COGNITO.0 => COGNITO.1,
         other => {
             return Err(validation(format!(
                 "The sandbox account does not implement actions of type '{other}'"
@@ -140,14 +177,46 @@ fn read_one(item: Fields<'_>) -> Result<Action, ApiError> {
     if action.is_forward() {
         action.groups = weights(item)?;
         action.stickiness = stickiness(item)?;
+        return Ok(action);
+    }
+    let given = item.object(config)?.ok_or_else(|| missing(config))?;
+    if action.authenticates() {
+        let shown = check_provider(kind, Fields(given), known)?;
+        action.other.insert(config.to_owned(), Value::Object(shown));
     } else {
-        let given = item.object(config)?.ok_or_else(|| missing(config))?;
         let status = Fields(given).text("StatusCode")?;
         if status.is_none() {
             return Err(missing("StatusCode"));
         }
     }
     Ok(action)
+}
+
+/// What an identity provider needs (ELBv2 API reference, `AuthenticateOidcActionConfig` and
+/// `AuthenticateCognitoActionConfig`); gives what is shown of it. A changed rule may leave the secret out where it says so.
+fn check_provider(kind: &str, given: Fields<'_>, known: bool) -> Result<Document, ApiError> {
+    let required: &[&str] = match kind == OIDC.0 {
+        true => &[
+            "Issuer",
+            "AuthorizationEndpoint",
+            "TokenEndpoint",
+            "UserInfoEndpoint",
+            "ClientId",
+        ],
+        false => &["UserPoolArn", "UserPoolClientId", "UserPoolDomain"],
+    };
+    for name in required {
+        given.text(name)?.ok_or_else(|| missing(name))?;
+    }
+    let keeps = flag(given, "UseExistingClientSecret")?.unwrap_or(false);
+    let secret = given.text("ClientSecret")?;
+    if kind == OIDC.0 && secret.is_none() && !(keeps && known) {
+        return Err(ApiError::client(
+            "InvalidLoadBalancerAction",
+            "A client secret must be specified for actions of type 'authenticate-oidc'",
+        ));
+    }
+    Ok(omit(given.0, &["ClientSecret", "UseExistingClientSecret"]))
 }
 
 /// Target groups of a `forward`, named by `TargetGroupArn`, by `ForwardConfig`, or by both alike.

@@ -162,7 +162,7 @@ pub(super) fn create(
     };
     listener.set(balancer.kind, request)?;
     let items = request.objects("DefaultActions")?;
-    let actions = action::read(account, balancer, &listener.protocol, &items)?;
+    let actions = action::read(account, balancer, &listener.protocol, &items, &[])?;
     if let Some(found) = on_port(account, balancer, listener.port) {
         let view = found.view(account);
         let same = view["DefaultActions"] == json!(action::views(&actions))
@@ -245,7 +245,13 @@ pub(super) fn modify(
     let actions = if items.is_empty() {
         default.actions.clone()
     } else {
-        action::read(account, balancer, &listener.protocol, &items)?
+        action::read(
+            account,
+            balancer,
+            &listener.protocol,
+            &items,
+            &default.actions,
+        )?
     };
     let key = listener.arn.clone();
     account.elb.listeners.put(key.clone(), listener);

@@ -119,7 +119,7 @@ pub(super) fn create(
     let priority = priority(request)?;
     let conditions = condition::read(&request.objects("Conditions")?)?;
     let items = request.objects("Actions")?;
-    let actions = action::read(account, balancer, &listener.protocol, &items)?;
+    let actions = action::read(account, balancer, &listener.protocol, &items, &[])?;
     let mut own = account.elb.rules.under(&listener.rules_prefix());
     let taken = own.any(|(_, rule)| rule.priority == Some(priority));
     drop(own);
@@ -214,7 +214,7 @@ pub(super) fn modify(
         let listener = listener.ok_or_else(listener::not_found)?;
         let balancer = account.elb.load_balancers.get(&listener.load_balancer);
         let balancer = balancer.ok_or_else(listener::not_found)?;
-        rule.actions = action::read(account, balancer, &listener.protocol, &items)?;
+        rule.actions = action::read(account, balancer, &listener.protocol, &items, &rule.actions)?;
     }
     let view = rule.view();
     put(account, rule);

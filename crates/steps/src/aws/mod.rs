@@ -2,6 +2,7 @@
 //! artifact source's connector, never with the function's own.
 
 mod backoff;
+pub(crate) mod balancer;
 mod credentials;
 pub mod document;
 pub mod error;

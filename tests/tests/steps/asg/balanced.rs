@@ -3,8 +3,8 @@
 use aws_sdk_elasticloadbalancingv2::Client;
 use aws_sdk_elasticloadbalancingv2::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_elasticloadbalancingv2::types::{
-    Action, ActionTypeEnum, ForwardActionConfig, ProtocolEnum, TargetGroupAttribute,
-    TargetGroupTuple, TargetTypeEnum,
+    Action, ActionTypeEnum, AuthenticateOidcActionConfig, Certificate, ForwardActionConfig,
+    ProtocolEnum, TargetGroupAttribute, TargetGroupTuple, TargetTypeEnum,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -120,6 +120,46 @@ impl Balancer {
         }
     }
 
+    /// Lets people sign in before their requests get to production.
+    pub(crate) async fn sign_in(&self) {
+        let provider = AuthenticateOidcActionConfig::builder()
+            .issuer("https://id.example.com")
+            .authorization_endpoint("https://id.example.com/authorize")
+            .token_endpoint("https://id.example.com/token")
+            .user_info_endpoint("https://id.example.com/me")
+            .client_id("shop")
+            .client_secret("not told");
+        let sign_in = Action::builder()
+            .r#type(ActionTypeEnum::AuthenticateOidc)
+            .order(1)
+            .authenticate_oidc_config(provider.build());
+        let mut forward = forward(&[(&self.groups[0], 1)]);
+        forward.order = Some(2);
+        let certificate = Certificate::builder().certificate_arn(
+            "arn:aws:acm:eu-west-1:123456789012:certificate/3f6b1f2c-0000-4000-8000-000000000000",
+        );
+        self.elb
+            .modify_listener()
+            .listener_arn(&self.listeners[0].0)
+            .protocol(ProtocolEnum::Https)
+            .certificates(certificate.build())
+            .default_actions(sign_in.build())
+            .default_actions(forward)
+            .send()
+            .await
+            .expect("a changed listener");
+    }
+
+    /// Types of the actions of production, in their order.
+    pub(crate) async fn actions(&self) -> Vec<ActionTypeEnum> {
+        let rules = self.elb.describe_rules().rule_arns(&self.listeners[0].1);
+        let rules = rules.send().await.expect("rules");
+        let actions = rules.rules()[0].actions().iter();
+        actions
+            .filter_map(|action| action.r#type().cloned())
+            .collect()
+    }
+
     /// `spec` of `AsgBlueGreenDeploy` with two listeners.
     pub(crate) fn swap_spec(&self) -> Value {
         let mut spec = self.shift_spec();
@@ -148,9 +188,8 @@ impl Balancer {
                 .send()
                 .await;
             let rules = rules.expect("rules");
-            let config = rules.rules()[0].actions()[0]
-                .forward_config()
-                .expect("a forward");
+            let last = rules.rules()[0].actions().last().expect("an action");
+            let config = last.forward_config().expect("a forward");
             let shares = config.target_groups().iter().map(|tuple| {
                 let arn = tuple.target_group_arn().unwrap_or_default();
                 let name = if arn == self.groups[0] {

@@ -84,6 +84,22 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn people_who_must_sign_in_still_must_after_a_swap() {
+    let (mut groups, balancer) = balanced(false).await;
+    balancer.sign_in().await;
+    let steps = [
+        (DEPLOY, balancer.swap_spec()),
+        (SWAP, json!({"downsizeOldAsg": true})),
+    ];
+    deploy(&mut groups, "ami-1", &steps).await;
+    deploy(&mut groups, "ami-2", &steps).await;
+    assert_eq!(balancer.seen().await, "green / blue");
+    let kinds = balancer.actions().await;
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+    assert_eq!(kinds, ["authenticate-oidc", "forward"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn outputs_name_both_groups() {
     let (mut groups, mut balancer) = balanced(false).await;
     let steps = [

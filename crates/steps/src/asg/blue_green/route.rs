@@ -11,6 +11,7 @@ use slipway_model::status::Failure;
 
 use super::super::invalid;
 use super::super::site::Site;
+use crate::aws::balancer::keep_client_secrets;
 use crate::aws::error::{Doing, failure};
 use crate::context::StepContext;
 use crate::deployment::spec::text;
@@ -279,6 +280,7 @@ impl Route {
             return Ok(());
         }
         write(action, wanted);
+        keep_client_secrets(&mut actions);
         let told = Self {
             shares: wanted.clone(),
             ..self.clone()

@@ -6,6 +6,7 @@ use slipway_model::status::Failure;
 
 use super::super::site::Site;
 use super::forward::Forward;
+use crate::aws::balancer::keep_client_secrets;
 use crate::aws::error::{Doing, code, failure};
 use crate::deployment::invalid;
 
@@ -177,11 +178,8 @@ pub(super) async fn point(site: &Site, rule: &Rule, forward: &Forward) -> Result
         if Forward::read(action).is_some() {
             forward.write(action);
         }
-        // AWS never tells the secret, and asks for this word instead.
-        if let Some(oidc) = &mut action.authenticate_oidc_config {
-            oidc.use_existing_client_secret = Some(true);
-        }
     }
+    keep_client_secrets(&mut actions);
     let Place {
         listener,
         rule: arn,
