@@ -90,6 +90,17 @@ pub fn activities(signals: &[SignalRecord], node: &NodeId, attempt: u32) -> Vec<
     said.collect()
 }
 
+/// Which of these words, oldest first, decides an approval that wants `count` people: the first that rejects, or the
+/// approval that makes enough. What is said after it does not count, whoever was about to say it.
+pub fn deciding(said: &[Activity], count: usize) -> Option<usize> {
+    let rejects = said.iter().position(|one| one.verdict == Verdict::Reject);
+    let enough = count.max(1) - 1;
+    match rejects {
+        Some(at) if at <= enough => Some(at),
+        _ => (said.len() > enough).then_some(enough),
+    }
+}
+
 /// Decides whether somebody's word counts, and what it is then.
 ///
 /// # Errors

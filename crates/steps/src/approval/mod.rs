@@ -22,7 +22,7 @@ use crate::context::{StepContext, store_failure};
 use crate::step::{Progress, Step, Undo};
 use crate::variable::{read, wrong};
 
-pub use activity::{Activity, Refusal, Verdict, activities, admit};
+pub use activity::{Activity, Refusal, Verdict, activities, admit, deciding};
 pub use spec::Approval;
 
 /// Before this kind of signal comes the name of the person.
@@ -73,7 +73,10 @@ impl Step for HarnessApproval {
         let run = cx.store().get_run(cx.run()).await;
         let run = run
             .map_err(|error| store_failure(&format!("read what was said about {step}"), &error))?;
-        let said = activities(&run.signals, cx.node(), cx.attempt());
+        let mut said = activities(&run.signals, cx.node(), cx.attempt());
+        if let Some(last) = deciding(&said, count) {
+            said.truncate(last + 1);
+        }
         if let Some(rejected) = said.iter().find(|one| one.verdict == Verdict::Reject) {
             return Err(Failure {
                 error: ErrorType::ApprovalRejection,

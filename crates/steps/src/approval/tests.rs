@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use super::{Activity, Approval, HarnessApproval, Refusal, Verdict, admit};
+use super::{Activity, Approval, HarnessApproval, Refusal, Verdict, admit, deciding};
 use crate::step::Step;
 
 fn spec(more: Value) -> Value {
@@ -104,4 +104,23 @@ fn the_deadline_is_in_its_time_zone() {
     let approval: Approval = serde_json::from_value(spec(json!({"autoApproval": auto}))).unwrap();
     let deadline = approval.automatic().unwrap().unwrap();
     assert_eq!(deadline.to_string(), "2026-01-31T13:00:00Z");
+}
+
+#[test]
+fn the_first_word_that_is_enough_decides() {
+    let yes =
+        |who: &str| says(who, Verdict::Approve, &[("ticket", "A-1")]).expect("a word that counts");
+    let no =
+        |who: &str| says(who, Verdict::Reject, &[("ticket", "A-1")]).expect("a word that counts");
+    for (said, count, expected) in [
+        (vec![], 1, None),
+        (vec![yes("kim")], 1, Some(0)),
+        (vec![yes("kim")], 2, None),
+        (vec![yes("kim"), no("mo")], 2, Some(1)),
+        (vec![yes("kim"), yes("lee"), no("mo")], 2, Some(1)),
+        (vec![no("mo"), yes("kim")], 1, Some(0)),
+        (vec![yes("kim")], 0, Some(0)),
+    ] {
+        assert_eq!(deciding(&said, count), expected, "{count}: {said:?}");
+    }
 }

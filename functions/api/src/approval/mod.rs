@@ -18,7 +18,9 @@ use slipway_engine::error_name::ErrorName;
 use slipway_engine::signal::{Word, say};
 use slipway_model::id::PrincipalId;
 use slipway_model::status::Status;
-use slipway_steps::approval::{Activity, Approval, KIND, Refusal, Verdict, activities, admit};
+use slipway_steps::approval::{
+    Activity, Approval, KIND, Refusal, Verdict, activities, admit, deciding,
+};
 use slipway_store::record::{NodeRecord, RunRecord};
 
 use crate::Deps;
@@ -182,6 +184,7 @@ async fn note(
         Refusal::Invalid(message) => invalid(message),
     })?;
     put(deps, run, &record, &caller.principal, &activity).await?;
+    check_counts(deps, run, &record, caller, &approval).await?;
     tracing::info!(
         target: "slipway::audit",
         principal = %caller.principal,
@@ -211,6 +214,39 @@ fn check_first(
         record.identifier
     );
     Err(ApiError::new(ErrorName::Conflict, message))
+}
+
+/// Who is overtaken by a word that decides is told so: theirs is written, and does not count.
+async fn check_counts(
+    deps: &Deps,
+    run: &RunRecord,
+    record: &NodeRecord,
+    caller: &Caller,
+    approval: &Approval,
+) -> ApiResult<()> {
+    let run = deps.store.get_run(&run.id).await?;
+    let said = activities(&run.signals, &record.id, record.attempt);
+    let own = said
+        .iter()
+        .position(|one| one.who == caller.principal.as_str());
+    let decides = deciding(&said, approval.count().unwrap_or(1));
+    let (Some(own), Some(decides)) = (own, decides) else {
+        return Ok(());
+    };
+    match said.get(decides).filter(|_| own > decides) {
+        None => Ok(()),
+        Some(first) => {
+            let came = match first.verdict {
+                Verdict::Approve => "APPROVED",
+                Verdict::Reject => "REJECTED",
+            };
+            let message = format!(
+                "The approval waits no more; it is {came}: {} was faster, and what {} said does not count",
+                first.who, caller.principal
+            );
+            Err(ApiError::new(ErrorName::Conflict, message))
+        }
+    }
 }
 
 async fn put(
