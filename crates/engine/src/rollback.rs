@@ -202,8 +202,8 @@ fn outrun(stage: &StagePlan, other: &RunId) -> Failure {
     Failure {
         error: ErrorType::Unknown,
         message: format!(
-            "Stage {} was not rolled back: run {other} has deployed there while this run waited. What that run \
-             deployed is still there; roll that run back if it is to go.",
+            "Stage {} was not rolled back: run {other} has deployed there since. What that run deployed is still \
+             there; roll that run back if it is to go.",
             stage.identifier
         ),
         left_behind: None,

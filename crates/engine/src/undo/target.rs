@@ -198,10 +198,10 @@ async fn read(
     found.doing(|| format!("read who deployed {place}"))
 }
 
-/// The run that deployed where a stage is about to be rolled back after its run, where it is none that the stage
-/// may be rolled back over: it was faster than the rollback, which had to wait.
+/// The run that deployed where a stage is about to be rolled back with its run or after it, where it is none that the
+/// stage may be rolled back over: it was faster than the rollback.
 pub(crate) async fn taken_by(runs: &Runs, of_run: &StageOfRun) -> Result<Option<RunId>, RunError> {
-    let (Some(origin), Some(place)) = (of_run.run.undoes(), Place::of(of_run.stage())) else {
+    let Some(place) = Place::of(of_run.stage()) else {
         return Ok(None);
     };
     let Some(there) = read(runs, &of_run.plan.scope, &place).await? else {
@@ -211,8 +211,35 @@ pub(crate) async fn taken_by(runs: &Runs, of_run: &StageOfRun) -> Result<Option<
     if there.deployer() == doer || there.run == of_run.run.id {
         return Ok(None);
     }
+    let Some(origin) = of_run.run.undoes() else {
+        let since = deployed_after(runs, &there.run, &place, of_run).await?;
+        return Ok(since.then_some(there.run));
+    };
     // An earlier rollback of the same run, which failed further on.
     let last = runs.run(&there.run).await?;
     let same = last.undoes().is_some_and(|other| other.run == origin.run);
     Ok((!same).then_some(there.run))
+}
+
+/// Whether `other` changed the place after a stage that has ended. What the stage itself deployed may never have been
+/// noted, where it failed: then what is noted is older, and it goes back to that.
+async fn deployed_after(
+    runs: &Runs,
+    other: &RunId,
+    place: &Place,
+    of_run: &StageOfRun,
+) -> Result<bool, RunError> {
+    let ended_ms = of_run.summary().ended_ms.unwrap_or(i64::MAX);
+    let (run, plan) = runs.load(other).await?;
+    let of_place = plan
+        .groups
+        .iter()
+        .flatten()
+        .filter(|stage| place.is_of(stage));
+    let mut known =
+        of_place.filter_map(|stage| run.stages.iter().find(|known| known.id == stage.id));
+    // One stage at a time has the infrastructure: another was there before this one began, or after it ended.
+    Ok(known.any(|stage| {
+        stage.started_ms.is_some() && stage.ended_ms.is_none_or(|other_ms| other_ms > ended_ms)
+    }))
 }

@@ -52,17 +52,21 @@ impl Shop {
     }
 
     async fn start(&self, tag: &str, pause: &str) -> RunId {
+        self.start_of("release", tag, pause).await
+    }
+
+    async fn start_of(&self, pipeline: &str, tag: &str, pause: &str) -> RunId {
         let variable = |name: &str, value: &str| {
             format!("    - name: {name}\n      type: String\n      value: \"{value}\"\n")
         };
         let inputs = format!(
-            "pipeline:\n  identifier: release\n  variables:\n{}{}",
+            "pipeline:\n  identifier: {pipeline}\n  variables:\n{}{}",
             variable("tag", tag),
             variable("pause", pause)
         );
         let start = StartRun {
             inputs_yaml: Some(inputs),
-            ..by_hand("release")
+            ..by_hand(pipeline)
         };
         self.0.try_start(start).await.expect("it starts").id
     }
@@ -184,10 +188,47 @@ async fn who_deploys_while_a_rollback_waits_is_not_rolled_over() {
     let three = shop.0.finish(&three).await;
     assert_eq!(three.status, Status::Success);
     insta::assert_snapshot!(told(&shop.0, &run).await.replace(three.id.as_str(), "T"), @"
-    run Failed: Stage ship was not rolled back: run T has deployed there while this run waited. What that run deployed is still there; roll that run back if it is to go.
+    run Failed: Stage ship was not rolled back: run T has deployed there since. What that run deployed is still there; roll that run back if it is to go.
     ship Failed
     ");
     assert_eq!(shop.runs().await, image("3"));
+    shop.0.assert_clean(&run.id).await;
+    assert_eq!(shop.0.holds().await, Vec::<String>::new());
+}
+
+/// Found by a tester: `PipelineRollback` looks at what is there as a rollback after the run does.
+#[tokio::test(start_paused = true)]
+async fn a_run_is_not_rolled_back_over_who_deployed_after_its_stage() {
+    let shop = Shop::new().await;
+    let all = ROLL_BACK.replace("StageRollback", "PipelineRollback");
+    let last = wait("while", "1h") + &script("bad", "fail", "");
+    let whole = rollout().replace(": release\n", ": slow\n") + &stage("last", &last, "", &all);
+    shop.0.apply(&whole).await;
+    shop.deploy("1").await;
+    let slow = shop.start_of("slow", "2", "1s").await;
+    let run = shop.0.finish(&slow).await;
+    assert_eq!(run.status, Status::Failed);
+    assert_eq!(
+        shop.runs().await,
+        image("1"),
+        "{}",
+        told(&shop.0, &run).await
+    );
+
+    let slow = shop.start_of("slow", "2", "1s").await;
+    shop.0.runs.clock.sleep(Duration::from_secs(30 * 60)).await;
+    assert_eq!(shop.runs().await, image("2"));
+    let three = shop.deploy("3").await;
+    let run = shop.0.finish(&slow).await;
+    assert_eq!(run.status, Status::Failed);
+    let told = told(&shop.0, &run).await.replace(three.id.as_str(), "T");
+    assert!(
+        told.contains("Stage ship was not rolled back: run T has deployed there since."),
+        "{told}"
+    );
+    assert_eq!(shop.runs().await, image("3"));
+    // What stands is a deployment that can be rolled back.
+    assert_eq!(shop.there().await.refusal, None);
     shop.0.assert_clean(&run.id).await;
     assert_eq!(shop.0.holds().await, Vec::<String>::new());
 }
