@@ -239,6 +239,7 @@ pub(crate) fn run(plan: &Plan) -> slipway_store::record::RunRecord {
         chosen: None,
         origin: None,
         notes: String::new(),
+        url: None,
     }
 }
 

@@ -20,6 +20,7 @@ pub mod freeze;
 pub mod gather;
 pub mod given;
 pub mod lane;
+pub mod link;
 pub mod name;
 pub mod notes;
 pub mod notify;

@@ -32,6 +32,8 @@ pub struct Runs {
     pub pipeline_machine: String,
     /// ARN of the state machine `notify`; where there is none, nobody is told of anything.
     pub notify_machine: Option<String>,
+    /// Base URL of the REST API as people reach it, for links to runs.
+    pub url: Option<String>,
 }
 
 /// A stage of a run, with the plan and the record of the run.

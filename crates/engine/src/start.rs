@@ -149,6 +149,7 @@ pub(crate) async fn record(
         chosen: request.chosen,
         origin: request.origin,
         notes: request.notes,
+        url: runs.url.clone(),
     };
     let behind = sequence.behind;
     Ok(Accepted { run, behind })

@@ -109,6 +109,9 @@ pub struct RunRecord {
     /// What people wrote about it, changed while it runs and after it.
     #[serde(skip)]
     pub notes: String,
+    /// Base URL of the REST API when it was accepted, for links to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 impl RunRecord {

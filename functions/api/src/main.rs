@@ -34,6 +34,7 @@ async fn main() -> Result<(), lambda_http::Error> {
         clock,
         pipeline_machine: variable("SLIPWAY_PIPELINE_MACHINE_ARN")?,
         notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
+        url: Some(variable("SLIPWAY_URL")?),
     };
     let values = aws_sdk_secretsmanager::Client::new(&config);
     let values = SecretStore::new(values, variable("SLIPWAY_SECRET_PREFIX")?);

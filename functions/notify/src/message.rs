@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use slipway_engine::link;
 use slipway_engine::notify::{Event, Notice};
 use slipway_expr::{Piece, SecretText};
 use slipway_model::status::{Failure, Status};
@@ -68,7 +69,7 @@ impl Message {
     ) -> Self {
         let event = &notice.event;
         let subject = subject(facts, event, record);
-        let link = url.map(|url| link(url, facts));
+        let link = url.map(|url| link::of_run(url, &facts.run));
         Self {
             id: notice.id(),
             run: facts.run.id.to_string(),
@@ -388,30 +389,6 @@ fn node_status(event: &Event, status: Status) -> &'static str {
         Event::DeploymentRejectedDueToFreeze { .. } => "aborted",
         Event::WaitingForUserAction { .. } => "waiting",
     }
-}
-
-/// Where a client reads the run. There is no page to look at yet.
-fn link(url: &str, facts: &Facts) -> String {
-    let scope = &facts.run.scope;
-    let mut link = format!(
-        "{}/pipeline/api/pipelines/execution/v2/{}?accountIdentifier={}",
-        url.trim_end_matches('/'),
-        facts.run.id,
-        scope.account
-    );
-    let parts = [
-        ("orgIdentifier", scope.org.as_ref().map(|id| id.as_str())),
-        (
-            "projectIdentifier",
-            scope.project.as_ref().map(|id| id.as_str()),
-        ),
-    ];
-    for (name, value) in parts {
-        if let Some(value) = value {
-            link.push_str(&format!("&{name}={value}"));
-        }
-    }
-    link
 }
 
 pub(crate) fn time(ms: i64) -> Timestamp {

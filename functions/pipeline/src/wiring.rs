@@ -43,6 +43,8 @@ pub async fn wire() -> Result<Deps, ConfigError> {
             clock,
             pipeline_machine: variable("SLIPWAY_PIPELINE_MACHINE_ARN")?,
             notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
+            // No run is accepted here.
+            url: None,
         },
         lanes: LaneFunctions {
             common: variable("SLIPWAY_LANE_COMMON_FUNCTION_ARN")?,

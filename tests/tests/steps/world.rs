@@ -260,6 +260,7 @@ impl World {
                     clock: clock.clone(),
                     pipeline_machine: String::new(),
                     notify_machine: None,
+                    url: None,
                 },
                 sources: Arc::new(NoSources),
             },

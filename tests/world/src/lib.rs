@@ -271,6 +271,7 @@ impl World {
             clock: clock.clone(),
             pipeline_machine: machine("pipeline"),
             notify_machine: Some(machine("notify")),
+            url: Some("https://slipway.example.com".to_owned()),
         };
         let sandbox = SandboxConfig {
             clock: clock.clone(),

@@ -21,6 +21,8 @@ use slipway_model::status::Status;
 use slipway_plan::{Iteration, Plan, StagePlan, Variable, in_turns};
 use slipway_store::record::{NodeRecord, RunRecord};
 
+use crate::link;
+use crate::user_group::email;
 use standing::Counted;
 
 /// The names that an expression can use at one place of a run.
@@ -156,7 +158,11 @@ impl RunContext<'_> {
             ["sequenceId"] => value(i64::try_from(run.sequence).ok()?),
             ["startTs"] => value(run.started_ms),
             ["triggerType"] => text(&run.trigger_type),
-            ["triggeredBy", "name" | "email" | "identifier"] => text(run.triggered_by.as_str()),
+            ["triggeredBy", "name" | "identifier"] => text(run.triggered_by.as_str()),
+            ["triggeredBy", "email"] => text(&email(&run.triggered_by)),
+            ["executionUrl"] | ["execution", "url" | "Url"] => value(self.link(None)?),
+            // Pipelines are kept here, whatever they were imported from (docs platform/git-experience).
+            ["storeType"] => text("INLINE"),
             ["executionMode"] => text(self.execution_mode()),
             ["status"] => text(status_name(run.status)),
             [word @ ("currentStatus" | "liveStatus")] => {
@@ -167,6 +173,15 @@ impl RunContext<'_> {
             ["stages", rest @ ..] => self.stage_by_id(rest),
             _ => None,
         }
+    }
+
+    /// Where people read the run, or one stage of it.
+    fn link(&self, stage: Option<&StagePlan>) -> Option<String> {
+        let of_run = link::of_run(self.run.url.as_deref()?, self.run);
+        Some(match stage {
+            Some(stage) => format!("{of_run}&stageNodeId={}", stage.id),
+            None => of_run,
+        })
     }
 
     /// `pipeline.executionMode` (docs platform/variables-and-expressions/harness-variables).
@@ -194,6 +209,8 @@ impl RunContext<'_> {
             ["identifier"] => text(stage.identifier.as_str()),
             ["name"] => text(&stage.name),
             ["type"] => text(&stage.stage_type),
+            ["executionUrl"] => value(self.link(Some(stage))?),
+            ["tags", rest @ ..] => tags(&stage.tags, rest),
             ["identifierPostFix"] => value(
                 stage
                     .iteration
@@ -259,6 +276,9 @@ fn tags(tags: &indexmap::IndexMap<String, String>, path: &[&str]) -> Option<Foun
 
 /// A variable by its name, which may hold dots.
 fn variable(variables: &[Variable], name: &[&str]) -> Option<Found> {
+    if name.is_empty() {
+        return all(variables);
+    }
     let name = name.join(".");
     let variable = variables.iter().find(|variable| variable.name == name)?;
     match &variable.value {
@@ -267,6 +287,15 @@ fn variable(variables: &[Variable], name: &[&str]) -> Option<Found> {
         }
         other => json(other, &[]),
     }
+}
+
+/// Every variable by its name, but for secrets.
+fn all(variables: &[Variable]) -> Option<Found> {
+    let told = variables
+        .iter()
+        .filter(|variable| variable.kind != "Secret");
+    let map = told.map(|variable| (variable.name.clone(), Value::from_json(&variable.value)));
+    value(Value::Map(map.collect()))
 }
 
 /// A place in a document of the plan; its texts are definitions.

@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 use slipway_expr::{SecretRef, Value};
+use slipway_model::duration;
 use slipway_model::id::{EntityId, NodeId};
 use slipway_plan::{CHAINED, Iteration, Node, ParallelPlan, StagePlan};
 
@@ -106,6 +107,11 @@ impl RunContext<'_> {
             (Node::Step(step), ["identifier"]) => text(step.identifier.as_str()),
             (Node::Step(step), ["name"]) => text(&step.name),
             (Node::Step(step), ["type"]) => text(&step.step_type),
+            (Node::Step(step), ["timeout"]) => text(&duration::shown(step.timeout)),
+            (Node::Step(step), ["delegateSelectors"]) => {
+                value(Value::from_json(&step.delegate_selectors.clone().into()))
+            }
+            (Node::Step(_), ["executionUrl"]) => value(self.link(self.stage)?),
             (Node::Step(step), ["spec", rest @ ..]) => {
                 // While a step's own spec is being resolved, only the plan has it.
                 let resolved = record.map(|record| &record.spec);

@@ -72,6 +72,7 @@ fn evaluate(text: &str) -> String {
         taken_apart: false,
         undo: None,
     }];
+    run.url = Some("https://slipway.example.com/".to_owned());
     let at = NodeId::new("switch");
     let context = RunContext {
         plan: &plan,
@@ -105,6 +106,28 @@ fn names_lead_to_values() {
         ("<+pipeline.startTs>", "1000"),
         ("<+currentDate()>", "\"1970-01-01\""),
         ("<+pipeline.triggeredBy.name>", "\"alex\""),
+        ("<+pipeline.triggeredBy.email>", "\"alex@localhost\""),
+        ("<+pipeline.storeType>", "\"INLINE\""),
+        (
+            "<+pipeline.executionUrl>",
+            "\"https://slipway.example.com/pipeline/api/pipelines/execution/v2/r1?accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop\"",
+        ),
+        (
+            "<+pipeline.execution.url == pipeline.executionUrl && pipeline.execution.Url == pipeline.executionUrl>",
+            "true",
+        ),
+        (
+            "<+pipeline.stages.build.executionUrl.endsWith(\"&stageNodeId=build\")>",
+            "true",
+        ),
+        ("<+step.executionUrl == stage.executionUrl>", "true"),
+        ("<+execution.steps.rollout.timeout>", "\"10m\""),
+        ("<+step.delegateSelectors>", "[]"),
+        ("<+stage.tags>", "{}"),
+        (
+            "<+stage.variables>",
+            "{\"url\":\"https://<+env.name.toLowerCase()>.example.com\"}",
+        ),
         ("<+pipeline.tags.tier>", "\"1\""),
         ("<+pipeline.variables.tag>", "\"v2\""),
         ("<+pipeline.stages.build.status>", "\"SUCCEEDED\""),

@@ -34,6 +34,7 @@ pub(crate) fn record(name: &str, started_ms: i64) -> RunRecord {
         chosen: None,
         origin: None,
         notes: String::new(),
+        url: None,
     }
 }
 
