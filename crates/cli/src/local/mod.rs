@@ -38,7 +38,7 @@ use slipway_steps::aws::{Ambient, AwsTargets, Objects, TargetConfig};
 use slipway_steps::context::Starts;
 use slipway_steps::secrets::SecretSource;
 use slipway_store::Store;
-use slipway_store::embedded::{Embedded, in_process};
+use slipway_store::embedded::{Embedded, in_process, loopback};
 use slipway_store::layout::Layout;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -355,16 +355,16 @@ fn targets(target: Target, sandbox: &Sandbox, embedded: &Embedded) -> TargetConf
 }
 
 fn states_client(http: SharedHttpClient) -> aws_sdk_sfn::Client {
-    let config = aws_sdk_sfn::Config::builder()
+    let mut config = aws_sdk_sfn::Config::builder()
         .behavior_version_latest()
         .http_client(http)
         .endpoint_url(IN_PROCESS)
         .region(aws_sdk_sfn::config::Region::new(place::REGION))
         // Nobody looks at a signature in this process.
         .allow_no_auth()
-        .stalled_stream_protection(aws_sdk_sfn::config::StalledStreamProtectionConfig::disabled())
-        .build();
-    aws_sdk_sfn::Client::from_conf(config)
+        .stalled_stream_protection(aws_sdk_sfn::config::StalledStreamProtectionConfig::disabled());
+    config.push_interceptor(loopback());
+    aws_sdk_sfn::Client::from_conf(config.build())
 }
 
 async fn listen(

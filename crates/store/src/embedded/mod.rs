@@ -3,6 +3,7 @@
 
 mod dynamodb;
 mod in_process;
+mod loopback;
 mod s3;
 mod secrets;
 mod sync;
@@ -19,6 +20,7 @@ use slipway_clock::Clock;
 use tower::ServiceExt;
 
 pub use in_process::in_process;
+pub use loopback::loopback;
 
 use crate::{Layout, SecretStore, Store};
 
@@ -181,7 +183,7 @@ impl Embedded {
 
     /// A client of the embedded DynamoDB.
     pub fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
-        let config = aws_sdk_dynamodb::Config::builder()
+        let mut config = aws_sdk_dynamodb::Config::builder()
             .behavior_version_latest()
             .http_client(self.client.clone())
             .endpoint_url(ENDPOINT)
@@ -190,9 +192,9 @@ impl Embedded {
             .allow_no_auth()
             .stalled_stream_protection(
                 aws_sdk_dynamodb::config::StalledStreamProtectionConfig::disabled(),
-            )
-            .build();
-        aws_sdk_dynamodb::Client::from_conf(config)
+            );
+        config.push_interceptor(loopback());
+        aws_sdk_dynamodb::Client::from_conf(config.build())
     }
 
     /// A client of the embedded S3.
