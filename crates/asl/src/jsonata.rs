@@ -2,6 +2,7 @@
 //!
 //! Rules and error texts: Step Functions Developer Guide, "Transforming data with JSONata".
 
+mod comparison;
 mod functions;
 mod variables;
 
@@ -13,6 +14,8 @@ use jsonata_core::evaluator::{Context, Evaluator, EvaluatorOptions};
 use jsonata_core::parser;
 use jsonata_core::value::JValue;
 use serde_json::{Map, Number, Value};
+
+use comparison::Comparison;
 
 /// Longest evaluation of one expression, in milliseconds: a loop in a definition must not hold the engine.
 const LONGEST_EVALUATION_MS: u64 = 5_000;
@@ -133,6 +136,8 @@ pub(crate) struct Expression {
     ast: AstNode,
     /// Set for plain paths from a variable, which need no evaluator.
     path: Option<Vec<String>>,
+    /// Set for a plain path that is compared with a literal, as conditions of `Choice` states are.
+    comparison: Option<Comparison>,
 }
 
 impl Expression {
@@ -143,6 +148,7 @@ impl Expression {
             source: source.to_owned(),
             ast,
             path: plain_path(source),
+            comparison: Comparison::parse(source),
         })
     }
 
@@ -152,8 +158,15 @@ impl Expression {
         field: &str,
         bindings: &Bindings<'_>,
     ) -> Result<Value, QueryError> {
-        if let Some(value) = self.follow(bindings) {
-            return Ok(value);
+        if let Some(path) = &self.path
+            && let Some(value) = follow(path, bindings)
+        {
+            return Ok(value.clone());
+        }
+        if let Some(comparison) = &self.comparison
+            && let Some(holds) = comparison.holds(bindings)
+        {
+            return Ok(Value::Bool(holds));
         }
         let mut evaluator = self.evaluator(bindings);
         let value = evaluator
@@ -194,28 +207,6 @@ impl Expression {
             ),
             Some(field.to_owned()),
         )
-    }
-
-    /// The value of a plain path through objects. `None` hands over to the evaluator, which knows what
-    /// JSONata does with arrays and with what is missing.
-    fn follow(&self, bindings: &Bindings<'_>) -> Option<Value> {
-        let (first, rest) = self.path.as_ref()?.split_first()?;
-        let (mut value, rest) = if first == "states" {
-            let (second, rest) = rest.split_first()?;
-            let value = match second.as_str() {
-                "input" => bindings.input,
-                "result" => bindings.result?,
-                "errorOutput" => bindings.error_output?,
-                _ => return None,
-            };
-            (value, rest)
-        } else {
-            (bindings.variable(first)?, rest)
-        };
-        for step in rest {
-            value = value.as_object()?.get(step)?;
-        }
-        (!value.is_array()).then(|| value.clone())
     }
 
     fn evaluator(&self, bindings: &Bindings<'_>) -> Evaluator {
@@ -273,6 +264,28 @@ impl Expression {
     pub(crate) fn variables(&self, names: &mut Vec<String>) {
         variables::mentioned(&self.source, names);
     }
+}
+
+/// The value of a plain path through objects. `None` hands over to the evaluator, which knows what JSONata does with
+/// arrays and with what is missing.
+fn follow<'b>(path: &[String], bindings: &'b Bindings<'_>) -> Option<&'b Value> {
+    let (first, rest) = path.split_first()?;
+    let (mut value, rest) = if first == "states" {
+        let (second, rest) = rest.split_first()?;
+        let value = match second.as_str() {
+            "input" => bindings.input,
+            "result" => bindings.result?,
+            "errorOutput" => bindings.error_output?,
+            _ => return None,
+        };
+        (value, rest)
+    } else {
+        (bindings.variable(first)?, rest)
+    };
+    for step in rest {
+        value = value.as_object()?.get(step)?;
+    }
+    (!value.is_array()).then_some(value)
 }
 
 /// The names of `$a.b.c`, if the source is exactly such a path.
