@@ -15,7 +15,7 @@ use crate::name::Lane;
 use crate::notify;
 use crate::queue::{self, release_run, release_stage};
 use crate::rollback;
-use crate::runs::{Runs, StageOfRun, summary};
+use crate::runs::{Runs, StageOfRun, newest, summary};
 use crate::signal::{tell_end, wake};
 use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending, undo_ending};
 use crate::stage_loop::is_more_to_plan;
@@ -30,9 +30,8 @@ pub async fn stage_end(
     attempt: u32,
     rolled_back: bool,
 ) -> Result<Status, RunError> {
-    let of_run = runs.load_stage(run, stage).await?;
-    let nodes = runs.nodes(run, Some(stage)).await?;
-    end_stage(runs, &of_run, &nodes, attempt, rolled_back).await
+    let (of_run, nodes) = runs.load_stage_with_nodes(run, stage).await?;
+    end_stage(runs, &of_run, &newest(nodes), attempt, rolled_back).await
 }
 
 /// [`stage_end`] for a caller that has loaded the stage and its nodes already.

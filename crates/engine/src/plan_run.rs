@@ -3,10 +3,11 @@
 use serde::Serialize;
 use slipway_model::id::{RunId, StageId};
 use slipway_model::status::Status;
-use slipway_plan::StagePlan;
+use slipway_plan::{Plan, StagePlan};
+use slipway_store::StoreError;
 use slipway_store::record::RunRecord;
 
-use crate::begin::LaneStart;
+use crate::begin::{LaneStart, begins_at_once};
 use crate::copy::take_over;
 use crate::error::{Doing, RunError};
 use crate::name;
@@ -103,7 +104,7 @@ pub async fn plan_run(runs: &Runs, run: &RunId) -> Result<Planned, RunError> {
     let (record, plan) = runs.load_written(run).await?;
     take_over(runs, &record).await?;
     if record.status == Status::NotStarted {
-        let begun = runs.store.begin_run(&record).await;
+        let begun = begin(runs, &record, &plan).await;
         begun.doing(|| format!("record that run {run} is running"))?;
     }
     runs.tell(run, &plan, &[Event::PipelineStart]).await;
@@ -113,6 +114,18 @@ pub async fn plan_run(runs: &Runs, run: &RunId) -> Result<Planned, RunError> {
         groups: groups(&record, first),
         part: 0,
     })
+}
+
+/// Records that a run is running, and its first stage with it where that is sure to begin.
+async fn begin(runs: &Runs, run: &RunRecord, plan: &Plan) -> Result<(), StoreError> {
+    if let Some(first) = begins_at_once(run, plan, runs.clock.now_ms()) {
+        match runs.store.begin_run(run, Some(&first)).await {
+            // Another invocation was faster, and the stage may have gone on since.
+            Err(StoreError::Conflict { .. }) => {}
+            begun => return begun,
+        }
+    }
+    runs.store.begin_run(run, None).await
 }
 
 /// Groups of a plan, with neighbours of one stage each drawn together, without stages whose results were
@@ -222,6 +235,47 @@ mod tests {
             format!("{}: {}", line.concurrency, names.join(" "))
         };
         group.lines.iter().map(line).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn a_stage_begins_with_its_run_where_nothing_decides_about_it_and_nothing_is_waited_for() {
+        let plain = || StagePlan {
+            stage_type: "Approval".to_owned(),
+            ..stage("a", Vec::new())
+        };
+        let sure = |run: &RunRecord, stages: Vec<StagePlan>| {
+            let plan = plan(vec![stages, vec![plain()]]);
+            begins_at_once(run, &plan, 7).map(|first| (first.id, first.status, first.started_ms))
+        };
+        let run = crate::fixture::run(&plan(Vec::new()));
+        let begun = (StageId::new("a"), Status::Running, Some(7));
+        assert_eq!(sure(&run, vec![plain()]), Some(begun));
+
+        let frozen = stage("a", Vec::new());
+        let asked = StagePlan {
+            start_within: Some(60),
+            ..plain()
+        };
+        let conditional = StagePlan {
+            when: Some(slipway_plan::When {
+                status: slipway_plan::WhenStatus::Success,
+                condition: Some("<+input>".to_owned()),
+            }),
+            ..plain()
+        };
+        for unsure in [
+            vec![frozen],
+            vec![asked],
+            vec![conditional],
+            vec![plain(), plain()],
+        ] {
+            assert_eq!(sure(&run, unsure), None);
+        }
+        let aborted = RunRecord {
+            abort: Some((slipway_model::id::PrincipalId::new("sam"), 1)),
+            ..run
+        };
+        assert_eq!(sure(&aborted, vec![plain()]), None);
     }
 
     #[test]

@@ -50,8 +50,17 @@ pub struct StageOfRun {
 impl Runs {
     /// Loads a run that has been planned: its plan as it is with the loops taken apart that have begun.
     pub async fn load(&self, run: &RunId) -> Result<(RunRecord, Arc<Plan>), RunError> {
-        let (mut record, written) = self.load_written(run).await?;
-        let plan = self.unrolled(run, Arc::clone(&written)).await?;
+        let (record, written) = self.load_written(run).await?;
+        self.as_it_is(record, written).await
+    }
+
+    /// A run with its plan as it is with the loops taken apart that have begun.
+    async fn as_it_is(
+        &self,
+        mut record: RunRecord,
+        written: Arc<Plan>,
+    ) -> Result<(RunRecord, Arc<Plan>), RunError> {
+        let plan = self.unrolled(&record.id, Arc::clone(&written)).await?;
         if !Arc::ptr_eq(&plan, &written) {
             // Turns in the place of the stages that stood for them.
             let stages = plan.groups.iter().flatten();
@@ -66,12 +75,17 @@ impl Runs {
         run: &RunId,
     ) -> Result<(RunRecord, Arc<Plan>), RunError> {
         let record = self.run(run).await?;
+        let plan = self.written(&record).await?;
+        Ok((record, plan))
+    }
+
+    async fn written(&self, record: &RunRecord) -> Result<Arc<Plan>, RunError> {
+        let run = &record.id;
         let digest = record.plan.as_deref().ok_or_else(|| {
             RunError::refused(ErrorName::NotFound, format!("run {run} has no plan yet"))
         })?;
         let plan = self.store.get_plan(digest).await;
-        let plan = plan.doing(|| format!("read the plan of run {run}"))?;
-        Ok((record, plan))
+        plan.doing(|| format!("read the plan of run {run}"))
     }
 
     /// A plan with those of its loops taken apart that go over what the run brings forth and have begun, and with the
@@ -80,7 +94,7 @@ impl Runs {
     /// # Errors
     /// When the store cannot be read.
     pub async fn unrolled(&self, run: &RunId, plan: Arc<Plan>) -> Result<Arc<Plan>, RunError> {
-        if !plan.has_run_loops() && !plan.has_late_artifacts() {
+        if !grows(&plan) {
             return Ok(plan);
         }
         let nodes = self.nodes(run, None).await?;
@@ -90,20 +104,30 @@ impl Runs {
     /// Loads a stage of a run that has been planned.
     pub async fn load_stage(&self, run: &RunId, stage: &StageId) -> Result<StageOfRun, RunError> {
         let (run, plan) = self.load(run).await?;
-        let place = plan.groups.iter().enumerate().find_map(|(group, stages)| {
-            let index = stages.iter().position(|known| known.id == *stage)?;
-            Some((group, index))
-        });
-        let Some((group, index)) = place else {
-            let message = format!("run {} has no stage {stage}", run.id);
-            return Err(RunError::refused(ErrorName::NotFound, message));
-        };
-        Ok(StageOfRun {
-            run,
-            plan,
-            group,
-            index,
-        })
+        StageOfRun::of(run, plan, stage)
+    }
+
+    /// Loads a stage of a run that has been planned, with all attempts of its nodes, oldest start first. They are no
+    /// older than what was said about the run.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or the run has no such stage.
+    pub async fn load_stage_with_nodes(
+        &self,
+        run: &RunId,
+        stage: &StageId,
+    ) -> Result<(StageOfRun, Vec<NodeRecord>), RunError> {
+        let read = self.store.get_run_with_nodes(run, stage).await;
+        let (record, mut nodes) = read.doing(|| format!("read run {run}"))?;
+        let written = self.written(&record).await?;
+        let grows = grows(&written);
+        let (record, plan) = self.as_it_is(record, written).await?;
+        if grows {
+            // The plan was made whole by nodes that are newer than these.
+            let newer = self.store.list_nodes(run, Some(stage)).await;
+            nodes = newer.doing(|| format!("read the steps of run {run}"))?;
+        }
+        Ok((StageOfRun::of(record, plan, stage)?, nodes))
     }
 
     pub(crate) async fn run(&self, run: &RunId) -> Result<RunRecord, RunError> {
@@ -130,6 +154,11 @@ impl Runs {
         let put = self.store.put_stage(run, summary).await;
         put.doing(|| format!("record stage {} of run {run}", summary.id))
     }
+}
+
+/// Whether what the run brings forth becomes part of the plan.
+fn grows(plan: &Plan) -> bool {
+    plan.has_run_loops() || plan.has_late_artifacts()
 }
 
 /// Field of a block's recorded spec that holds the turns of its loop.
@@ -190,6 +219,24 @@ pub fn newest(records: Vec<NodeRecord>) -> BTreeMap<NodeId, NodeRecord> {
 }
 
 impl StageOfRun {
+    /// A stage of a run, found in its plan.
+    fn of(run: RunRecord, plan: Arc<Plan>, stage: &StageId) -> Result<Self, RunError> {
+        let place = plan.groups.iter().enumerate().find_map(|(group, stages)| {
+            let index = stages.iter().position(|known| known.id == *stage)?;
+            Some((group, index))
+        });
+        let Some((group, index)) = place else {
+            let message = format!("run {} has no stage {stage}", run.id);
+            return Err(RunError::refused(ErrorName::NotFound, message));
+        };
+        Ok(Self {
+            run,
+            plan,
+            group,
+            index,
+        })
+    }
+
     /// The stage as planned.
     pub fn stage(&self) -> &StagePlan {
         &self.plan.groups[self.group][self.index]

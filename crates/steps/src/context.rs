@@ -82,6 +82,8 @@ pub struct StepInput<'a> {
     /// The nodes of the stage that were started so far, oldest first, with earlier attempts of this step:
     /// a rollback step finds there what to undo, and a repeated step what was there before it.
     pub earlier: &'a [NodeRecord],
+    /// What was said about the run, as it was read when the lane was woken: what is said later wakes it again.
+    pub said: &'a [SignalRecord],
     /// Result of the delegate's work that the step asked for, if it did.
     pub delegate_result: Option<Value>,
     /// Evaluates expressions in documents that the step reads itself (manifests).
@@ -196,6 +198,11 @@ impl<'a> StepContext<'a> {
         let nodes = self.store().list_nodes(self.run(), None).await;
         let nodes = nodes.map_err(|error| store_failure("read the steps of the run", &error))?;
         Ok((run, nodes))
+    }
+
+    /// What people and steps have said about the run.
+    pub fn heard(&self) -> &'a [SignalRecord] {
+        self.input.said
     }
 
     /// What starts runs of other pipelines.

@@ -26,6 +26,12 @@ pub trait Step: Send + Sync {
         &[]
     }
 
+    /// Whether a call of it that comes to [`Progress::Hold`] changes nothing anywhere and saves nothing, so that it may be
+    /// made before it is written that the step has begun: that and what it waits for are then one write.
+    fn only_asks(&self) -> bool {
+        false
+    }
+
     /// What undoes it: the step type of its rollback step, or why nothing needs undoing.
     fn undo(&self) -> Undo;
 

@@ -112,7 +112,9 @@ impl Store {
     pub async fn put_plan(&self, plan: &Plan) -> Result<String, StoreError> {
         let json = serde_json::to_vec(plan).map_err(|e| StoreError::unreadable("a plan", e))?;
         let digest = self.put_blob(&json).await?;
-        self.inner.plans.put(&digest, Arc::new(plan.clone()));
+        if self.inner.plans.get(&digest).is_none() {
+            self.inner.plans.put(&digest, Arc::new(plan.clone()));
+        }
         Ok(digest)
     }
 

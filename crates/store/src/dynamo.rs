@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, TransactWriteItem};
 use crate::Store;
 use crate::error::{StoreError, refused};
 use crate::item::{
-    Change, Expression, Item, Parts, Write, delete, key_of, put_if_absent, text, update,
+    Change, Expression, Item, Parts, Write, delete, key_of, put, put_if_absent, text, update,
 };
 use crate::key::{Key, Table};
 use crate::layout::{PK, SK};
@@ -220,6 +220,11 @@ impl Store {
             Write::Create(key, item) => {
                 key.check()?;
                 let put = put_if_absent(self.table(key.table), item).map_err(malformed)?;
+                part.put(put).build()
+            }
+            Write::Beside(key, item) => {
+                key.check()?;
+                let put = put(self.table(key.table), item).map_err(malformed)?;
                 part.put(put).build()
             }
             Write::Change(change) => {

@@ -259,6 +259,9 @@ pub(crate) struct Parts {
 pub(crate) enum Write {
     /// A new item, if nothing is under its key yet.
     Create(Key, Item),
+    /// An item whose key is made of one that the same transaction creates, so that nothing can be under it: a condition
+    /// would be read and looked up for nothing.
+    Beside(Key, Item),
     /// A change.
     Change(Change),
     /// Nothing is under the key afterwards, whatever was.
@@ -275,6 +278,12 @@ pub(crate) fn put_if_absent(
         .set_item(Some(item))
         .condition_expression(Expression::absent().text)
         .build()
+}
+
+/// The SDK's form of a put without a condition.
+pub(crate) fn put(table: &str, item: Item) -> Result<Put, aws_sdk_dynamodb::error::BuildError> {
+    let put = Put::builder().table_name(table);
+    put.set_item(Some(item)).build()
 }
 
 /// The SDK's form of a deletion.

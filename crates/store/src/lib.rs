@@ -24,6 +24,7 @@
 //! | run by id | runs | `run#<run>`, `run` | strong; created once, status changes only from the expected ones |
 //! | tags added to a run | runs | `run#<run>`, `run#tags#<digest>`: same query as the run | strong; each set of tags once |
 //! | stages of a run | runs | `run#<run>`, `stage#<stage>`: same query as the run | strong |
+//! | a run with the nodes of one stage | runs | `run#<run>`, from `node#` to `stage#…`, backwards | strong |
 //! | nodes of a run, one node | runs | `run#<run>`, `node#<node>#<attempt>` | strong; an attempt starts once and ends once; end and start are one transaction |
 //! | open waits of a run | runs | `run#<run>`, `wait#<node>#<attempt>#<kind>` | strong; one taker |
 //! | runs of a scope, newest first | runs | `runs#<scope>`, `<start>#<run>` | list strong (written with the run), each run read by itself |

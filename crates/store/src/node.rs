@@ -14,7 +14,8 @@ use crate::item::{
     Change, Expression, Item, Row, Write, number, read_json, read_number, read_text, row, text,
 };
 use crate::key::{self, Key, Table};
-use crate::record::{NodeRecord, UnitRecord};
+use crate::layout::SK;
+use crate::record::{NodeRecord, RunRecord, UnitRecord};
 use crate::run::{failure, read_status, status};
 
 /// How a node's attempt ended.
@@ -202,6 +203,43 @@ impl Store {
         stage: Option<&StageId>,
     ) -> Result<Vec<NodeRecord>, StoreError> {
         self.nodes(run, stage, false).await
+    }
+
+    /// A run with its stages, and the attempts of the nodes of one of its stages, oldest start first: one round trip for
+    /// who needs both. They lie side by side and are read backwards, so that a node is no older than what was said about
+    /// the run: who counts the words and then waits hears of all that it did not see.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no run. A node that cannot be read is an error, as in
+    /// [`Store::list_nodes`].
+    pub async fn get_run_with_nodes(
+        &self,
+        run: &RunId,
+        stage: &StageId,
+    ) -> Result<(RunRecord, Vec<NodeRecord>), StoreError> {
+        let keys = Keys::Between("node#".to_owned(), "stage#\u{10FFFF}".to_owned());
+        let mut range = Range::new(Table::Runs, key::of_run(run), keys);
+        range.backward = true;
+        // Of what is read here, nodes alone have this attribute.
+        let filter = Expression::new("attribute_not_exists(#stage) OR #stage = :stage");
+        range.filter = Some(filter.value(":stage", text(stage.as_str())));
+        let mut items = self.query(range).await?;
+        items.reverse();
+        let own = items
+            .iter()
+            .position(|item| read_text(item, SK) == Some("run"));
+        let Some((nodes, [head, rest @ ..])) = own.map(|at| items.split_at(at)) else {
+            return Err(StoreError::NotFound {
+                what: format!("run {run}"),
+            });
+        };
+        let record = self.read_run(head, rest).await?;
+        let mut read = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            read.push(self.read_node(node).await?);
+        }
+        read.sort_by_key(|node| node.started_ms);
+        Ok((record, read))
     }
 
     /// Like [`Store::list_nodes`], for showing: a record that cannot be read is left out with a warning.

@@ -151,7 +151,7 @@ impl Store {
             let sk = format!("{:015}#{}", run.started_ms, key::part(run.id.as_str()));
             let key = Key::new(Table::Runs, pk, sk);
             let item = row(&key).with("run", text(run.id.as_str()));
-            Write::Create(key, item)
+            Write::Beside(key, item)
         };
         Ok(vec![
             Write::Create(key, item),
@@ -395,7 +395,11 @@ impl Store {
         self.get_run(run).await.map(|run| run.stages)
     }
 
-    async fn read_run(&self, head: &Item, rest: &[Item]) -> Result<RunRecord, StoreError> {
+    pub(crate) async fn read_run(
+        &self,
+        head: &Item,
+        rest: &[Item],
+    ) -> Result<RunRecord, StoreError> {
         let what = place(head);
         let damaged = |why: &'static str| StoreError::unreadable(&*what, why);
         let mut run: RunRecord = self

@@ -7,10 +7,10 @@ use slipway_model::status::Status;
 use crate::Store;
 use crate::dynamo::{Keys, Range};
 use crate::error::StoreError;
-use crate::item::{Change, Expression, Item, Row, Write, number, read_text, row, text};
+use crate::item::{Change, Expression, FORMAT, Item, Row, Write, number, read_text, row, text};
 use crate::key::{self, Key, Table};
 use crate::layout::SK;
-use crate::record::RunRecord;
+use crate::record::{RunRecord, StageSummary};
 use crate::run::status;
 
 /// Attribute of a pipeline's sequence: runs of it wait for their start.
@@ -80,19 +80,35 @@ impl Store {
         self.delete(&key, None).await.map(drop)
     }
 
-    /// Notes that a run has begun, and takes it off the list of those that have not.
+    /// Notes that a run has begun, and takes it off the list of those that have not. With `first`, the stage that begins
+    /// with it, this is done once: nobody who comes late may write over what became of the stage.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when it has ended.
-    pub async fn begin_run(&self, run: &RunRecord) -> Result<(), StoreError> {
-        let open = Expression::new("#status IN (:new, :running)")
-            .value(":new", status(Status::NotStarted))
-            .value(":running", status(Status::Running));
+    /// [`StoreError::Conflict`] when it has ended, or, with `first`, when it has begun.
+    pub async fn begin_run(
+        &self,
+        run: &RunRecord,
+        first: Option<&StageSummary>,
+    ) -> Result<(), StoreError> {
+        let new = status(Status::NotStarted);
+        let open = match first {
+            Some(_) => Expression::new("#status = :new").value(":new", new),
+            None => Expression::new("#status IN (:new, :running)")
+                .value(":new", new)
+                .value(":running", status(Status::Running)),
+        };
         let change = Change::new(key::run(&run.id))
             .set("status", status(Status::Running))
             .when(open);
         let listed = key::unstarted_run(&run.scope, run.started_ms, &run.id);
-        let writes = vec![Write::Change(change), Write::Delete(listed)];
+        let mut writes = vec![Write::Change(change), Write::Delete(listed)];
+        if let Some(stage) = first {
+            let key = key::stage(&run.id, &stage.id);
+            let body = self.store_value(&key.what(), stage).await?;
+            let format = number(FORMAT);
+            let stage = Change::new(key).set("format", format).set("body", body);
+            writes.push(Write::Change(stage));
+        }
         self.transact(&format!("run {}", run.id), writes).await
     }
 
@@ -125,5 +141,5 @@ pub(crate) fn unstarted(run: &RunRecord) -> Write {
     let item = row(&key)
         .with("run", text(run.id.as_str()))
         .with("sequence", text(sequence.pk));
-    Write::Create(key, item)
+    Write::Beside(key, item)
 }

@@ -50,6 +50,14 @@ impl Unwritten {
         }
     }
 
+    /// Puts a record in the place of that of an attempt that has started and is not written yet; false where none is.
+    pub(crate) fn restates(&mut self, record: &NodeRecord) -> bool {
+        let same =
+            |known: &&mut NodeRecord| known.id == record.id && known.attempt == record.attempt;
+        let started = self.started.iter_mut().find(same);
+        started.map(|started| *started = record.clone()).is_some()
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.ended.len() + self.started.len() >= MOST_AT_ONCE
     }

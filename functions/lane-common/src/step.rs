@@ -147,6 +147,7 @@ impl Walk<'_> {
             progress: record.progress.clone(),
             started_ms: self.began_ms(record),
             earlier: &self.history,
+            said: &self.of_run.run.signals,
             delegate_result,
             expressions,
         })
@@ -183,21 +184,21 @@ impl Walk<'_> {
 
     /// Keeps what a step that goes on later has noted.
     async fn keep(&mut self, step: &StepPlan, trace: StepTrace) -> Result<(), HandlerError> {
-        let record = self.record(step)?;
-        if !trace.stored {
-            let (run, attempt) = (&self.of_run.run.id, record.attempt);
-            let store = &self.deps.runs.store;
-            let saved = store
-                .save_progress(run, &step.id, attempt, &trace.progress)
-                .await;
-            saved.doing(|| format!("save the progress of {}", step.id))?;
-        }
         let record = NodeRecord {
             progress: trace.progress,
-            units: trace.units,
-            ..record.clone()
+            ..self.record(step)?.clone()
         };
-        self.know(record);
+        if !trace.stored && !self.unwritten.restates(&record) {
+            let (run, store) = (&self.of_run.run.id, &self.deps.runs.store);
+            let saved = store.save_progress(run, &step.id, record.attempt, &record.progress);
+            saved
+                .await
+                .doing(|| format!("save the progress of {}", step.id))?;
+        }
+        self.know(NodeRecord {
+            units: trace.units,
+            ..record
+        });
         Ok(())
     }
 
@@ -217,11 +218,14 @@ impl Walk<'_> {
             if status == Status::ApprovalWaiting {
                 self.tell_approvers(step, &record, false).await;
             }
-            let (run, store) = (&self.of_run.run.id, &self.deps.runs.store);
-            let set = store.set_node_status(run, &step.id, attempt, status, None);
-            set.await
-                .doing(|| format!("show what {} waits for", step.id))?;
-            self.know(NodeRecord { status, ..record });
+            let shown = NodeRecord { status, ..record };
+            if !self.unwritten.restates(&shown) {
+                let (run, store) = (&self.of_run.run.id, &self.deps.runs.store);
+                let set = store.set_node_status(run, &step.id, attempt, status, None);
+                set.await
+                    .doing(|| format!("show what {} waits for", step.id))?;
+            }
+            self.know(shown);
         }
         Ok(())
     }

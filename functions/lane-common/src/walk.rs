@@ -17,6 +17,7 @@ use slipway_engine::runs::{self, StageOfRun, fact};
 use slipway_model::id::{NodeId, PrincipalId};
 use slipway_model::status::{Failure, Status};
 use slipway_plan::{Node, ParallelPlan, Plan, StagePlan, StepPlan};
+use slipway_steps::Step;
 use slipway_store::StoreError;
 use slipway_store::record::NodeRecord;
 
@@ -53,7 +54,7 @@ pub(crate) struct Walk<'d> {
     pub(crate) history: Vec<NodeRecord>,
     pub(crate) facts: slipway_engine::lane::Facts,
     /// What has happened and is not written yet: it goes out together with the start of the next step.
-    unwritten: Unwritten,
+    pub(crate) unwritten: Unwritten,
     /// What expressions added to the run and is not written yet.
     pub(crate) tags: Tags,
     began: Timestamp,
@@ -65,7 +66,8 @@ pub(crate) struct Walk<'d> {
 impl<'d> Walk<'d> {
     pub(crate) async fn load(deps: &'d Deps, event: Event) -> Result<Self, HandlerError> {
         let lane = runs::lane(&event.lane_id)?;
-        let of_run = deps.runs.load_stage(&event.run_id, &lane.stage).await?;
+        let loaded = deps.runs.load_stage_with_nodes(&event.run_id, &lane.stage);
+        let (of_run, nodes) = loaded.await?;
         let now = deps.runs.clock.now();
         let mut walk = Self {
             deps,
@@ -82,7 +84,10 @@ impl<'d> Walk<'d> {
             conflicts: 0,
             moves: 0,
         };
-        walk.read_nodes().await?;
+        match mentions_other_stages(&walk.of_run.plan, walk.of_run.stage()) {
+            true => walk.read_nodes().await?,
+            false => walk.take_nodes(nodes),
+        }
         Ok(walk)
     }
 
@@ -93,6 +98,12 @@ impl<'d> Walk<'d> {
         let run = &self.of_run.run.id;
         let records = self.deps.runs.store.list_nodes(run, only).await;
         let records = records.doing(|| format!("read the steps of run {run}"))?;
+        self.take_nodes(records);
+        Ok(())
+    }
+
+    /// Takes what was read of what has happened so far.
+    fn take_nodes(&mut self, records: Vec<NodeRecord>) {
         let own = |record: &&NodeRecord| record.stage == self.lane.stage;
         self.history = records.iter().filter(own).cloned().collect();
         self.history
@@ -108,7 +119,6 @@ impl<'d> Walk<'d> {
             self.facts.joined.insert((id, attempt));
         }
         self.unwritten = Unwritten::default();
-        Ok(())
     }
 
     /// Walks until the lane must wait, fork or end; with how much had been said about the run by then.
@@ -119,7 +129,12 @@ impl<'d> Walk<'d> {
             let plan = Arc::clone(&self.of_run.plan);
             let lane = self.lane_of(&plan)?;
             if let Some(directive) = self.turn(&lane).await? {
+                let conflicts = self.conflicts;
                 self.write().await?;
+                if self.conflicts > conflicts {
+                    // What another writer wrote may lead somewhere else.
+                    continue;
+                }
                 tracing::info!(
                     run.id = %self.event.run_id,
                     lane.id = %self.event.lane_id,
@@ -241,6 +256,10 @@ impl<'d> Walk<'d> {
             self.nodes.insert(record.id.clone(), record.clone());
             // Without a value the step fails at its first turn, where the reason is found again.
             record.spec = self.resolve(step).unwrap_or_default();
+            let asks = (self.deps.find)(&step.step_type).is_some_and(Step::only_asks);
+            if asks && !record.spec.is_null() {
+                return self.note(record, false).await;
+            }
         }
         self.begin(record).await
     }
@@ -252,10 +271,18 @@ impl<'d> Walk<'d> {
         record: NodeRecord,
     ) -> Result<Option<Directive>, HandlerError> {
         let step = record.status == Status::Running && !is_container(&record.node_type);
+        self.note(record, step).await
+    }
+
+    async fn note(
+        &mut self,
+        record: NodeRecord,
+        at_once: bool,
+    ) -> Result<Option<Directive>, HandlerError> {
         self.unwritten.starts(record.clone());
         self.history.push(record.clone());
         self.know(record);
-        if step || self.unwritten.is_full() {
+        if at_once || self.unwritten.is_full() {
             self.write().await?;
         }
         Ok(None)

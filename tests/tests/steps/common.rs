@@ -47,6 +47,7 @@ pub(crate) async fn call(
         progress: stored.progress,
         started_ms: stored.started_ms,
         earlier: &[],
+        said: &[],
         delegate_result: result,
         expressions: &world.names,
     };

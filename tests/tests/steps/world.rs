@@ -514,6 +514,7 @@ impl World {
                 progress: stored.progress,
                 started_ms: record.started_ms,
                 earlier: &earlier,
+                said: &[],
                 delegate_result: None,
                 expressions: &self.names,
             };

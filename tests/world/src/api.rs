@@ -7,6 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use serde_json::Value;
+use slipway_engine::runs::Runs;
 use slipway_fn_api::{NewToken, Permission, bootstrap, mint_token};
 use slipway_model::id::{AccountId, PrincipalId};
 use tower::ServiceExt as _;
@@ -51,13 +52,25 @@ impl World {
     /// # Panics
     /// When the store cannot be written.
     pub async fn api(&self) -> Api {
+        self.api_over(&self.runs).await
+    }
+
+    /// As [`World::api`], with the tap between. What the tap kills never answers.
+    ///
+    /// # Panics
+    /// When the store cannot be written.
+    pub async fn tapped_api(&self) -> Api {
+        self.api_over(&self.tapped).await
+    }
+
+    async fn api_over(&self, runs: &Runs) -> Api {
         let account = AccountId::new("acme");
         let first = bootstrap(&self.store, &self.runs.clock, &account).await;
         first.expect("the first entities");
         let secrets = self.embedded.secrets();
         let files = Arc::new(NoSources);
         let aws = self.aws.clone();
-        let deps = slipway_fn_api::Deps::new(self.runs.clone(), secrets, files, aws, STREAM_LIMIT);
+        let deps = slipway_fn_api::Deps::new(runs.clone(), secrets, files, aws, STREAM_LIMIT);
         Api(slipway_fn_api::router(deps))
     }
 

@@ -59,6 +59,10 @@ impl Step for HarnessApproval {
         }
     }
 
+    fn only_asks(&self) -> bool {
+        true
+    }
+
     fn undo(&self) -> Undo {
         Undo::Nothing("it changes nothing")
     }
@@ -70,10 +74,7 @@ impl Step for HarnessApproval {
         let automatic = approval
             .automatic()
             .map_err(|message| wrong(&step, &message))?;
-        let run = cx.store().get_run(cx.run()).await;
-        let run = run
-            .map_err(|error| store_failure(&format!("read what was said about {step}"), &error))?;
-        let mut said = activities(&run.signals, cx.node(), cx.attempt());
+        let mut said = activities(cx.heard(), cx.node(), cx.attempt());
         if let Some(last) = deciding(&said, count) {
             said.truncate(last + 1);
         }
@@ -86,6 +87,9 @@ impl Step for HarnessApproval {
         }
         if said.len() >= count {
             if let Some(last) = said.last().filter(|_| approval.rejects_earlier()) {
+                let run = cx.store().get_run(cx.run()).await;
+                let run =
+                    run.map_err(|error| store_failure(&format!("read the run of {step}"), &error))?;
                 earlier::reject(&cx.starts().runs, cx.node(), &run, &last.who).await?;
             }
             return Ok(Progress::Done(outputs(&approval, &said)));

@@ -1,9 +1,9 @@
 //! Nodes, waits and plans.
 
 use serde_json::{Value, json};
-use slipway_model::id::{EntityId, LaneId, NodeId, StageId};
+use slipway_model::id::{EntityId, LaneId, NodeId, PrincipalId, StageId};
 use slipway_model::status::Status;
-use slipway_store::record::{NodeRecord, UnitRecord, WaitRecord};
+use slipway_store::record::{NodeRecord, SignalRecord, UnitRecord, WaitRecord};
 use slipway_store::{NodeEnd, Store, StoreError};
 
 use crate::{noise, run, store};
@@ -156,6 +156,60 @@ async fn attempts_and_stages_are_told_apart() {
     assert_eq!(newest.expect("there").attempt, 11);
     assert_eq!(names(&store, Some("t")).await, ["a.b.0 Running"]);
     assert_eq!(names(&store, Some("s")).await.len(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_read_with_the_nodes_of_one_stage_in_one_round_trip() {
+    let store = store();
+    let (id, stage) = (run("r1"), StageId::new("s"));
+    store.start_node(&node("a", 0)).await.expect("started");
+    let none = store.get_run_with_nodes(&id, &stage).await;
+    assert!(matches!(none, Err(StoreError::NotFound { .. })), "{none:?}");
+    let record = crate::runs::record("r1", 10);
+    store.create_run(&record).await.expect("created");
+    let other = NodeRecord {
+        stage: StageId::new("t"),
+        ..node("b", 0)
+    };
+    let early = NodeRecord {
+        started_ms: 1,
+        ..node("c", 0)
+    };
+    for node in [&other, &early, &node("a", 1)] {
+        store.start_node(node).await.expect("started");
+    }
+    let tags = [("k".to_owned(), "v".to_owned())];
+    store.add_tags(&id, &tags).await.expect("tagged");
+    for (kind, at_ms) in [("a", 20), ("b", 10)] {
+        let signal = SignalRecord {
+            run: id.clone(),
+            node: NodeId::new("a"),
+            attempt: 0,
+            kind: kind.to_owned(),
+            says: String::new(),
+            who: PrincipalId::new("sam"),
+            at_ms,
+        };
+        store.put_signal(&signal).await.expect("said");
+    }
+    store
+        .request_abort(&id, &PrincipalId::new("sam"))
+        .await
+        .expect("asked");
+
+    let before = store.reads();
+    let (read, nodes) = store.get_run_with_nodes(&id, &stage).await.expect("read");
+    assert_eq!(store.reads() - before, 1);
+    assert_eq!(read, store.get_run(&id).await.expect("read"));
+    assert_eq!((read.signals.len(), read.tags.len()), (2, 1));
+    assert_eq!(
+        nodes,
+        store.list_nodes(&id, Some(&stage)).await.expect("read")
+    );
+    let told = nodes
+        .iter()
+        .map(|node| format!("{}.{}", node.id, node.attempt));
+    assert_eq!(told.collect::<Vec<_>>(), ["c.0", "a.0", "a.1"]);
 }
 
 #[tokio::test(start_paused = true)]

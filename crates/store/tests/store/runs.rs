@@ -364,9 +364,14 @@ async fn what_was_accepted_is_listed_until_it_begins_and_its_pipeline_falls_behi
     }
     assert_eq!(listed(100).await, ["a", "b", "c"]);
     assert_eq!(listed(30).await, ["a", "b"], "what is as new is under way");
-    for _ in 0..2 {
-        store.begin_run(&record("a", 10)).await.expect("begun");
-    }
+    let (a, first) = (record("a", 10), stage("s", Status::Running));
+    store.begin_run(&a, Some(&first)).await.expect("begun");
+    let ended = stage("s", Status::Success);
+    store.put_stage(&a.id, &ended).await.expect("ended");
+    let late = store.begin_run(&a, Some(&first)).await;
+    assert!(matches!(late, Err(StoreError::Conflict { .. })), "{late:?}");
+    store.begin_run(&a, None).await.expect("begun");
+    assert_eq!(store.list_stages(&a.id).await.expect("read"), [ended]);
     assert_eq!(listed(100).await, ["b", "c"]);
     let status = store.get_run(&run("a")).await.expect("read").status;
     assert_eq!(status, Status::Running);
@@ -374,7 +379,7 @@ async fn what_was_accepted_is_listed_until_it_begins_and_its_pipeline_falls_behi
     let b = run("b");
     let ended = store.set_run_status(&b, &open, Status::Errored, None);
     ended.await.expect("ended");
-    let late = store.begin_run(&record("b", 20)).await;
+    let late = store.begin_run(&record("b", 20), None).await;
     assert!(matches!(late, Err(StoreError::Conflict { .. })), "{late:?}");
     let left = store.list_unstarted(shard, 25, 9).await.expect("listed");
     store.forget_unstarted(&left[0]).await.expect("forgotten");
