@@ -265,7 +265,8 @@ impl<'d> Walk<'d> {
     }
 
     /// Notes that a node has begun. A step's start is written at once, with all that happened before;
-    /// groups, blocks and skipped nodes have no effect and can wait.
+    /// groups, blocks and skipped nodes have no effect and can wait, and so can a step that only asks
+    /// ([`Step::only_asks`]).
     pub(crate) async fn begin(
         &mut self,
         record: NodeRecord,
