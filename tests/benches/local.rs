@@ -206,6 +206,7 @@ async fn start(data_dir: &Path) -> Result<Running, Failure> {
             target: Target::Sandbox,
             pace: PaceArg::Brisk,
             delegate_tasks: 0,
+            delegate_tags: Vec::new(),
         },
     })
     .await?)

@@ -184,6 +184,9 @@ pub struct LocalArgs {
     /// Scripts that the embedded delegate runs at once; 0 for no embedded delegate.
     #[arg(long, default_value_t = 8)]
     pub delegate_tasks: usize,
+    /// Tag of the embedded delegate, which `delegateSelectors` may name; may be repeated. Its name, `local`, is one.
+    #[arg(long = "delegate-tag", value_name = "TAG", value_delimiter = ',')]
+    pub delegate_tags: Vec<String>,
 }
 
 /// Options of `slipway connector`.
@@ -511,8 +514,14 @@ pub struct DelegateArgs {
     /// Name that runs and logs show.
     #[arg(long, default_value = "delegate")]
     pub name: String,
-    /// Selector that this delegate carries; may be repeated.
-    #[arg(long = "selector")]
+    /// Tag of this delegate, which `delegateSelectors` may name; may be repeated. Its name is one; `*` is all.
+    #[arg(
+        long = "tag",
+        alias = "selector",
+        env = "DELEGATE_TAGS",
+        value_name = "TAG",
+        value_delimiter = ','
+    )]
     pub selectors: Vec<String>,
     /// Scripts that may run at once.
     #[arg(long, default_value_t = 8)]

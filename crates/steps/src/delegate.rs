@@ -9,7 +9,7 @@ pub const NAME_HEADER: &str = "x-delegate-name";
 /// Header with the selectors that the delegate carries, joined by commas.
 pub const SELECTORS_HEADER: &str = "x-delegate-selectors";
 
-/// Selector of a delegate that takes every task, as the embedded one does.
+/// Selector of a delegate that takes every task.
 pub const ANY_SELECTOR: &str = "*";
 
 /// Error of the activity when a delegate got a task whose selectors it does not carry: another delegate
@@ -48,6 +48,16 @@ pub struct SecretValue {
 
 /// Whether a delegate with these selectors may do a task that asks for others.
 pub fn suits(carried: &[String], name: &str, wanted: &[String]) -> bool {
-    let carries = |selector: &String| carried.contains(selector) || selector == name;
-    carried.iter().any(|selector| selector == ANY_SELECTOR) || wanted.iter().all(carries)
+    lacking(carried, name, wanted).is_empty()
+}
+
+/// The selectors that a delegate would need beside its own for a task that asks for some: it must carry all of them,
+/// and its name is one that it always carries (docs: platform/delegates/manage-delegates/
+/// select-delegates-with-selectors).
+pub fn lacking<'w>(carried: &[String], name: &str, wanted: &'w [String]) -> Vec<&'w str> {
+    if carried.iter().any(|selector| selector == ANY_SELECTOR) {
+        return Vec::new();
+    }
+    let lacks = |selector: &&String| !carried.contains(*selector) && *selector != name;
+    wanted.iter().filter(lacks).map(String::as_str).collect()
 }

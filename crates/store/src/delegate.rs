@@ -5,9 +5,14 @@ use serde_json::Value;
 
 use crate::Store;
 use crate::error::StoreError;
-use crate::item::{Change, Expression, Item, Row, number, read_number, read_text, row, text};
+use crate::item::{
+    Change, Expression, Item, Row, json, number, read_json, read_number, read_text, row, text,
+};
 use crate::key;
 use crate::record::DelegateTaskRecord;
+
+/// Most delegates that are kept as unsuitable for one piece of work.
+const MOST_UNSUITABLE: usize = 20;
 
 impl Store {
     /// Stores new work.
@@ -18,6 +23,7 @@ impl Store {
         let key = key::delegate_task(&task.id);
         let what = describe(&task.id);
         let bare = DelegateTaskRecord {
+            unsuitable: Vec::new(),
             delegate: None,
             result: None,
             finished_ms: None,
@@ -60,6 +66,24 @@ impl Store {
         let change = Change::new(key::delegate_task(id)).set("delegate", text(delegate));
         let item = self.change_task(id, change.when(condition)).await?;
         self.read_delegate_task(id, &item).await
+    }
+
+    /// Notes that a delegate asked for work whose selectors it does not carry. `false` when that was known before, or
+    /// enough others are known.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no such work.
+    pub async fn note_unsuitable(&self, id: &str, delegate: &str) -> Result<bool, StoreError> {
+        let mut known = self.get_delegate_task(id).await?.unsuitable;
+        if known.len() >= MOST_UNSUITABLE || known.iter().any(|name| name == delegate) {
+            return Ok(false);
+        }
+        known.push(delegate.to_owned());
+        // Of two that ask at the same moment one may be forgotten; it will ask again.
+        let change = Change::new(key::delegate_task(id))
+            .set("unsuitable", json(&describe(id), &known)?)
+            .when(Expression::new("attribute_exists(#pk)"));
+        self.change_task(id, change).await.map(|_| true)
     }
 
     /// Stores the result of work; the first one stays.
@@ -112,6 +136,7 @@ impl Store {
         let mut task =
             task.ok_or_else(|| StoreError::unreadable(describe(id), "it has no body"))?;
         task.payload = self.load_value(item, "payload").await?.unwrap_or_default();
+        task.unsuitable = read_json(&describe(id), item, "unsuitable")?.unwrap_or_default();
         task.delegate = read_text(item, "delegate").map(str::to_owned);
         task.result = self.load_value(item, "result").await?;
         task.finished_ms = read_number(item, "finished");

@@ -367,6 +367,9 @@ pub struct DelegateTaskRecord {
     /// Selectors that the delegate must carry.
     #[serde(default)]
     pub selectors: Vec<String>,
+    /// Delegates that asked for it and lack a selector, the first ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsuitable: Vec<String>,
     /// Delegate that took it.
     pub delegate: Option<String>,
     /// The result, once reported.

@@ -15,7 +15,7 @@ use slipway_plan::{PIN_ARTIFACTS, StepPlan};
 use slipway_steps::context::StepTrace;
 use slipway_steps::outage::watched;
 use slipway_steps::{Expressions, Progress, Step, StepContext, StepInput};
-use slipway_store::record::NodeRecord;
+use slipway_store::record::{DelegateTaskRecord, NodeRecord};
 
 use crate::HandlerError;
 use crate::expressions::NodeExpressions;
@@ -345,14 +345,14 @@ impl Walk<'_> {
         let unclaimed = self.recall(step, attempt).await?;
         let (left_behind, trace) = self.release(step).await?;
         let error = match unclaimed {
-            true => ErrorType::DelegateProvisioning,
-            false => ErrorType::Timeout,
+            Some(_) => ErrorType::DelegateProvisioning,
+            None => ErrorType::Timeout,
         };
         let timeout = |what: String| Failure {
             error,
-            message: match unclaimed {
-                true => format!("{what} No delegate took its work: start one that may."),
-                false => what,
+            message: match &unclaimed {
+                Some(task) => format!("{what} {}", unclaimed_by(task)),
+                None => what,
             },
             left_behind: left_behind.clone(),
         };
@@ -455,20 +455,24 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes back what a delegate was given; whether none had taken it.
-    async fn recall(&mut self, step: &StepPlan, attempt: u32) -> Result<bool, HandlerError> {
+    /// Takes back what a delegate was given; the work, where none had taken it.
+    async fn recall(
+        &mut self,
+        step: &StepPlan,
+        attempt: u32,
+    ) -> Result<Option<DelegateTaskRecord>, HandlerError> {
         let run = &self.of_run.run.id;
         let store = &self.deps.runs.store;
         let wait = store
             .take_wait(run, &step.id, attempt, crate::task::WAIT)
             .await;
         let Some(wait) = wait.doing(|| format!("end the wait of {}", step.id))? else {
-            return Ok(false);
+            return Ok(None);
         };
         let id = task_of(&wait);
         cancel_task(&self.deps.runs, &id).await?;
         let task = self.task(&id).await?;
-        Ok(task.is_some_and(|task| task.delegate.is_none()))
+        Ok(task.filter(|task| task.delegate.is_none()))
     }
 
     async fn release(&self, step: &StepPlan) -> Result<(Option<String>, StepTrace), HandlerError> {
@@ -486,6 +490,23 @@ impl Walk<'_> {
         });
         Ok((left_behind, trace))
     }
+}
+
+/// Why no delegate took work, and what to do.
+fn unclaimed_by(task: &DelegateTaskRecord) -> String {
+    if task.selectors.is_empty() {
+        return "No delegate took its work: start one that may.".to_owned();
+    }
+    let wanted = task.selectors.join(", ");
+    let asked = match task.unsuitable.as_slice() {
+        [] => "no delegate asked for work".to_owned(),
+        [one] => format!("delegate {one} is connected and does not"),
+        several => format!("delegates {} are connected and do not", several.join(", ")),
+    };
+    format!(
+        "No eligible delegates: its work needs one that carries the selectors {wanted}, and {asked}. Start one that does \
+         (`slipway delegate --tag …`), or change `delegateSelectors`."
+    )
 }
 
 /// The status of a step that has failed.

@@ -91,6 +91,7 @@ impl Walk<'_> {
             task_type: work.task_type,
             payload,
             selectors: work.selectors,
+            unsuitable: Vec::new(),
             delegate: None,
             result: None,
             finished_ms: None,

@@ -463,6 +463,7 @@ async fn f16_a_machine_whose_clock_stands_in_1970_serves() {
         target: Target::Sandbox,
         pace: PaceArg::Brisk,
         delegate_tasks: 1,
+        delegate_tags: Vec::new(),
     };
     let options = slipway_cli::local::Options {
         data_dir: dir.path().join("data"),

@@ -4,7 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use slipway_steps::delegate::{UNSUITABLE, suits};
 use slipway_store::Store;
+
+/// Its name.
+const NAME: &str = "d1";
+
+/// Its tags.
+const TAGS: &[&str] = &["linux", "in-eu"];
 
 /// What a delegate was given to do: task ids in the order of its work, once per claim.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +52,13 @@ pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: Strin
             let done = sfn.send_task_success().task_token(&token);
             done.output("{}").send()
         };
-        let Ok(claimed) = store.claim_delegate_task(id, "d1").await else {
+        if !carries(&store, id).await {
+            let _ = store.note_unsuitable(id, NAME).await;
+            let refused = sfn.send_task_failure().task_token(&token);
+            let _ = refused.error(UNSUITABLE).send().await;
+            continue;
+        }
+        let Ok(claimed) = store.claim_delegate_task(id, NAME).await else {
             // It was cancelled, or has a result: nothing is to be done any more.
             let _ = complete().await;
             continue;
@@ -72,6 +85,13 @@ pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: Strin
         let _ = store.finish_delegate_task(id, &result).await;
         let _ = complete().await;
     }
+}
+
+/// Whether it carries what a task asks for, as the API would find.
+async fn carries(store: &Store, id: &str) -> bool {
+    let tags: Vec<String> = TAGS.iter().map(|tag| (*tag).to_owned()).collect();
+    let task = store.get_delegate_task(id).await;
+    task.is_ok_and(|task| suits(&tags, NAME, &task.selectors))
 }
 
 fn play(script: &str, attempt: u32, done: usize) -> Option<Value> {

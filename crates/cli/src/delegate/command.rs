@@ -32,7 +32,7 @@ pub async fn command(
         base_url: connection.url.trim_end_matches('/').to_owned(),
         token: SecretString::from(token),
         activity_arn: args.activity_arn.unwrap_or_else(place::delegate_activity),
-        selectors: args.selectors,
+        selectors: tags(&args.selectors),
         work_dir: args.work_dir,
         tasks: args.tasks,
         heartbeat: HEARTBEAT,
@@ -56,6 +56,12 @@ pub async fn command(
     .await
     .context("working as a delegate")?;
     Ok(Exit::Succeeded)
+}
+
+/// Tags as Harness's delegates take them, spaces around them and empty ones left out.
+fn tags(given: &[String]) -> Vec<String> {
+    let given = given.iter().map(|tag| tag.trim().to_owned());
+    given.filter(|tag| !tag.is_empty()).collect()
 }
 
 /// Step Functions: AWS's own where an activity ARN was given, local mode's otherwise.

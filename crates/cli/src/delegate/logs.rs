@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use slipway_clock::Clock;
+use slipway_steps::shell::task::UNIT;
 use slipway_store::record::LogLine;
 use tokio::sync::mpsc::Receiver;
 
 use super::api::TaskApi;
-
-/// Command unit of scripts.
-const UNIT: &str = "Execute";
 
 /// Most lines and bytes of a batch.
 const BATCH: (usize, usize) = (500, 256 * 1024);

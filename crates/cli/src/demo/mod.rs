@@ -115,6 +115,7 @@ async fn play(
             target: Target::Sandbox,
             pace: PaceArg::Brisk,
             delegate_tasks: 8,
+            delegate_tags: Vec::new(),
         },
     })
     .await?;

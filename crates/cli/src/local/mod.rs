@@ -176,7 +176,7 @@ pub async fn start(options: Options) -> anyhow::Result<Running> {
     ));
     if local.delegate_tasks > 0 {
         tasks.spawn(work(
-            running.delegate(local.delegate_tasks),
+            running.delegate(&local),
             parts.states.clone(),
             clock,
             stop,
@@ -454,7 +454,7 @@ impl Running {
         Ok(())
     }
 
-    fn delegate(&self, tasks: usize) -> DelegateConfig {
+    fn delegate(&self, local: &LocalArgs) -> DelegateConfig {
         let folder = self
             .token_path
             .parent()
@@ -464,9 +464,9 @@ impl Running {
             base_url: self.url.clone(),
             token: SecretString::from(self.token.clone()),
             activity_arn: place::delegate_activity(),
-            selectors: vec![slipway_steps::delegate::ANY_SELECTOR.to_owned()],
+            selectors: local.delegate_tags.clone(),
             work_dir: folder.join(DELEGATE_FOLDER),
-            tasks,
+            tasks: local.delegate_tasks,
             heartbeat: delegate::HEARTBEAT,
         }
     }

@@ -15,10 +15,7 @@ use slipway_model::status::{ErrorType, Failure};
 use crate::context::StepContext;
 use crate::step::{DelegateWork, Progress, Step, Undo};
 use crate::variable::{Kind, Variable, flag, is_expression, read, selectors, wrong};
-use task::{Environment, Outcome, Output, Payload, Shell, Status, is_shell_name};
-
-/// The one command unit, named as Harness names it.
-const UNIT: &str = "Execute";
+use task::{Environment, Outcome, Output, Payload, Shell, Status, UNIT, is_shell_name};
 
 /// The step.
 pub struct ShellScript;
@@ -40,8 +37,8 @@ pub(crate) struct Spec {
     pub(crate) delegate_selectors: Value,
     #[serde(default)]
     output_alias: Option<OutputAlias>,
-    #[serde(default, rename = "includeInfraSelectors")]
-    _include_infra_selectors: Value,
+    #[serde(default)]
+    include_infra_selectors: Value,
     #[serde(default, rename = "metadata")]
     _metadata: Value,
 }
@@ -115,6 +112,23 @@ enum AliasScope {
 }
 
 impl Spec {
+    /// What the delegate must carry: with `includeInfraSelectors` also what the connector of the infrastructure asks for
+    /// (docs: continuous-delivery/x-platform-cd-features/cd-steps/utilities/shell-script-step).
+    fn selectors(&self, cx: &StepContext<'_>) -> Result<Vec<String>, Failure> {
+        let mut chosen = chosen_selectors(&self.delegate_selectors, cx)?;
+        if flag(&self.include_infra_selectors) == Some(true) {
+            let infrastructure = cx.stage().infrastructure.as_ref();
+            let connector = infrastructure.and_then(|place| place.connector.as_ref());
+            let asked = connector.map(|connector| selectors(&connector.spec["delegateSelectors"]));
+            for selector in asked.unwrap_or_default() {
+                if !chosen.contains(&selector) {
+                    chosen.push(selector);
+                }
+            }
+        }
+        Ok(chosen)
+    }
+
     /// What is wrong with it, a message per fault. Before the run (`open`) expressions are taken to become
     /// something right.
     pub(crate) fn faults(&self, open: bool) -> Vec<String> {
@@ -259,7 +273,7 @@ impl Step for ShellScript {
         Ok(Progress::Delegate(DelegateWork {
             task_type: task::TASK_TYPE.to_owned(),
             payload: json!(payload),
-            selectors: chosen_selectors(&spec.delegate_selectors, cx)?,
+            selectors: spec.selectors(cx)?,
             turn: 0,
         }))
     }

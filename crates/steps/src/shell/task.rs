@@ -9,6 +9,9 @@ use slipway_expr::secret::SecretRef;
 /// `taskType` of the work.
 pub const TASK_TYPE: &str = "ShellScript";
 
+/// The one command unit of scripts, named as Harness names it.
+pub const UNIT: &str = "Execute";
+
 /// The work. Every text may hold references of secrets, encoded as [`slipway_expr::SecretText`] says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

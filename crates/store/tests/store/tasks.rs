@@ -16,6 +16,7 @@ fn task() -> DelegateTaskRecord {
         task_type: "ShellScript".to_owned(),
         payload: json!({"script": "echo"}),
         selectors: Vec::new(),
+        unsuitable: Vec::new(),
         delegate: None,
         result: None,
         finished_ms: None,
@@ -64,6 +65,29 @@ async fn the_first_claim_and_the_first_result_win() {
         matches!(missing, Err(StoreError::NotFound { .. })),
         "{missing:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_lacks_a_selector_is_noted_once_and_not_without_end() {
+    let store = store();
+    store.put_delegate_task(&task()).await.expect("stored");
+    let note = |name: String| {
+        let store = &store;
+        async move { store.note_unsuitable("r1.a.0", &name).await.expect("noted") }
+    };
+    assert!(note("one".to_owned()).await);
+    assert!(!note("one".to_owned()).await);
+    for number in 0..30 {
+        note(format!("d{number}")).await;
+    }
+    let read = store.get_delegate_task("r1.a.0").await.expect("read");
+    assert_eq!((read.unsuitable.len(), &*read.unsuitable[0]), (20, "one"));
+    store
+        .claim_delegate_task("r1.a.0", "fits")
+        .await
+        .expect("claimed by one that fits");
+    let missing = store.note_unsuitable("r1.b.0", "one").await;
+    assert!(matches!(missing, Err(StoreError::NotFound { .. })));
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,8 +23,8 @@ use sha2::{Digest as _, Sha256};
 use slipway_engine::error_name::ErrorName;
 use slipway_expr::secret::{Piece, SecretRef, SecretText};
 use slipway_model::id::EntityId;
-use slipway_steps::delegate::{ClaimedTask, NAME_HEADER, SELECTORS_HEADER, SecretValue, suits};
-use slipway_steps::shell::task::Outcome;
+use slipway_steps::delegate::{ClaimedTask, NAME_HEADER, SELECTORS_HEADER, SecretValue, lacking};
+use slipway_steps::shell::task::{Outcome, UNIT};
 use slipway_store::StoreError;
 use slipway_store::record::{DelegateTaskRecord, LogLine, RunRecord};
 
@@ -120,11 +120,8 @@ async fn claim(
         .map(|selector| selector.trim().to_owned())
         .filter(|selector| !selector.is_empty())
         .collect();
-    if !suits(&carried, name, &task.selectors) {
-        let wanted = task.selectors.join(", ");
-        let message = format!("Delegate {name} does not carry the selectors {wanted}");
-        return Err(ApiError::new(ErrorName::DelegateUnsuitable, message)
-            .with_status(StatusCode::PRECONDITION_FAILED));
+    if !lacking(&carried, name, &task.selectors).is_empty() {
+        return Err(unsuitable(&deps, &task, name, &carried).await?);
     }
     let task = deps
         .store
@@ -154,6 +151,30 @@ async fn claim(
         timeout_seconds: timeout.unwrap_or(DEFAULT_TIMEOUT),
     })
     .into_response())
+}
+
+/// Why a delegate may not have a task. The log of the step says it too, once for each delegate: until another one comes
+/// it is all that is to be told of the step.
+async fn unsuitable(
+    deps: &Deps,
+    task: &DelegateTaskRecord,
+    name: &str,
+    carried: &[String],
+) -> ApiResult<ApiError> {
+    let lacks = lacking(carried, name, &task.selectors).join(", ");
+    let message = format!("Delegate {name} does not carry the selectors {lacks}");
+    if deps.store.note_unsuitable(&task.id, name).await? {
+        let line = LogLine {
+            level: "WARN".to_owned(),
+            out: format!("{message}; the step waits for a delegate that does.\n"),
+            time: deps.clock.now().to_string(),
+        };
+        deps.store
+            .append_log(&task.run, &task.node, UNIT, &[line])
+            .await?;
+    }
+    Ok(ApiError::new(ErrorName::DelegateUnsuitable, message)
+        .with_status(StatusCode::PRECONDITION_FAILED))
 }
 
 fn taken(id: &str) -> ApiError {

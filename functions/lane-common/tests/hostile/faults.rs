@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use slipway_engine::signal::Word;
-use slipway_model::id::{PrincipalId, RunId};
-use slipway_model::status::Status;
+use slipway_model::id::{NodeId, PrincipalId, RunId};
+use slipway_model::status::{ErrorType, Status};
 use slipway_store::record::{RunRecord, SignalRecord};
 use slipway_world::tap::{Invocation, Place, Tap, Verdict};
 use slipway_world::yaml::{
@@ -129,6 +129,37 @@ async fn f5_a_token_that_is_never_used_leads_to_the_failure_strategy() {
         "silence is noticed within a minute"
     );
     // Nothing is open: no token, no task, no wait.
+    world.assert_clean(&run.id).await;
+}
+
+/// A script for a delegate that is not there runs on no other. It waits for one until its time is up, and says what it
+/// lacks; the failure is one that a strategy may match.
+#[tokio::test(start_paused = true)]
+async fn a_script_for_delegates_that_are_not_there_waits_and_fails_by_name() {
+    let world = World::new().await;
+    let lost = "failureStrategies:\n  - onFailure:\n      errors: [DelegateProvisioning]\n      action: {type: MarkAsFailure}\n\
+                delegateSelectors: [linux, gpu]\n";
+    let steps = script("far", "ok", lost) + &script("b", "ok", "");
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let minutes = ended_after_minutes(&run);
+    assert!((10..=11).contains(&minutes), "{minutes}");
+    let far = NodeId::new("stages.deploy.spec.execution.steps.far");
+    assert!(!world.deeds.list().iter().any(|task| task.contains("far")));
+    let nodes = world.store.show_nodes(&run.id).await.expect("nodes");
+    let node = nodes.iter().find(|node| node.id == far).expect("the step");
+    assert_eq!(node.status, Status::Expired);
+    let failure = node.failure.as_ref().expect("a failure");
+    assert_eq!(failure.error, ErrorType::DelegateProvisioning);
+    assert_eq!(
+        failure.message,
+        "It did not end within its timeout of 10m. No eligible delegates: its work needs one that carries the selectors \
+         linux, gpu, and delegate d1 is connected and does not. Start one that does (`slipway delegate --tag …`), or \
+         change `delegateSelectors`."
+    );
     world.assert_clean(&run.id).await;
 }
 
