@@ -2,26 +2,27 @@
 
 use std::time::Duration;
 
-/// Longest duration that is accepted, in seconds: a year, the longest life of a Step Functions execution.
-const LONGEST_SECONDS: u64 = 365 * 24 * 60 * 60;
+/// Longest duration that is accepted, in seconds: 53 weeks, the longest timeout of Harness (docs: platform/approvals/
+/// adding-harness-approval-stages). On AWS an execution of Step Functions ends after a year, and the run with it.
+const LONGEST_SECONDS: u64 = 53 * 7 * 24 * 60 * 60;
 
 /// Why a text is no duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// It does not have the form.
     #[error(
-        "`{0}` is no duration; write numbers with units w, d, h, m, s such as `30s`, `10m` or `1h 30m`"
+        "`{0}` is no duration; write whole numbers with units w, d, h, m, s such as `30s`, `10m` or `1h 30m`"
     )]
     Form(String),
-    /// It is nothing, or longer than a year.
-    #[error("`{0}` is out of range; a duration is from 1 second to 365 days")]
+    /// It is nothing, or longer than 53 weeks.
+    #[error("`{0}` is out of range; a duration is from 1 second to 53 weeks")]
     Range(String),
 }
 
 /// Reads a duration. Units are `w`, `d`, `h`, `m` and `s`, in any order, with or without spaces between.
 ///
 /// # Errors
-/// When the text has another form, or the duration is zero or longer than 365 days.
+/// When the text has another form, or the duration is zero or longer than 53 weeks.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
     let duration = parse_from_zero(text)?;
     if duration.is_zero() {
@@ -35,7 +36,7 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
 /// Like [`parse`], for a length that an expression computed and that may come out as nothing (`0s`).
 ///
 /// # Errors
-/// When the text has another form, or the duration is longer than 365 days.
+/// When the text has another form, or the duration is longer than 53 weeks.
 pub fn parse_from_zero(text: &str) -> Result<Duration, DurationError> {
     let form = || DurationError::Form(crate::diagnostic::shown(text).into_owned());
     let range = || DurationError::Range(crate::diagnostic::shown(text).into_owned());
@@ -108,6 +109,7 @@ mod tests {
             ("1h30m", 5_400),
             ("2d", 172_800),
             ("1w", 604_800),
+            ("53w", 32_054_400),
             (" 90s ", 90),
         ];
         for (text, seconds) in good {
@@ -126,7 +128,7 @@ mod tests {
         ] {
             assert_eq!(parse(text), Err(DurationError::Form(text.to_owned())));
         }
-        for text in ["0s", "400d", "2147483648w", "99999999999999999999s"] {
+        for text in ["0s", "372d", "54w", "2147483648w", "99999999999999999999s"] {
             assert_eq!(parse(text), Err(DurationError::Range(text.to_owned())));
         }
         assert_eq!(parse_from_zero("0s"), Ok(Duration::ZERO));

@@ -91,7 +91,7 @@ fn misspelt_fields_and_types_are_named_with_the_nearest() {
         (
             "timeout: 10m",
             "timeout: 400d",
-            "`400d` is out of range: from 1 second to 365 days",
+            "`400d` is out of range: from 1 second to 53 weeks",
         ),
         (
             "errors: [AllErrors]",

@@ -88,7 +88,9 @@ impl Rule {
             Self::Variable => {
                 "a variable name: a letter or `_`, then letters, digits, `_`, `.`, `-` and `$`"
             }
-            Self::Duration => "a duration such as `30s`, `10m`, `1h 30m` or `2d`",
+            Self::Duration => {
+                "a duration of whole numbers with units w, d, h, m or s, such as `30s`, `10m`, `1h 30m` or `2d`"
+            }
             Self::Reference => {
                 "the identifier of an entity, with `account.` or `org.` before it where it lives there"
             }
@@ -109,7 +111,7 @@ impl Rule {
 pub(super) fn why_no_duration(text: &str) -> String {
     match duration::parse(text) {
         Err(duration::DurationError::Range(text)) => {
-            format!("`{text}` is out of range: from 1 second to 365 days")
+            format!("`{text}` is out of range: from 1 second to 53 weeks")
         }
         _ => format!("`{}` is no duration", shown(text)),
     }
