@@ -8,6 +8,7 @@ use slipway_plan::{CHAINED, Iteration, Node, ParallelPlan, StagePlan};
 
 use super::standing::Counted;
 use super::{Found, RunContext, json, status_name, text, value, variable};
+use crate::execution_input::{filled, given as given_to};
 use crate::lane::{children, node_id, undoing};
 
 impl RunContext<'_> {
@@ -113,15 +114,19 @@ impl RunContext<'_> {
             }
             (Node::Step(_), ["executionUrl"]) => value(self.link(self.stage)?),
             (Node::Step(step), ["spec", rest @ ..]) => {
-                // While a step's own spec is being resolved, only the plan has it.
                 let resolved = record.map(|record| &record.spec);
                 let resolved = resolved.filter(|spec| !spec.is_null());
+                // While a step's own spec is being resolved, only the plan has it, and the run what was given for it.
+                let given = record.filter(|_| resolved.is_none());
+                let given = given.and_then(|record| given_to(self.run, &step.id, record.attempt));
+                let filled = given.map(|given| filled(&step.spec, &given));
+                let written = filled.as_ref().unwrap_or(&step.spec);
                 match (rest, resolved) {
                     (["environmentVariables", name @ ..], spec) if !name.is_empty() => {
-                        named(spec.unwrap_or(&step.spec), &name.join("."), spec.is_some())
+                        named(spec.unwrap_or(written), &name.join("."), spec.is_some())
                     }
                     (rest, Some(spec)) => descend(spec, rest),
-                    (rest, None) => json(&step.spec, rest),
+                    (rest, None) => json(written, rest),
                 }
             }
             (Node::Step(_), rest) => descend(&record?.outputs, rest),

@@ -272,3 +272,19 @@ async fn what_was_given_at_the_start_is_not_asked_for_again() {
     let run = world.finish(&run.id).await;
     assert_eq!(words(&world, &run.id).await, ["v3-fixed 5", "v3 4"]);
 }
+
+/// What a step was given is what its other fields read of it.
+#[tokio::test(start_paused = true)]
+async fn a_step_reads_its_own_fields_as_they_were_given() {
+    let world = World::new().await;
+    let asked = "      environmentVariables:\n        - name: V\n          type: String\n          value: <+input>.executionInput()\n";
+    let reads = asks("'word=<+spec.environmentVariables.V>'", "");
+    let step = reads.replacen("      source:", &format!("{asked}      source:"), 1);
+    let run = started(&world, &step).await;
+    give(&world, &run, json!({"environmentVariables.V.value": "eu"}))
+        .await
+        .expect("given");
+    let run = world.finish(&run).await;
+    assert_eq!(word(&world, &run.id).await, "eu");
+    world.assert_clean(&run.id).await;
+}
