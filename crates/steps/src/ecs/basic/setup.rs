@@ -242,10 +242,14 @@ impl Setup {
         let working: Vec<&Version> = versions.iter().filter(|one| one.works()).collect();
         let service = match working.split_last() {
             Some((newest, others)) => {
-                for other in others {
-                    let name = other.name();
-                    let left = format!("{name} has tasks too, and is left as it is");
-                    cx.warn(PREPARE, left);
+                if !others.is_empty() {
+                    let names: Vec<_> = others.iter().map(|other| other.name()).collect();
+                    let left = format!(
+                        "Earlier versions that have tasks too go on serving beside the new one, and nothing takes them \
+                         away: {}. Set their desired count to 0, or delete them.",
+                        names.join(", ")
+                    );
+                    cx.warn_of_run(PREPARE, &left).await?;
                 }
                 newest.service.clone()
             }
