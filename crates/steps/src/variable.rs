@@ -16,10 +16,11 @@ pub(crate) struct Variable {
     pub(crate) kind: Kind,
     #[serde(default)]
     pub(crate) value: Value,
-    #[serde(default, rename = "default")]
-    _default: Value,
-    #[serde(default, rename = "required")]
-    _required: Value,
+    /// The value where `value` says nothing.
+    #[serde(default)]
+    default: Value,
+    #[serde(default)]
+    required: Value,
     #[serde(default, rename = "description")]
     _description: Value,
     #[serde(default, rename = "metadata")]
@@ -39,11 +40,22 @@ impl Variable {
     /// The value as a text that may hold secrets, in its encoded form. The value of a `Secret` variable
     /// is the reference of a secret, or an expression that already gave one.
     pub(crate) fn encoded(&self) -> Result<String, String> {
-        let text = match &self.value {
+        let given = match &self.value {
+            Value::String(text) if text.is_empty() => &self.default,
+            Value::Null => &self.default,
+            value => value,
+        };
+        let text = match given {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
+        if text.is_empty() && flag(&self.required) == Some(true) {
+            return Err(format!(
+                "variable {}: it is required and has no value",
+                self.name
+            ));
+        }
         if self.kind != Kind::Secret || text.is_empty() || SecretText::decode(&text).has_secrets() {
             return Ok(text);
         }
@@ -91,5 +103,42 @@ pub(crate) fn selectors(value: &Value) -> Vec<String> {
             .map(str::to_owned)
             .collect(),
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Variable, read};
+
+    #[test]
+    fn a_variable_without_a_value_has_its_default() {
+        let encoded = |more: Value| {
+            let mut spec = json!({"name": "v", "type": "String"});
+            for (key, value) in more.as_object().into_iter().flatten() {
+                spec[key] = value.clone();
+            }
+            read::<Variable>(&spec).expect("a variable").encoded()
+        };
+        assert_eq!(encoded(json!({})), Ok(String::new()));
+        assert_eq!(encoded(json!({"default": "d"})), Ok("d".to_owned()));
+        assert_eq!(
+            encoded(json!({"value": "", "default": 7})),
+            Ok("7".to_owned())
+        );
+        assert_eq!(
+            encoded(json!({"value": "v", "default": "d"})),
+            Ok("v".to_owned())
+        );
+        assert_eq!(
+            encoded(json!({"default": "d", "required": true})),
+            Ok("d".to_owned())
+        );
+        let empty = encoded(json!({"value": "", "required": "true"}));
+        assert_eq!(
+            empty,
+            Err("variable v: it is required and has no value".to_owned())
+        );
     }
 }

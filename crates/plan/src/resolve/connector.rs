@@ -4,7 +4,7 @@ use serde_json::Value;
 use slipway_model::{Code, Kind, Ref};
 
 use super::known::Known;
-use super::{Referred, Resolver};
+use super::{Referred, Resolver, unplanned};
 use crate::{ConnectorPlan, fit, template};
 
 impl Resolver<'_> {
@@ -40,8 +40,25 @@ impl Resolver<'_> {
         })
     }
 
+    /// Tells of fields of a connector that nobody reads.
+    fn tell_unread(&mut self, found: &Referred) {
+        let body = found.entity.body();
+        let Some(spec) = body
+            .get("spec")
+            .filter(|_| body.get_text("type") == Some("Aws"))
+        else {
+            return;
+        };
+        let what = format!("the connector `{}`", found.entity.head.identifier);
+        self.look_over(spec, &what, unplanned::AWS_CONNECTOR);
+        if let Some(oidc) = spec.at(&["credential", "spec"]) {
+            self.look_over(oidc, &what, unplanned::OIDC_CREDENTIAL);
+        }
+    }
+
     /// `spec` of a connector, with the secret manager template that it may link to put in.
     pub(super) fn connector_spec(&mut self, found: &Referred) -> Value {
+        self.tell_unread(found);
         let source = super::source(self.request, self.asked);
         if !found.entity.tree.mentions(&["template"]) {
             return found.entity.to_json()["spec"].clone();

@@ -96,6 +96,33 @@ pub(super) const SERVICE: Fields = &[
     ),
 ];
 
+/// The spec of an AWS connector that a stage or a step uses. Its `delegateSelectors` are read by scripts that ask for the
+/// selectors of their infrastructure, and by nobody else.
+pub(super) const AWS_CONNECTOR: Fields = &[
+    (
+        "proxy",
+        Told("AWS is called by the service itself, which goes the way that its own host goes"),
+    ),
+    (
+        "delegateSelectors",
+        Told(
+            "AWS is called by the service itself and not by a delegate; only scripts with `includeInfraSelectors` read it",
+        ),
+    ),
+];
+
+/// The OIDC credential of such a connector.
+pub(super) const OIDC_CREDENTIAL: Fields = &[
+    (
+        "sessionTags",
+        Told("the tokens of Slipway carry no tags of the session"),
+    ),
+    (
+        "sessionTagKeys",
+        Told("the tokens of Slipway carry no tags of the session"),
+    ),
+];
+
 pub(super) const INFRASTRUCTURE: Fields = &[(
     "provisioner",
     Refused("; put the provisioning steps into a stage before this one"),

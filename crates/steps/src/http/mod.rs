@@ -48,8 +48,49 @@ struct Spec {
     output_variables: Option<Vec<Variable>>,
     #[serde(default)]
     delegate_selectors: Value,
+    #[serde(default)]
+    certificate: Value,
+    #[serde(default)]
+    certificate_key: Value,
+    #[serde(default)]
+    input_variables: Value,
     #[serde(default, rename = "metadata")]
     _metadata: Value,
+}
+
+impl Spec {
+    /// Fields that Harness has and this version does nothing with, where they say something.
+    fn unsupported(&self) -> Vec<String> {
+        let fields = [
+            (
+                "certificate",
+                &self.certificate,
+                "requests are sent without a certificate of the client",
+            ),
+            (
+                "certificateKey",
+                &self.certificate_key,
+                "requests are sent without a certificate of the client",
+            ),
+            (
+                "inputVariables",
+                &self.input_variables,
+                "put their values into `url`, `headers` and `requestBody`",
+            ),
+        ];
+        let says_something = |value: &Value| match value {
+            Value::Null => false,
+            Value::String(text) => !text.trim().is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            _ => true,
+        };
+        let found = fields.iter().filter(|(_, value, _)| says_something(value));
+        found
+            .map(|(name, _, advice)| {
+                format!("{name}: it is not supported by this version yet; {advice}")
+            })
+            .collect()
+    }
 }
 
 #[derive(Deserialize)]
@@ -85,7 +126,7 @@ impl Step for Http {
             Ok(spec) => spec,
             Err(message) => return vec![message],
         };
-        let mut faults = Vec::new();
+        let mut faults = spec.unsupported();
         if !is_expression(&spec.method) && request::method(&spec.method).is_none() {
             faults.push(format!("method: `{}` is unknown", spec.method));
         }
