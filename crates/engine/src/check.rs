@@ -1,30 +1,10 @@
 //! Checks of a plan that only the engine can make: what it would have to decide and cannot yet.
 
+use serde_json::Value;
+use slipway_model::schema::ERRORS;
 use slipway_plan::{FailureStrategy, Node, Plan};
 
 use crate::strategy::{self, Action};
-
-/// Names that `errors` of a failure strategy may hold (FEATURES 6).
-const ERROR_TYPES: &[&str] = &[
-    "AllErrors",
-    "ApprovalRejection",
-    "Authentication",
-    "Authorization",
-    "ConfigurationFailure",
-    "Connectivity",
-    "DelegateProvisioning",
-    "DelegateRestart",
-    "InfrastructureFailure",
-    "InputTimeoutError",
-    "PluginImageFailure",
-    "PolicyEvaluationFailure",
-    "ResourceLimitsFailure",
-    "RetryableTransientFailure",
-    "Timeout",
-    "Unknown",
-    "UserMarkedFailure",
-    "Verification",
-];
 
 /// A fault of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,28 +52,29 @@ fn check_strategies(
     for (index, strategy) in strategies.iter().enumerate() {
         let place = format!("{place}.failureStrategies[{index}].onFailure");
         for error in &strategy.errors {
-            if !ERROR_TYPES.contains(&error.as_str()) {
+            if !ERRORS.contains(&error.as_str()) {
                 faults.push(Fault {
                     place: format!("{place}.errors"),
                     message: format!("`{error}` is not an error type of a failure strategy"),
                 });
             }
         }
-        let action = strategy::parse(&strategy.action, &strategy.spec);
-        let fault = match action {
-            Err(message) => Some(message),
-            Ok(Action::RetryStepGroup(_) | Action::StepGroupRollback) if !of_group => {
-                Some(format!(
-                    "`{}` is an action of a step group's failure strategy",
-                    strategy.action
-                ))
-            }
-            Ok(_) => None,
-        };
+        let fault = action_fault(&strategy.action, &strategy.spec, of_group);
         faults.extend(fault.map(|message| Fault {
             place: format!("{place}.action"),
             message,
         }));
+    }
+}
+
+/// What is wrong with the action of a failure strategy; some are those of a step group's only.
+pub(crate) fn action_fault(action: &str, spec: &Value, of_group: bool) -> Option<String> {
+    match strategy::parse(action, spec) {
+        Err(message) => Some(message),
+        Ok(Action::RetryStepGroup(_) | Action::StepGroupRollback) if !of_group => Some(format!(
+            "`{action}` is an action of a step group's failure strategy"
+        )),
+        Ok(_) => None,
     }
 }
 

@@ -38,6 +38,7 @@ pub mod strategy;
 pub mod undo;
 pub mod unstarted;
 pub mod user_group;
+pub mod written;
 
 #[cfg(test)]
 mod fixture;

@@ -252,7 +252,7 @@ fn y11_numbers_and_times_out_of_range_are_refused() {
         let faults = told(&retry(count));
         assert!(faults.contains("retryCount: `"), "{count}: {faults}");
         assert!(
-            faults.contains("expected a whole number from 0 to 10000"),
+            faults.contains("expected a whole number from 0 to 100"),
             "{count}: {faults}"
         );
     }

@@ -71,8 +71,8 @@ pub use plan::{
 pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, VARIABLE, Wanted};
 pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};
 pub use resolve::{
-    ArtifactSource, Request, WITHOUT_EFFECT, artifact_sources, expanded, resolve,
-    template_references, wanted,
+    ALL_STAGES, ArtifactSource, Request, WITHOUT_EFFECT, artifact_sources, draft, expanded,
+    reaches_groups, receiver_field, resolve, template_references, wanted,
 };
 pub use text::text;
 

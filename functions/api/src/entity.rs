@@ -4,10 +4,11 @@
 use axum::response::Response;
 use serde_json::Value;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::form;
+use slipway_engine::{form, written};
 use slipway_model::entity::{self, Kind, Parsed};
 use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Diagnostic, Severity};
+use slipway_steps::registry::STEP_TYPES;
 use slipway_store::record::EntityRecord;
 use slipway_store::{Page as StorePage, StoreError};
 
@@ -98,6 +99,7 @@ impl Draft {
             head.project.as_ref().map(|p| p.as_str()),
             project_of(&scope),
         )?;
+        let scope_of_runs = scope.clone();
         Ok(Self {
             place: Place::of_parsed(scope, parsed)?,
             identifier: head.identifier.to_string(),
@@ -110,7 +112,7 @@ impl Draft {
                 _ => head.entity_type.clone(),
             },
             yaml,
-            warnings: parsed.warnings.clone(),
+            warnings: warnings_of(parsed, &scope_of_runs),
         })
     }
 
@@ -139,6 +141,16 @@ impl Draft {
             && self.tags == record.tags
             && self.entity_type == record.entity_type
     }
+}
+
+/// What the author of an entity should look at: also what a run would be refused for, as Harness keeps drafts that
+/// cannot run yet.
+fn warnings_of(parsed: &Parsed, scope: &Scope) -> Vec<Diagnostic> {
+    let nothing = slipway_plan::Snapshot::default();
+    let of_runs = written::faults(parsed, scope, &nothing, &STEP_TYPES);
+    let own = parsed.warnings.iter().cloned();
+    own.chain(of_runs.into_iter().map(Diagnostic::warning))
+        .collect()
 }
 
 /// An organization's own YAML may name itself; the scope that it lives in has none.

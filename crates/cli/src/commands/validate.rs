@@ -1,14 +1,16 @@
 //! `slipway validate`: what the language says of files, without a server.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use slipway_engine::written;
 use slipway_model::id::{AccountId, EntityId, Scope};
 use slipway_model::render::render;
 use slipway_model::{Code, Diagnostic, Kind, Parsed, Severity, entity};
 use slipway_plan::{Entities, Fetched, Found, Reference, RemoteFiles};
+use slipway_steps::registry::STEP_TYPES;
 
 use crate::args::{Format, ValidateArgs};
 use crate::commands::files;
@@ -66,8 +68,8 @@ pub fn validate(format: Option<Format>, args: &ValidateArgs) -> Result<Exit, Cli
     })
 }
 
-/// Everything that is wrong with the files, in their order: of each document, and of what it gives to templates
-/// that are among the files.
+/// Everything that is wrong with the files, in their order: of each document, of what it gives to templates that are
+/// among the files, and what a run of it would be refused for.
 fn diagnostics(sources: &[(String, String)]) -> Vec<Diagnostic> {
     let read = sources
         .iter()
@@ -84,12 +86,25 @@ fn diagnostics(sources: &[(String, String)]) -> Vec<Diagnostic> {
             }
         };
         for entity in entities {
-            let links = slipway_plan::template::links(&entity, &scope_of(&entity), &folder).found;
+            let scope = scope_of(&entity);
+            let links = slipway_plan::template::links(&entity, &scope, &folder).found;
+            let of_runs = written::faults(&entity, &scope, &folder, &STEP_TYPES);
             found.extend(entity.warnings);
             // Templates of a server are not known here.
             found.extend(links.into_iter().filter(|one| one.code != Code::NotFound));
+            found.extend(of_runs);
         }
     }
+    once_each(found)
+}
+
+/// A fault of a template is found in itself and wherever it is used, and one that two rules see is told by the first.
+fn once_each(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut seen = HashSet::new();
+    found.retain(|one| {
+        let place = (one.file.clone(), one.line, one.column);
+        seen.insert((place, one.message.clone()))
+    });
     found
 }
 
@@ -102,29 +117,52 @@ fn scope_of(entity: &Parsed) -> Scope {
     }
 }
 
-/// The templates among the files, by their identifiers.
-struct Folder(HashMap<EntityId, Vec<(Scope, Arc<Parsed>)>>);
+/// The entities among the files: templates by their identifiers, and others by how they are referred to.
+struct Folder {
+    templates: HashMap<EntityId, Vec<(Scope, Arc<Parsed>)>>,
+    others: HashMap<Reference, Arc<Parsed>>,
+}
 
 impl Folder {
     fn of<'a>(entities: impl Iterator<Item = &'a Parsed>) -> Self {
         let mut templates: HashMap<_, Vec<_>> = HashMap::new();
-        for entity in entities.filter(|entity| entity.head.kind == Kind::Template) {
-            let known = templates.entry(entity.head.identifier.clone()).or_default();
-            known.push((scope_of(entity), Arc::new(entity.clone())));
+        let mut others = HashMap::new();
+        for entity in entities {
+            let shared = Arc::new(entity.clone());
+            if entity.head.kind == Kind::Template {
+                let known = templates.entry(entity.head.identifier.clone()).or_default();
+                known.push((scope_of(entity), shared));
+            } else {
+                others.insert(Reference::of(entity, scope_of(entity)), shared);
+            }
         }
-        Self(templates)
+        Self { templates, others }
     }
 }
 
 impl Entities for Folder {
     /// A template of the scope that is asked for; files need not say where they live, so that one of any scope
-    /// will do where no other is. Without a version the stable one, or the only one.
+    /// will do where no other is. Without a version the stable one, or the only one. Of other kinds, one that lives where
+    /// it is looked for, or does not say where it lives.
     fn get(&self, reference: &Reference) -> Option<Found> {
+        if reference.kind != Kind::Template.key() {
+            let anywhere = || Reference {
+                scope: Scope {
+                    account: reference.scope.account.clone(),
+                    org: None,
+                    project: None,
+                },
+                ..reference.clone()
+            };
+            let found = self.others.get(reference);
+            let found = found.or_else(|| self.others.get(&anywhere()));
+            return found.map(|entity| Found::Entity(Arc::clone(entity)));
+        }
         let (id, version) = match &reference.parent {
             Some(template) => (template, Some(reference.id.as_str())),
             None => (&reference.id, None),
         };
-        let all = self.0.get(id)?;
+        let all = self.templates.get(id)?;
         let here: Vec<_> = all
             .iter()
             .filter(|(scope, _)| *scope == reference.scope)
@@ -214,7 +252,9 @@ fn text(one: &Diagnostic) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{diagnostics, sarif};
+    use slipway_model::Severity;
+
+    use super::{diagnostics, sarif, text};
 
     fn files(sources: &[(&str, &str)]) -> Vec<(String, String)> {
         let owned = sources
@@ -257,6 +297,250 @@ mod tests {
         // Given when the pipeline runs; a version that only a server may have.
         assert_eq!(told(&link("v1", "<+input>")), "");
         assert_eq!(told(&link("v2", "{}")), "");
+    }
+
+    /// What is wrong with a step of a pipeline with the barrier `gate`; ` WARN` behind what is only a warning.
+    fn of_step(step: &str) -> Vec<String> {
+        let pipeline = "pipeline: {identifier: p, name: P, flowControl: {barriers: [{identifier: gate, name: Gate}]}, stages: [{stage: {identifier: s, name: S, type: Custom, spec: {execution: {steps: [
+  {step: {identifier: a, name: A, STEP}}]}}}}]}";
+        let pipeline = pipeline.replace("STEP", step);
+        let found = diagnostics(&files(&[("p.yaml", &pipeline)]));
+        let told = found.iter().map(|one| {
+            let path = one.path.rsplit_once(".step.").map_or("", |(_, path)| path);
+            let warns = if one.severity == Severity::Warning {
+                " WARN"
+            } else {
+                ""
+            };
+            assert_eq!(one.line, 2, "{one}");
+            format!(
+                "{path}: {}{warns}",
+                text(one)
+                    .rsplit_once(&format!("{}: ", one.path))
+                    .map_or_else(|| text(one), |(_, rest)| rest.to_owned())
+            )
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn what_a_run_would_refuse_is_told_before_it() {
+        let approval = |rest: &str| {
+            format!(
+                "type: HarnessApproval, spec: {{includePipelineExecutionHistory: true, {rest}}}"
+            )
+        };
+        let approvers = |count: &str| {
+            approval(&format!(
+                "approvers: {{minimumCount: {count}, disallowPipelineExecutor: false, userGroups: [ops]}}"
+            ))
+        };
+        let inputs = |inputs: &str| {
+            approval(&format!(
+                "approvers: {{minimumCount: 1, disallowPipelineExecutor: false, userGroups: [ops]}}, approverInputs: [{inputs}]"
+            ))
+        };
+        let wait = |rest: &str| format!("type: Wait, {rest}, spec: {{duration: 1m}}");
+        let retry = |spec: &str| {
+            wait(&format!(
+                "failureStrategies: [{{onFailure: {{errors: [AllErrors], action: {{type: Retry, spec: {spec}}}}}}}]"
+            ))
+        };
+        let table: &[(String, &[&str])] = &[
+            (approvers("1"), &[]),
+            (approvers("<+input>"), &[]),
+            (
+                approvers("0"),
+                &["spec.approvers.minimumCount: expected a whole number from 1"],
+            ),
+            (
+                approval(
+                    "approvers: {minimumCount: 1, disallowPipelineExecutor: false, userGroups: []}",
+                ),
+                &["spec.approvers: nobody may answer; name user groups or service accounts"],
+            ),
+            (
+                inputs("{name: a, selectOneFrom: 'x,y', defaultValue: <+input>}"),
+                &[],
+            ),
+            (
+                inputs("{name: a, selectOneFrom: 'x,y', defaultValue: z}"),
+                &["spec.approverInputs[0]: its default `z` is not accepted: `a` is one of x,y"],
+            ),
+            (
+                inputs("{name: a, selectOneFrom: 'x,y', regex: x}"),
+                &[
+                    "spec.approverInputs[0]: an item of `approverInputs` may have only one of these fields; expected allowedValues or selectOneFrom or selectManyFrom or regex",
+                ],
+            ),
+            (
+                inputs("{name: a}, {name: a}"),
+                &["spec.approverInputs[0]: another input has this name"],
+            ),
+            ("type: Queue, spec: {key: k, scope: Stage}".to_owned(), &[]),
+            (
+                "type: Queue, spec: {key: ' ', scope: Stage}".to_owned(),
+                &["spec.key: expected 1 to 512 characters"],
+            ),
+            (
+                "type: Queue, spec: {key: k, scope: Stages}".to_owned(),
+                &[
+                    "spec.scope: `Stages` is not accepted here; expected one of Pipeline, Stage; did you mean `Stage`?",
+                ],
+            ),
+            (
+                "type: Barrier, spec: {barrierRef: gat}".to_owned(),
+                &[
+                    "spec.barrierRef: the barrier `gat` is not in the pipeline's `flowControl`; did you mean `gate`?",
+                ],
+            ),
+            (
+                "type: EcsScale, spec: {service: a, instanceUnit: Percent, instances: -1, connectorRef: c, region: r, cluster: x}".to_owned(),
+                &[
+                    "spec.instanceUnit: `instanceUnit` must be Count or Percentage",
+                    "spec.instances: `instances` must be a whole number from 0",
+                ],
+            ),
+            (
+                "type: Http, spec: {url: 'ftp://x', method: GET}".to_owned(),
+                &["spec.url: `ftp` is not supported; use http or https"],
+            ),
+            (
+                "type: Http, spec: {url: 'https://example.com', method: GET, certificate: c}"
+                    .to_owned(),
+                &[
+                    "spec.certificate: it is not supported by this version yet; requests are sent without a certificate of the client",
+                ],
+            ),
+            (
+                retry("{retryCount: <+input>, retryIntervals: ['<+input>']}"),
+                &[],
+            ),
+            (
+                retry("{retryCount: 2147483648, retryIntervals: [10s]}"),
+                &[
+                    "failureStrategies[0].onFailure.action.spec.retryCount: `2147483648` is not accepted here; expected a whole number from 0 to 100",
+                ],
+            ),
+            (
+                retry("{retryCount: 0, retryIntervals: [10s]}"),
+                &[
+                    "failureStrategies[0].onFailure.action.spec.retryCount: `retryCount` must be a number from 1 to 100",
+                ],
+            ),
+            (
+                wait(
+                    "failureStrategies: [{onFailure: {errors: [AllErrors], action: {type: RetryStepGroup, spec: {retryCount: 1, retryIntervals: [10s]}}}}]",
+                ),
+                &[
+                    "failureStrategies[0].onFailure.action: `RetryStepGroup` is an action of a step group's failure strategy",
+                ],
+            ),
+            (
+                wait("strategy: {repeat: {times: 1000000000}}"),
+                &[
+                    "strategy.repeat.times: the looping `strategy` of step `a`: 1000000000 turns; a loop has at most 256",
+                ],
+            ),
+            (
+                wait("timeout: 30s"),
+                &[
+                    "spec.duration: a wait of 1m does not end within the timeout of its step, 30s: it will expire; expected a longer `timeout` of the step WARN",
+                ],
+            ),
+            (
+                wait("timeout: 0s"),
+                &[
+                    "timeout: `0s` is out of range: from 1 second to 53 weeks; expected a duration of whole numbers with units w, d, h, m or s, such as `30s`, `10m`, `1h 30m` or `2d`",
+                ],
+            ),
+            (
+                wait("timeout: 0.5s"),
+                &[
+                    "timeout: `0.5s` is no duration; expected a duration of whole numbers with units w, d, h, m or s, such as `30s`, `10m`, `1h 30m` or `2d`",
+                ],
+            ),
+            (
+                wait("timeout: -1m"),
+                &[
+                    "timeout: `-1m` is no duration; expected a duration of whole numbers with units w, d, h, m or s, such as `30s`, `10m`, `1h 30m` or `2d`",
+                ],
+            ),
+            (
+                "type: Email, spec: {to: a@b.c, subject: s}".to_owned(),
+                &["type: the type `Email` of step `a` is not supported by this version yet WARN"],
+            ),
+        ];
+        for (step, expected) in table {
+            assert_eq!(of_step(step), *expected, "{step}");
+        }
+    }
+
+    #[test]
+    fn more_approvals_than_people_are_told_where_the_groups_are_at_hand() {
+        let pipeline = |count: u32, groups: &str| {
+            format!(
+                "pipeline: {{identifier: p, name: P, stages: [{{stage: {{identifier: s, name: S, type: Approval, spec: {{execution: {{steps: [
+  {{step: {{identifier: a, name: A, type: HarnessApproval, spec: {{includePipelineExecutionHistory: true,
+    approvers: {{minimumCount: {count}, disallowPipelineExecutor: false, userGroups: [{groups}]}}}}}}}}]}}}}}}}}]}}"
+            )
+        };
+        let group = |id: &str, users: &str| {
+            format!("userGroup: {{identifier: {id}, name: G, users: [{users}]}}")
+        };
+        let (ops, leads) = (group("ops", "ann, bob"), group("leads", "Bob, eve"));
+        let told = |pipeline: &str| {
+            let found = diagnostics(&files(&[
+                ("p.yaml", pipeline),
+                ("o.yaml", &ops),
+                ("l.yaml", &leads),
+            ]));
+            let lines = found
+                .iter()
+                .map(|one| format!("{:?} {}\n", one.severity, one.message));
+            lines.collect::<String>()
+        };
+        assert_eq!(told(&pipeline(3, "ops, account.leads")), "");
+        assert_eq!(
+            told(&pipeline(4, "ops, account.leads")),
+            "Warning 4 people must approve, and the user groups have 3 members in all: nobody else may\n"
+        );
+        assert_eq!(told(&pipeline(4, "ops, elsewhere")), "");
+        assert_eq!(told(&pipeline(4, "ops, <+input>")), "");
+    }
+
+    #[test]
+    fn pipelines_that_run_one_another_are_told_where_they_are_at_hand() {
+        let stage = |pipeline: &str| {
+            format!(
+                "{{stage: {{identifier: s, name: S, type: Pipeline, spec: {{org: default, project: shop, pipeline: {pipeline}}}}}}}"
+            )
+        };
+        let pipeline = |id: &str, stage: &str| {
+            format!(
+                "pipeline: {{identifier: {id}, name: {id}, orgIdentifier: default, projectIdentifier: shop, stages: [{stage}]}}"
+            )
+        };
+        let told = |sources: &[(&str, &str)]| {
+            let found = diagnostics(&files(sources));
+            let lines = found
+                .iter()
+                .map(|one| format!("{}: {}\n", one.file, one.message));
+            lines.collect::<String>()
+        };
+        let (a, b) = (pipeline("a", &stage("b")), pipeline("b", &stage("a")));
+        assert_eq!(
+            told(&[("a.yaml", &a), ("b.yaml", &b)]),
+            "a.yaml: the pipeline `b` runs other pipelines itself, and cannot be run as a stage: only one level of chaining is possible\n\
+             b.yaml: the pipeline `a` runs other pipelines itself, and cannot be run as a stage: only one level of chaining is possible\n"
+        );
+        let itself = pipeline("b", &stage("b"));
+        assert_eq!(
+            told(&[("a.yaml", &itself)]),
+            "a.yaml: the pipeline `b` cannot run itself as one of its stages\n"
+        );
+        // One that only a server may have.
+        assert_eq!(told(&[("a.yaml", &a)]), "");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_model::id::{EntityId, NodeId, RunId, Scope, StageId};
 use slipway_model::status::Status;
-use slipway_plan::{EventPlan, NotificationPlan, Plan, StagePlan};
+use slipway_plan::{ALL_STAGES, EventPlan, NotificationPlan, Plan, StagePlan, reaches_groups};
 
 use crate::error::{Doing, RunError};
 use crate::name;
@@ -25,9 +25,6 @@ pub use approvers::approver_rules;
 pub use of_freeze::{
     FreezeEvent, FreezeNotice, FreezeWatch, Looked, SavedFreeze, is_enabled, look,
 };
-
-/// What a rule means by "all stages", beside naming none.
-const ALL_STAGES: &str = "AllStages";
 
 /// What happened. The names are those of `pipelineEvents[].type` (FEATURES 17).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -350,7 +347,7 @@ fn receivers(rule: &NotificationPlan) -> usize {
 /// The user groups that a method tells, expressions as written. Webhooks and Datadog have none.
 pub fn user_groups(method: &Value) -> Vec<&str> {
     match method["type"].as_str() {
-        Some("Slack" | "MsTeams" | "PagerDuty" | "Email") => {
+        Some(kind) if reaches_groups(kind) => {
             addresses(&method["spec"]["userGroups"], "userGroups")
         }
         _ => Vec::new(),
@@ -359,14 +356,7 @@ pub fn user_groups(method: &Value) -> Vec<&str> {
 
 /// The field of a method's spec that says where to.
 pub fn receiver_field(method: &Value) -> Option<&'static str> {
-    match method["type"].as_str()? {
-        "Slack" | "Webhook" => Some("webhookUrl"),
-        "MsTeams" => Some("msTeamKeys"),
-        "PagerDuty" => Some("integrationKey"),
-        "Datadog" => Some("url"),
-        "Email" => Some("recipients"),
-        _ => None,
-    }
+    slipway_plan::receiver_field(method["type"].as_str()?)
 }
 
 /// What a rule's method says about where to, one entry for each message: expressions as written.

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use slipway_model::duration;
+use slipway_model::schema::MOST_RETRIES;
 
 use super::{Action, Intervention, Retry};
-
-/// Longest accepted `retryCount`: more is a mistake, and each attempt is a record.
-const MOST_RETRIES: u64 = 100;
 
 /// Reads an action; the error says what is wrong with it, for the checks before a run starts.
 pub fn parse(action: &str, spec: &Value) -> Result<Action, String> {
@@ -44,7 +42,7 @@ pub fn answer(action: &str) -> Option<Action> {
 
 fn parse_retry(spec: &Value) -> Result<Retry, String> {
     let count = whole_number(spec.get("retryCount"))
-        .filter(|count| (1..=MOST_RETRIES).contains(count))
+        .filter(|count| (1..=MOST_RETRIES.unsigned_abs()).contains(count))
         .and_then(|count| u32::try_from(count).ok())
         .ok_or_else(|| format!("`retryCount` must be a number from 1 to {MOST_RETRIES}"))?;
     let intervals = match spec.get("retryIntervals") {

@@ -6,6 +6,9 @@ use super::{
 };
 use crate::shape::Field;
 
+/// Longest accepted `retryCount`: more is a mistake, and each attempt is a record. Harness's schema names no limit.
+pub const MOST_RETRIES: i64 = 100;
+
 const STATUS: Shape = Shape::OneOf(&["Success", "Failure", "All"]);
 
 object!(STAGE_WHEN, "a stage's `when`", [must "pipelineStatus": STATUS, may "condition": Shape::Condition], also: &[&MARKS]);
@@ -17,8 +20,8 @@ object!(ON_FAILURE, "`onFailure`", [
     must "action": Shape::Object(&ACTION),
 ], also: &[&MARKS]);
 
-/// Names that `errors` of a failure strategy may list.
-static ERRORS: &[&str] = &[
+/// Names that `errors` of a failure strategy may list (OnFailureConfig of the pipeline schema).
+pub static ERRORS: &[&str] = &[
     "Unknown",
     "AllErrors",
     "Authentication",
@@ -54,7 +57,7 @@ object!(ACTION, "a failure strategy's action", [must "type": TYPE], also: &[&MAR
 ], &[]));
 
 object!(RETRY, "a `Retry` action", [
-    must "retryCount": Shape::Int(0, 10_000),
+    must "retryCount": Shape::Int(0, MOST_RETRIES),
     must "retryIntervals": Shape::Or(&Shape::List(&DURATION), &TEXT),
     may "onRetryFailure": Shape::Object(&THEN),
     may "condition": Shape::Condition,

@@ -25,6 +25,7 @@ mod template;
 mod trigger;
 
 pub(crate) use entity::root;
+pub use flow::{ERRORS, MOST_RETRIES};
 pub(crate) use step::rules;
 pub use step::{deployment_types, is_known_step, step_spec};
 pub use template::overridable;

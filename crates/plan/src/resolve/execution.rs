@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use slipway_model::id::{EntityId, NodeId};
 use slipway_model::names::MOST_STEPS;
-use slipway_model::{Code, Diagnostic, Ref, schema};
+use slipway_model::{Code, Diagnostic, Ref, duration, schema};
 
 use super::known::Known;
 use super::looping::{Loop, Looping, Turn};
@@ -278,6 +278,11 @@ impl Resolver<'_> {
             self.check_barrier(step);
         }
         let own = self.selectors(step, known);
+        let timeout = self.timeout(step, known);
+        let timeout = timeout.unwrap_or_else(|| usual_timeout(step_type));
+        if step_type == "Wait" {
+            self.tell_long_wait(step, timeout);
+        }
         Some(StepPlan {
             step_type: step_type.to_owned(),
             spec: schema::step_spec(step),
@@ -292,9 +297,7 @@ impl Resolver<'_> {
                 .step_connector(step, step_type, &called.identifier, known)
                 .map(Box::new),
             manifests: self.step_manifests(step, (step_type, called.identifier.as_str()), known),
-            timeout: self
-                .timeout(step, known)
-                .unwrap_or_else(|| usual_timeout(step_type)),
+            timeout,
             id: NodeId::new(called.id),
             identifier: EntityId::new(called.identifier),
             name: called.name,
@@ -319,6 +322,24 @@ impl Resolver<'_> {
         true
     }
 
+    /// Tells of a `Wait` that its own time limit ends before it is over.
+    fn tell_long_wait(&mut self, step: Ref<'_>, timeout: Duration) {
+        let Some(field) = step.at(&["spec", "duration"]) else {
+            return;
+        };
+        let text = field.text().unwrap_or_default();
+        if duration::parse(text).is_ok_and(|length| length >= timeout) {
+            let limit = duration::shown(timeout);
+            self.faults.warn_with(|| {
+                let message = format!(
+                    "a wait of {text} does not end within the timeout of its step, {limit}: it will expire"
+                );
+                Diagnostic::at(Code::BadValue, field, message)
+                    .expected("a longer `timeout` of the step")
+            });
+        }
+    }
+
     /// Whether a step can run, and in this stage.
     fn fits(&mut self, field: Ref<'_>, step_type: &str, identifier: &str, place: &Place<'_>) {
         let types = fit::deployment_types(step_type);
@@ -330,6 +351,9 @@ impl Resolver<'_> {
                 );
                 self.fault(Code::BadValue, field, message);
             }
+            // Where a stage says it in a way that is not supported, that is told; and the language knows which steps stand
+            // in stages that deploy nothing.
+            (Some(_), None) if self.is_draft => {}
             (Some(types), None) => {
                 let message = format!(
                     "the step `{identifier}` of type {step_type} belongs into a Deployment stage that deploys {}",

@@ -92,6 +92,8 @@ impl Resolver<'_> {
         match (Reader { known, of }.strategy(strategy)) {
             Ok(found) => Looping::Known(found),
             Err(refused) if refused.later => Looping::Later,
+            // Whoever runs it may know.
+            Err(refused) if self.is_draft && refused.code == Code::NotSupported => Looping::Later,
             Err(refused) => {
                 let message = format!("the looping `strategy` of {what}: {}", refused.message);
                 self.fault(refused.code, refused.at, message);

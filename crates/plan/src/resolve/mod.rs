@@ -4,6 +4,7 @@ mod artifact;
 mod chained;
 mod connector;
 mod deployment;
+mod draft;
 mod environment;
 mod execution;
 mod filter;
@@ -41,8 +42,10 @@ use known::Known;
 use lookup::Referred;
 use stage_inputs::Later;
 
+pub use draft::draft;
 pub use listing::{ArtifactSource, artifact_sources};
 pub(crate) use looping::taken_apart;
+pub use notification::{ALL_STAGES, reaches_groups, receiver_field};
 pub(crate) use stage_inputs::{group_in_turn, in_turn};
 pub use unplanned::WITHOUT_EFFECT;
 
@@ -161,18 +164,27 @@ fn whole(
         Some(_) => inputs::Unfilled::Keep,
         None => inputs::Unfilled::Fault,
     };
+    let (pipeline, notes) = filled(request, asked, unfilled)?;
+    let Some(chosen) = request.chosen else {
+        return Ok((pipeline, notes));
+    };
+    let pipeline = chosen::only(&pipeline, chosen)?;
+    Ok((inputs::merge_entity(&pipeline, &[])?, notes))
+}
+
+/// The pipeline with the inputs that are given and its templates put in, and what these have to tell.
+fn filled(
+    request: &Request<'_>,
+    asked: &RefCell<Asked>,
+    unfilled: inputs::Unfilled,
+) -> Result<(Parsed, Vec<Diagnostic>), Vec<Diagnostic>> {
     let pipeline = inputs::merge_with(request.pipeline, request.inputs, unfilled)?;
     let source = template::Source {
         unfilled,
         ..source(request, asked)
     };
     let expanded = template::expand(&source, &pipeline, request.scope)?;
-    let (pipeline, notes) = expanded.unwrap_or_else(|| (pipeline, Vec::new()));
-    let Some(chosen) = request.chosen else {
-        return Ok((pipeline, notes));
-    };
-    let pipeline = chosen::only(&pipeline, chosen)?;
-    Ok((inputs::merge_entity(&pipeline, &[])?, notes))
+    Ok(expanded.unwrap_or_else(|| (pipeline, Vec::new())))
 }
 
 fn source<'a>(request: &'a Request<'_>, asked: &'a RefCell<Asked>) -> template::Source<'a> {
@@ -198,6 +210,10 @@ struct Resolver<'a> {
     stages: usize,
     /// What stages ask for when they begin, beside variables.
     later: Later,
+    /// Whether the pipeline is only read, and its inputs are open ([`draft()`]).
+    is_draft: bool,
+    /// Whether something of a draft was passed over.
+    left_open: bool,
 }
 
 impl<'a> Resolver<'a> {
@@ -212,13 +228,24 @@ impl<'a> Resolver<'a> {
             steps: 0,
             stages: 0,
             later,
+            is_draft: false,
+            left_open: false,
         }
     }
 
     /// Notes a fault at a value.
     fn fault(&mut self, code: Code, value: Ref<'_>, message: impl Into<String>) {
+        if self.is_draft && draft::is_open(value) {
+            self.left_open = true;
+            return;
+        }
         self.faults
             .push_with(|| Diagnostic::at(code, value, message));
+    }
+
+    /// Whether anything is wrong so far, or may be.
+    fn has_faults(&self) -> bool {
+        self.left_open || self.faults.has_errors()
     }
 
     fn unsupported(&mut self, value: Ref<'_>, what: &str, advice: &str) {
@@ -266,12 +293,17 @@ impl<'a> Resolver<'a> {
     /// be known before.
     fn refuse_execution_inputs(&mut self, body: Ref<'_>) {
         for value in body.scalars() {
-            if inputs::RuntimeInput::of(value).is_none() {
+            let Some(input) = inputs::RuntimeInput::of(value) else {
+                continue;
+            };
+            // Others are given before the run.
+            if self.is_draft && !input.execution {
                 continue;
             }
             if let Some(advice) = stage_inputs::too_early(&value.path()) {
                 let message = format!("`executionInput()` cannot be asked for here{advice}");
-                self.fault(Code::NotSupported, value, message);
+                self.faults
+                    .push_with(|| Diagnostic::at(Code::NotSupported, value, message));
             }
         }
     }
@@ -370,6 +402,8 @@ mod tests;
 mod tests_broken;
 #[cfg(test)]
 mod tests_chained;
+#[cfg(test)]
+mod tests_draft;
 #[cfg(test)]
 mod tests_later;
 #[cfg(test)]

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use slipway_model::diagnostic::nearest;
 use slipway_model::id::EntityId;
-use slipway_model::{Code, Ref};
+use slipway_model::{Code, Diagnostic, Ref};
 
 use super::{Resolver, texts};
+use crate::chosen::flatten;
 use crate::{BarrierPlan, EventPlan, MessagePlan, NotificationPlan, template};
 
 impl Resolver<'_> {
@@ -17,6 +19,9 @@ impl Resolver<'_> {
         for rule in rules {
             let enabled = rule.get_text("enabled") != Some("false");
             let link = rule.get("template").filter(|_| enabled);
+            if enabled {
+                self.tell_silent(rule, pipeline);
+            }
             out.push(NotificationPlan {
                 name: rule.get_text("name").unwrap_or_default().to_owned(),
                 enabled,
@@ -27,6 +32,66 @@ impl Resolver<'_> {
             });
         }
         out
+    }
+
+    /// Tells of a rule that never tells anybody anything. Harness keeps such rules, and so does a run.
+    fn tell_silent(&mut self, rule: Ref<'_>, pipeline: Ref<'_>) {
+        let mut tell = |at: Ref<'_>, why: &str, near: Option<&str>| {
+            let name = rule.get_text("name").unwrap_or_default();
+            let message = format!("the notification rule `{name}` {why}");
+            self.faults
+                .warn_with(|| Diagnostic::at(Code::BadValue, at, message).suggest(near));
+        };
+        let events: Vec<_> = rule
+            .get("pipelineEvents")
+            .into_iter()
+            .flat_map(Ref::items)
+            .collect();
+        if events.is_empty() {
+            tell(
+                rule,
+                "is about no event: its `pipelineEvents` are empty",
+                None,
+            );
+        }
+        match rule.get("notificationMethod") {
+            None => tell(rule, "tells nobody: it has no `notificationMethod`", None),
+            Some(method) if !reaches_somebody(method) => {
+                let field = method.get_text("type").and_then(receiver_field);
+                let field = field.unwrap_or("userGroups");
+                tell(
+                    method,
+                    &format!("tells nobody: its `{field}` is empty"),
+                    None,
+                );
+            }
+            Some(_) => {}
+        }
+        let mut stages = Vec::new();
+        if let Some(list) = pipeline.get("stages") {
+            flatten(list, &mut stages);
+        }
+        let known: Vec<_> = stages
+            .iter()
+            .filter_map(|stage| stage.get_text("identifier"))
+            .collect();
+        let named = events.iter().filter_map(|event| event.get("forStages"));
+        for name in named
+            .flat_map(Ref::items)
+            .filter(|name| !name.is_expression())
+        {
+            let text = name.text().unwrap_or_default();
+            // A turn of a loop is called by its stage with something behind it.
+            let is_of = |stage: &&str| text.strip_prefix(*stage).is_some_and(is_turn);
+            if text != ALL_STAGES && !known.iter().any(is_of) {
+                let near = nearest(text, known.iter().copied());
+                tell(
+                    name,
+                    &format!("names the stage `{text}`, which is not in the pipeline"),
+                    near,
+                );
+            }
+        }
     }
 
     /// What the notification template of a rule says.
@@ -80,9 +145,56 @@ impl Resolver<'_> {
         let mut all = self.barriers.iter();
         if all.all(|barrier| barrier.identifier.as_str() != name) {
             let message = format!("the barrier `{name}` is not in the pipeline's `flowControl`");
-            self.fault(Code::NotFound, field, message);
+            let known = self
+                .barriers
+                .iter()
+                .map(|barrier| barrier.identifier.as_str());
+            let fault =
+                Diagnostic::at(Code::NotFound, field, message).suggest(nearest(name, known));
+            self.faults.push(fault);
         }
     }
+}
+
+/// What a rule means by "all stages", beside naming none.
+pub const ALL_STAGES: &str = "AllStages";
+
+/// The field of a method's spec that says where to, by the method's type (`v0/pipeline/notification-channel-wrapper.yaml`).
+pub fn receiver_field(method: &str) -> Option<&'static str> {
+    match method {
+        "Slack" | "Webhook" => Some("webhookUrl"),
+        "MsTeams" => Some("msTeamKeys"),
+        "PagerDuty" => Some("integrationKey"),
+        "Datadog" => Some("url"),
+        "Email" => Some("recipients"),
+        _ => None,
+    }
+}
+
+/// Whether a method of this type also reaches the `userGroups` of its spec.
+pub fn reaches_groups(method: &str) -> bool {
+    matches!(method, "Slack" | "MsTeams" | "PagerDuty" | "Email")
+}
+
+fn reaches_somebody(method: Ref<'_>) -> bool {
+    let Some(kind) = method.get("type").filter(|kind| !kind.is_expression()) else {
+        return true;
+    };
+    let kind = kind.text().unwrap_or_default();
+    let filled = |field: &str| {
+        let value = method.at(&["spec", field]);
+        let mut texts = value
+            .into_iter()
+            .flat_map(Ref::scalars)
+            .filter_map(Ref::scalar);
+        texts.any(|text| !text.trim().is_empty())
+    };
+    receiver_field(kind).is_some_and(filled) || reaches_groups(kind) && filled("userGroups")
+}
+
+/// Whether this stands behind the identifier of a stage in that of one of its turns, or of the stage itself.
+fn is_turn(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('_')
 }
 
 fn events(list: Option<Ref<'_>>) -> Vec<EventPlan> {

@@ -153,7 +153,7 @@ impl Resolver<'_> {
             for item in many.get("values").into_iter().flat_map(Ref::items) {
                 sites.extend(self.item_sites(item, many.get("filters"), known, spec).0);
             }
-            if sites.is_empty() && !self.faults.has_errors() {
+            if sites.is_empty() && !self.has_faults() {
                 let message = "`environments` leads to no infrastructure";
                 self.fault(Code::MissingField, many, message);
             }
@@ -207,7 +207,9 @@ impl Resolver<'_> {
         if listed.is_empty() && !deploys(spec) {
             return (vec![site], false);
         }
-        if listed.is_empty() {
+        // That GitOps is not supported is told.
+        let of_gitops = self.is_draft && spec.get_text("gitOpsEnabled") == Some("true");
+        if listed.is_empty() && !of_gitops {
             let at = item.get("infrastructureDefinitions").unwrap_or(item);
             let message = "no infrastructure is named in `infrastructureDefinitions`";
             self.fault(Code::MissingField, at, message);
@@ -357,7 +359,7 @@ impl Resolver<'_> {
                 }
             }
         }
-        if sites.is_empty() && !self.faults.has_errors() {
+        if sites.is_empty() && !self.has_faults() {
             let message = "the environment group leads to no infrastructure";
             self.fault(Code::NotFound, group, message);
         }

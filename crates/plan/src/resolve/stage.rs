@@ -10,7 +10,7 @@ use super::looping::{Looping, Turn};
 use super::several::{self, Several};
 use super::spread::{Spread, Target};
 use super::stage_inputs::Question;
-use super::{Resolver, tags};
+use super::{Resolver, is_empty, tags};
 use crate::chosen::flatten;
 use crate::{CHAINED, Iteration, StagePlan, late};
 
@@ -45,7 +45,8 @@ impl Resolver<'_> {
             }
             groups.extend(waves.into_iter().filter(|wave| !wave.is_empty()));
         }
-        if groups.is_empty() && !self.faults.has_errors() {
+        let linked = self.is_draft && pipeline.get("stages").is_none_or(|list| !is_empty(list));
+        if groups.is_empty() && !self.has_faults() && !linked {
             self.fault(Code::MissingField, pipeline, "the pipeline has no stages");
         }
         groups

@@ -76,7 +76,7 @@ fn what_would_change_the_run_is_refused_by_name() {
     pipeline.yaml:6:52: pipeline.stages[0].stage.spec.environment.gitBranch: `gitBranch` of `environment` is not supported by this version yet; entities are kept in Slipway's store and not in Git, leave it out
     pipeline.yaml:6:35: pipeline.stages[0].stage.spec.environment.environmentRef: the environment `prod` does not exist in project `shop` of organization `default`
     pipeline.yaml:8:66: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.enforce: `enforce` of a step group is not supported by this version yet; leave it out, or check the policy in a step
-    pipeline.yaml:9:75: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.steps[0].step.spec.barrierRef: the barrier `c` is not in the pipeline's `flowControl`
+    pipeline.yaml:9:75: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.steps[0].step.spec.barrierRef: the barrier `c` is not in the pipeline's `flowControl`; did you mean `a`?
     ");
 }
 

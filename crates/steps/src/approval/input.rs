@@ -41,9 +41,29 @@ impl Input {
 
     /// What is wrong with it before anybody is asked.
     pub(super) fn fault(&self) -> Option<String> {
-        let pattern = self.regex.as_deref().filter(|text| !is_expression(text))?;
-        let error = pattern_of(pattern).err()?;
-        Some(format!("approverInputs.{}: {error}", self.name))
+        let told = |message: &str| Some(format!("approverInputs.{}: {message}", self.name));
+        if self.name.trim().is_empty() {
+            return Some("approverInputs: an input has no name".to_owned());
+        }
+        let rules = [
+            &self.allowed_values,
+            &self.select_one_from,
+            &self.select_many_from,
+            &self.regex,
+        ];
+        let mut rules = rules.into_iter().flatten().peekable();
+        if rules.peek().is_none() || rules.any(|rule| is_expression(rule)) {
+            return None;
+        }
+        if let Some(Err(error)) = self.regex.as_deref().map(pattern_of) {
+            return told(&error);
+        }
+        let default = self.default().trim();
+        if default.is_empty() || is_expression(default) {
+            return None;
+        }
+        let error = self.take(None).err()?;
+        told(&format!("its default `{default}` is not accepted: {error}"))
     }
 
     /// The value that counts for a given one.

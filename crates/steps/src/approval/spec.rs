@@ -1,5 +1,7 @@
 //! The spec of an approval.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -91,7 +93,23 @@ impl Approval {
         if self.auto_approval.as_ref().is_some_and(known) {
             faults.extend(self.automatic().err());
         }
+        let nobody =
+            |list: &Value| list.is_null() || list.as_array().is_some_and(|items| items.is_empty());
+        if nobody(&self.approvers.user_groups) && nobody(&self.approvers.service_accounts) {
+            faults.push(
+                "approvers: nobody may answer; name user groups or service accounts".to_owned(),
+            );
+        }
         faults.extend(self.approver_inputs.iter().filter_map(Input::fault));
+        let mut names = HashSet::new();
+        for input in &self.approver_inputs {
+            if !names.insert(input.name.as_str()) {
+                let name = &input.name;
+                faults.push(format!(
+                    "approverInputs.{name}: another input has this name"
+                ));
+            }
+        }
         faults
     }
 

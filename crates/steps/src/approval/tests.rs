@@ -73,7 +73,8 @@ fn a_word_counts_when_the_rules_allow_it() {
 #[test]
 fn faults_of_the_spec_show_before_the_run() {
     let deadline = |time: &str, zone: &str| json!({"autoApproval": {"action": "APPROVE", "scheduledDeadline": {"time": time, "timeZone": zone}}});
-    let approvers = |count: Value| json!({"approvers": {"minimumCount": count, "disallowPipelineExecutor": false}});
+    let approvers = |count: Value| json!({"approvers": {"minimumCount": count, "disallowPipelineExecutor": false, "userGroups": ["ops"]}});
+    let inputs = |inputs: Value| json!({"approverInputs": inputs});
     let table = [
         (json!({}), ""),
         (approvers(json!("<+input>")), ""),
@@ -88,6 +89,33 @@ fn faults_of_the_spec_show_before_the_run() {
         (
             json!({"approverInputs": [{"name": "a", "regex": "("}]}),
             "no regular expression",
+        ),
+        (
+            json!({"approvers": {"minimumCount": 1, "disallowPipelineExecutor": false, "userGroups": []}}),
+            "nobody may answer",
+        ),
+        (
+            inputs(json!([{"name": "a"}, {"name": "a"}])),
+            "another input has this name",
+        ),
+        (inputs(json!([{"name": ""}])), "has no name"),
+        (
+            inputs(json!([{"name": "a", "selectOneFrom": "x,y", "defaultValue": "z"}])),
+            "its default `z` is not accepted: `a` is one of x,y",
+        ),
+        (
+            inputs(json!([{"name": "a", "regex": "[0-9]+", "defaultValue": "z"}])),
+            "its default `z` is not accepted",
+        ),
+        (
+            inputs(
+                json!([{"name": "a", "allowedValues": "<+pipeline.variables.v>", "defaultValue": "z"}]),
+            ),
+            "",
+        ),
+        (
+            inputs(json!([{"name": "a", "required": true, "selectManyFrom": "x,y"}])),
+            "",
         ),
         (json!({"approvals": 1}), "unknown field `approvals`"),
     ];

@@ -35,7 +35,7 @@ impl Spec {
 
     fn fault(&self) -> Option<String> {
         let length = self.key.chars().count();
-        if length == 0 || length > LONGEST_KEY {
+        if self.key.trim().is_empty() || length > LONGEST_KEY {
             return Some(format!("key: expected 1 to {LONGEST_KEY} characters"));
         }
         let open = is_expression(&self.scope);

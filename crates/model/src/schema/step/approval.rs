@@ -2,7 +2,7 @@
 
 use super::common::{INT, OUTPUT_VARIABLES, SCRIPT_SOURCE};
 use crate::schema::{BOOL, DURATION, FILLED, TEXT, TEXTS, TYPE, VARIABLES, typed};
-use crate::shape::{Field, Object, Shape};
+use crate::shape::{Field, Group, Object, Shape};
 
 step!(CUSTOM_APPROVAL, "`CustomApproval`", [
     must "approvalCriteria": Shape::Object(&CRITERIA),
@@ -65,14 +65,14 @@ part!(APPROVER_INPUT, "an item of `approverInputs`", [
     may "selectOneFrom": TEXT,
     may "selectManyFrom": TEXT,
     may "regex": TEXT,
-]);
+], groups: &[Group::AtMostOne(&["allowedValues", "selectOneFrom", "selectManyFrom", "regex"])]);
 part!(APPROVERS, "`approvers`", [
     must "disallowPipelineExecutor": BOOL,
     must "minimumCount": INT,
     may "userGroups": TEXTS,
     may "serviceAccounts": TEXTS,
     may "disallowedUserEmails": TEXTS,
-]);
+], groups: &[Group::AtLeastOne(&["userGroups", "serviceAccounts"])]);
 part!(AUTO_APPROVAL, "`autoApproval`", [
     must "action": Shape::OneOf(&["APPROVE"]),
     must "scheduledDeadline": Shape::Object(&SCHEDULED_DEADLINE),

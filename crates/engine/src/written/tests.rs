@@ -1,0 +1,98 @@
+use serde_json::Value;
+use slipway_model::entity;
+use slipway_model::id::{AccountId, Scope};
+use slipway_plan::Snapshot;
+
+use super::{StepTypes, faults};
+
+/// Steps with one rule: the field `key` of a `Queue` says something.
+const STEPS: StepTypes = StepTypes {
+    runnable: |kind| kind != "Email",
+    faults: |kind, spec| match (kind, &spec["key"]) {
+        ("Queue", Value::String(text)) if text == "late" => vec!["it is late".to_owned()],
+        ("Queue", Value::String(text)) if !text.is_empty() => Vec::new(),
+        ("Queue", _) => vec!["key: expected a text".to_owned()],
+        _ => Vec::new(),
+    },
+};
+
+fn told(yaml: &str) -> String {
+    let parsed = entity::parse("f.yaml", yaml).unwrap_or_else(|found| panic!("{found:?}"));
+    let scope = Scope {
+        account: AccountId::new("acc"),
+        org: None,
+        project: None,
+    };
+    let found = faults(&parsed, &scope, &Snapshot::default(), &STEPS);
+    let lines = found
+        .iter()
+        .map(|one| format!("{:?} {}: {}\n", one.severity, one.path, one.message));
+    lines.collect()
+}
+
+fn custom(steps: &str, more: &str) -> String {
+    format!(
+        "pipeline: {{identifier: p, name: P, {more}
+  stages: [{{stage: {{identifier: s, name: S, type: Custom, spec: {{execution: {{steps: [
+{steps}]}}}}}}}}]}}"
+    )
+}
+
+fn queue(key: &str, more: &str) -> String {
+    format!(
+        "{{step: {{identifier: q, name: Q, type: Queue, {more} spec: {{key: {key}, scope: Stage}}}}}}"
+    )
+}
+
+#[test]
+fn what_a_step_finds_in_its_spec_has_a_place() {
+    insta::assert_snapshot!(told(&custom(&queue("''", ""), "")), @"Error pipeline.stages[0].stage.spec.execution.steps[0].step.spec.key: expected a text");
+    insta::assert_snapshot!(told(&custom(&queue("late", ""), "")), @"Error pipeline.stages[0].stage.spec.execution.steps[0].step.spec: it is late");
+    // What an expression becomes is not known.
+    assert_eq!(told(&custom(&queue("<+input>", ""), "")), "");
+    assert_eq!(told(&custom(&queue("a<+pipeline.name>", ""), "")), "");
+}
+
+#[test]
+fn failure_strategies_are_judged_where_they_stand() {
+    let with = |action: &str| {
+        let strategies = format!(
+            "failureStrategies: [{{onFailure: {{errors: [AllErrors], action: {action}}}}}],"
+        );
+        told(&custom(&queue("k", &strategies), ""))
+    };
+    assert_eq!(with("{type: Ignore}"), "");
+    let retry = |count: &str, intervals: &str| {
+        with(&format!(
+            "{{type: Retry, spec: {{retryCount: {count}, retryIntervals: {intervals}}}}}"
+        ))
+    };
+    assert_eq!(retry("1", "[10s]"), "");
+    assert_eq!(retry("<+input>", "[10s]"), "");
+    assert_eq!(retry("1", "['<+input>']"), "");
+    insta::assert_snapshot!(retry("0", "[10s]"), @"Error pipeline.stages[0].stage.spec.execution.steps[0].step.failureStrategies[0].onFailure.action.spec.retryCount: `retryCount` must be a number from 1 to 100");
+    insta::assert_snapshot!(with("{type: StepGroupRollback}"), @"Error pipeline.stages[0].stage.spec.execution.steps[0].step.failureStrategies[0].onFailure.action: `StepGroupRollback` is an action of a step group's failure strategy");
+    insta::assert_snapshot!(with("{type: ManualIntervention, spec: {timeout: 1d}}"), @"Error pipeline.stages[0].stage.spec.execution.steps[0].step.failureStrategies[0].onFailure.action: ManualIntervention needs `onTimeout.action`: what to do when nobody answers");
+    insta::assert_snapshot!(with("{type: Retry, spec: {retryCount: 1, retryIntervals: [10s], onRetryFailure: {action: {type: Retry, spec: {retryCount: 1, retryIntervals: [10s]}}}}}"), @"Error pipeline.stages[0].stage.spec.execution.steps[0].step.failureStrategies[0].onFailure.action.spec.onRetryFailure: `onRetryFailure` cannot be Retry again");
+}
+
+#[test]
+fn templates_are_judged_too() {
+    let group = |action: &str| {
+        format!("template: {{identifier: t, name: T, versionLabel: v, type: StepGroup, spec: {{
+  failureStrategies: [{{onFailure: {{errors: [AllErrors], action: {{type: {action}}}}}}}], steps: [{}]}}}}", queue("''", ""))
+    };
+    insta::assert_snapshot!(told(&group("StepGroupRollback")), @"Error template.spec.steps[0].step.spec.key: expected a text");
+    let step = "template: {identifier: t, name: T, versionLabel: v, type: Step, spec: {type: Queue, spec: {key: '', scope: Stage}}}";
+    insta::assert_snapshot!(told(step), @"Error template.spec.spec.key: expected a text");
+    let service = "service: {identifier: s, name: S}";
+    assert_eq!(told(service), "");
+}
+
+#[test]
+fn what_the_plan_would_refuse_is_told_and_what_is_not_supported_warns() {
+    let email = "{step: {identifier: e, name: E, type: Email, spec: {to: a@b.c, subject: s}}}";
+    insta::assert_snapshot!(told(&custom(email, "")), @"Warning pipeline.stages[0].stage.spec.execution.steps[0].step.type: the type `Email` of step `e` is not supported by this version yet");
+    let barrier = "{step: {identifier: b, name: B, type: Barrier, spec: {barrierRef: gate}}}";
+    insta::assert_snapshot!(told(&custom(barrier, "")), @"Error pipeline.stages[0].stage.spec.execution.steps[0].step.spec.barrierRef: the barrier `gate` is not in the pipeline's `flowControl`");
+}
