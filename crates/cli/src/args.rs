@@ -403,9 +403,9 @@ pub struct ListArgs {
     /// Only runs, input sets or triggers of this pipeline.
     #[arg(long)]
     pub pipeline: Option<String>,
-    /// At most so many.
-    #[arg(long, default_value_t = 50)]
-    pub limit: u32,
+    /// At most so many; without it 50, and all instances.
+    #[arg(long)]
+    pub limit: Option<u32>,
 }
 
 /// Options of `slipway logs`.

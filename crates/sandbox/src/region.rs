@@ -1,8 +1,9 @@
-//! Regions that an account must opt in to, and those of other partitions: calls there are refused as if nobody knew the
-//! caller (AWS Account Management reference guide, *Enable or disable AWS Regions*).
+//! Regions that an account must opt in to, those of other partitions, and names that no region has: calls there are
+//! refused as if nobody knew the caller (AWS Account Management reference guide, *Enable or disable AWS Regions*).
 
 use crate::account::Account;
 use crate::caller::Caller;
+use crate::ec2::region::REGIONS;
 use crate::error::ApiError;
 
 /// Regions of the partition `aws` that are disabled in a new account (the same page, 2026).
@@ -34,7 +35,9 @@ pub(crate) fn check(account: &Account, caller: &Caller, service: &str) -> Result
     let region = caller.region.as_str();
     let disabled = OPT_IN.contains(&region) && account.regions.get(region).is_none();
     let elsewhere = ELSEWHERE.iter().any(|prefix| region.starts_with(prefix));
-    match disabled || elsewhere {
+    // Where there is no region AWS has no endpoint; here is one for all.
+    let nowhere = !REGIONS.contains(&region) && !OPT_IN.contains(&region);
+    match disabled || elsewhere || nowhere {
         true => Err(unknown_caller(service)),
         false => Ok(()),
     }

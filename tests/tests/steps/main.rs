@@ -2,6 +2,7 @@
 
 mod accounts;
 mod asg;
+mod bad_input;
 mod balancer;
 mod basic;
 mod blue_green;
@@ -10,6 +11,7 @@ mod canary;
 mod common;
 mod discovery;
 mod ecs;
+mod foreign;
 mod generic;
 mod instances;
 mod lambda;

@@ -126,6 +126,12 @@ fn place(kind: Kind) -> Place {
     }
 }
 
+/// What is listed of most kinds where nobody says how much.
+const MOST_LISTED: u32 = 50;
+
+/// Instances that are asked for at once.
+const PAGE: usize = 200;
+
 /// `slipway list`.
 pub async fn list(
     client: &Client,
@@ -133,7 +139,13 @@ pub async fn list(
     args: &ListArgs,
 ) -> Result<Exit, CliError> {
     let place = place(args.kind);
-    let limit = args.limit.to_string();
+    if args.kind == Kind::Instance {
+        let rows = instances(client, place.path, args.limit).await?;
+        output::rows(format, place.columns, &rows)?;
+        return Ok(Exit::Succeeded);
+    }
+    let most = args.limit.unwrap_or(MOST_LISTED);
+    let limit = most.to_string();
     let mut query = vec![("size", limit.as_str()), ("pageSize", limit.as_str())];
     query.extend(owner(
         args.kind,
@@ -175,11 +187,35 @@ pub async fn list(
         .unwrap_or_default();
     let rows: Vec<Value> = content
         .into_iter()
-        .take(args.limit as usize)
+        .take(most as usize)
         .map(|row| unwrap(row, place.wrapper))
         .collect();
     output::rows(format, place.columns, &rows)?;
     Ok(Exit::Succeeded)
+}
+
+/// All instances that are counted, page by page, or so many.
+async fn instances(
+    client: &Client,
+    path: &str,
+    limit: Option<u32>,
+) -> Result<Vec<Value>, CliError> {
+    let most = limit.map_or(usize::MAX, |limit| limit as usize);
+    let mut rows: Vec<Value> = Vec::new();
+    for page in 0u32.. {
+        let (page, size) = (page.to_string(), PAGE.to_string());
+        let query = [("page", page.as_str()), ("size", size.as_str())];
+        let answer = client.get(path, &query).await?;
+        let content = answer.pointer("/data/content").and_then(Value::as_array);
+        let found = content.cloned().unwrap_or_default();
+        let last = found.len() < PAGE;
+        rows.extend(found);
+        if last || rows.len() >= most {
+            break;
+        }
+    }
+    rows.truncate(most);
+    Ok(rows)
 }
 
 /// `slipway get`: the YAML of an entity for people, everything for programs.
@@ -292,10 +328,53 @@ fn unwrap(mut row: Value, wrapper: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
+    use std::collections::HashMap;
 
-    use super::{Kind, owner, segment};
+    use axum::extract::Query;
+    use axum::routing::get;
+    use axum::{Json, Router};
+    use clap::{CommandFactory as _, Parser as _};
+    use serde_json::{Value, json};
+
+    use super::{Kind, instances, owner, segment};
     use crate::args::Cli;
+    use crate::client::Client;
+
+    /// A service with so many instances, in pages as the API cuts them.
+    async fn service_with(count: usize) -> Client {
+        let page = async move |Query(query): Query<HashMap<String, String>>| {
+            let number = |name: &str| query[name].parse::<usize>().expect("a number");
+            let (page, size) = (number("page"), number("size"));
+            let keys = (0..count).skip(page * size).take(size);
+            let content: Vec<Value> = keys.map(|key| json!({"key": key})).collect();
+            Json(json!({"status": "SUCCESS", "data": {"content": content, "totalItems": count}}))
+        };
+        let router = Router::new().route("/slipway/api/instances", get(page));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let cli = Cli::parse_from(["slipway", "list", "instances", "--url", &url, "--token", "pat.acme.id.secret"]);
+        Client::new(&cli.connection).expect("a client")
+    }
+
+    #[tokio::test]
+    async fn instances_are_listed_to_the_last_one() {
+        for (there, limit, expected) in [
+            (0, None, 0),
+            (51, None, 51),
+            (200, None, 200),
+            (450, None, 450),
+            (450, Some(7), 7),
+            (450, Some(300), 300),
+        ] {
+            let client = service_with(there).await;
+            let rows = instances(&client, "/slipway/api/instances", limit).await;
+            let rows = rows.expect("a list");
+            let keys: Vec<u64> = rows.iter().filter_map(|row| row["key"].as_u64()).collect();
+            let all: Vec<u64> = (0..expected).collect();
+            assert_eq!(keys, all, "{there} instances, limit {limit:?}");
+        }
+    }
 
     #[test]
     fn no_option_stands_for_two_things() {

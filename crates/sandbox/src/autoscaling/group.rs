@@ -214,6 +214,14 @@ pub(super) fn delete(
     if let Some(row) = account.autoscaling.groups.get_mut(&key) {
         row.deleting = true;
         (row.min, row.desired) = (0, 0);
+        // Outstanding lifecycle actions go with the group (`DeleteAutoScalingGroup`, `ForceDelete`).
+        for member in &mut row.members {
+            member.released = true;
+            if !member.waits.is_empty() {
+                member.waits.clear();
+                member.due = Some(account.now);
+            }
+        }
     }
     scheduler::soon(account, &key);
     Ok(json!({}))
@@ -232,5 +240,10 @@ pub(super) fn forget(account: &mut Account, key: &str) {
     let actions: Vec<String> = actions.map(|(key, _)| key.to_owned()).collect();
     for key in actions {
         account.autoscaling.actions.take(&key);
+    }
+    let hooks = account.autoscaling.hooks.under(&prefix);
+    let hooks: Vec<String> = hooks.map(|(key, _)| key.to_owned()).collect();
+    for key in hooks {
+        account.autoscaling.hooks.take(&key);
     }
 }

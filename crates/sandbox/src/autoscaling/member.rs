@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::activity::Activity;
 use super::group::{Group, Ready};
+use super::hook::{self, Transition};
 use super::request::seconds;
+use super::wait::{self, Next, Wait};
 use crate::account::Account;
 use crate::ec2::image;
 use crate::ec2::instance::{Instance, State};
@@ -15,8 +17,12 @@ use crate::image::ImageBehaviour;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Lifecycle {
     Pending,
+    #[serde(rename = "Pending:Wait")]
+    PendingWait,
     InService,
     Terminating,
+    #[serde(rename = "Terminating:Wait")]
+    TerminatingWait,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,12 +40,21 @@ pub(super) struct Member {
     pub(super) checked: Option<Timestamp>,
     /// When something happens to it by itself.
     pub(super) due: Option<Timestamp>,
+    /// The lifecycle hooks that hold it.
+    #[serde(default)]
+    pub(super) waits: Vec<Wait>,
+    /// Whether no hook holds its termination any more.
+    #[serde(default)]
+    pub(super) released: bool,
 }
 
 impl Member {
     /// Whether it counts for the number of instances.
     pub(super) fn counts(&self) -> bool {
-        self.lifecycle != Lifecycle::Terminating
+        !matches!(
+            self.lifecycle,
+            Lifecycle::Terminating | Lifecycle::TerminatingWait
+        )
     }
 
     pub(super) fn serves(&self) -> bool {
@@ -117,6 +132,8 @@ pub(super) fn start(account: &mut Account, group: &mut Group, ready: &Ready, cau
         in_service: None,
         checked: None,
         due: Some(account.later(pending)),
+        waits: Vec::new(),
+        released: false,
     });
 }
 
@@ -135,7 +152,7 @@ fn zones(group: &Group) -> Vec<String> {
     }
 }
 
-/// Ends an instance: its targets drain, then it stops.
+/// Ends an instance: its targets drain, then hooks hold it, then it stops.
 pub(super) fn end(account: &mut Account, group: &mut Group, id: &str, cause: &str) {
     let Some(at) = group.members.iter().position(|member| member.id == id) else {
         return;
@@ -150,9 +167,17 @@ pub(super) fn end(account: &mut Account, group: &mut Group, id: &str, cause: &st
     let drain = drains.max().unwrap_or_default();
     let description = format!("Terminating EC2 instance: {id}");
     group.note(Activity::done(account, description, cause));
-    let due = account.later(drain + account.pace.stop);
+    let held = !group.deleting
+        && !group.members[at].released
+        && !hook::of(account, &group.key(), Transition::Terminating).is_empty();
+    let due = match held {
+        true => account.later(drain),
+        false => account.later(drain + account.pace.stop),
+    };
     let member = &mut group.members[at];
     member.lifecycle = Lifecycle::Terminating;
+    member.waits.clear();
+    member.released = !held;
     member.due = Some(due);
 }
 
@@ -176,33 +201,38 @@ fn step(account: &mut Account, group: &mut Group, id: &str) {
         return;
     };
     match group.members[at].lifecycle {
-        Lifecycle::Terminating => {
-            account.set_instance(id, State::Terminated);
-            group.members.remove(at);
-        }
+        Lifecycle::Terminating => terminate(account, group, at),
         Lifecycle::Pending => {
             account.set_instance(id, State::Running);
-            let grace = group.number("HealthCheckGracePeriod").unwrap_or(0);
-            let checked = account.later(account.pace.health);
-            let behaviour = image::behaviour(account, &group.members[at].image);
-            let due = match behaviour {
-                ImageBehaviour::Exits => Some(account.later(account.pace.exit)),
-                ImageBehaviour::ExitsLater => Some(account.later(account.pace.exit_later)),
-                ImageBehaviour::Unhealthy => {
-                    Some(checked.max(account.later(seconds(account, grace))))
-                }
-                ImageBehaviour::Runs | ImageBehaviour::PullFails => None,
-            };
-            let now = account.now;
-            let member = &mut group.members[at];
-            member.lifecycle = Lifecycle::InService;
-            member.in_service = Some(now);
-            member.checked = Some(checked);
-            member.due = due;
-            for one in group.target_groups.clone() {
-                elb::register_instance(account, &one, id);
+            match wait::begin(account, group, Transition::Launching) {
+                Some(waits) => hold(&mut group.members[at], Lifecycle::PendingWait, waits),
+                None => serve(account, group, at),
             }
         }
+        Lifecycle::PendingWait => match wait::next(&mut group.members[at], account.now) {
+            Next::Waits(until) => group.members[at].due = Some(until),
+            Next::GoesOn => serve(account, group, at),
+            Next::Abandoned(why) => {
+                let description = format!("Launching a new EC2 instance: {id}");
+                let cause = "an instance was started for the group.";
+                let failed = Activity::failed(account, &description, cause, why);
+                group.note(failed);
+                group.members[at].released = true;
+                let cause = "a lifecycle action of the instance was abandoned.";
+                end(account, group, id, cause);
+            }
+        },
+        Lifecycle::TerminatingWait => match wait::next(&mut group.members[at], account.now) {
+            Next::Waits(until) => group.members[at].due = Some(until),
+            Next::GoesOn | Next::Abandoned(_) => {
+                let stopped = account.later(account.pace.stop);
+                let member = &mut group.members[at];
+                member.lifecycle = Lifecycle::Terminating;
+                member.waits.clear();
+                member.released = true;
+                member.due = Some(stopped);
+            }
+        },
         Lifecycle::InService => {
             if image::behaviour(account, &group.members[at].image) != ImageBehaviour::Unhealthy {
                 account.set_instance(id, State::ShuttingDown);
@@ -210,5 +240,47 @@ fn step(account: &mut Account, group: &mut Group, id: &str) {
             group.members[at].healthy = false;
             group.members[at].due = None;
         }
+    }
+}
+
+fn hold(member: &mut Member, lifecycle: Lifecycle, (waits, first): (Vec<Wait>, Timestamp)) {
+    member.lifecycle = lifecycle;
+    member.waits = waits;
+    member.due = Some(first);
+}
+
+/// An instance whose targets are drained: hooks hold it once, then it is gone.
+fn terminate(account: &mut Account, group: &mut Group, at: usize) {
+    if !group.members[at].released
+        && let Some(waits) = wait::begin(account, group, Transition::Terminating)
+    {
+        hold(&mut group.members[at], Lifecycle::TerminatingWait, waits);
+        return;
+    }
+    let member = group.members.remove(at);
+    account.set_instance(&member.id, State::Terminated);
+}
+
+/// An instance comes into service.
+fn serve(account: &mut Account, group: &mut Group, at: usize) {
+    let id = group.members[at].id.clone();
+    let grace = group.number("HealthCheckGracePeriod").unwrap_or(0);
+    let checked = account.later(account.pace.health);
+    let behaviour = image::behaviour(account, &group.members[at].image);
+    let due = match behaviour {
+        ImageBehaviour::Exits => Some(account.later(account.pace.exit)),
+        ImageBehaviour::ExitsLater => Some(account.later(account.pace.exit_later)),
+        ImageBehaviour::Unhealthy => Some(checked.max(account.later(seconds(account, grace)))),
+        ImageBehaviour::Runs | ImageBehaviour::PullFails => None,
+    };
+    let now = account.now;
+    let member = &mut group.members[at];
+    member.waits.clear();
+    member.lifecycle = Lifecycle::InService;
+    member.in_service = Some(now);
+    member.checked = Some(checked);
+    member.due = due;
+    for one in group.target_groups.clone() {
+        elb::register_instance(account, &one, &id);
     }
 }

@@ -2,15 +2,16 @@
 //! target groups, and refresh them batch by batch, in the Query protocol.
 //!
 //! A group is looked at when something happened to it or is due for one of its instances ([`scheduler`]): instances
-//! go Pending → InService → Terminating → gone. What is not AWS's: nothing scales by itself, neither by policies nor
+//! go Pending → InService → Terminating → gone, and lifecycle hooks hold them on the way ([`wait`]). What is not AWS's: nothing scales by itself, neither by policies nor
 //! by scheduled actions, which are kept and shown; grace periods and warm-ups are no longer than the pace's
-//! `drain_max`; there are no lifecycle hooks, warm pools, mixed instances (the policy's launch template counts) and
+//! `drain_max`; there are no warm pools, mixed instances (the policy's launch template counts) and
 //! suspended processes.
 
 mod activity;
 mod attachment;
 mod capacity;
 mod group;
+mod hook;
 mod member;
 mod metrics;
 mod policy;
@@ -23,6 +24,7 @@ mod settings;
 mod tables;
 mod tag;
 mod view;
+mod wait;
 
 use serde_json::Value;
 
@@ -75,6 +77,13 @@ pub(crate) fn call(account: &mut Account, caller: &Caller, form: &Form) -> Resul
         "StartInstanceRefresh" => refresh_ops::start,
         "DescribeInstanceRefreshes" => refresh_ops::describe,
         "CancelInstanceRefresh" => refresh_ops::cancel,
+        "RollbackInstanceRefresh" => refresh_ops::roll_back,
+        "PutLifecycleHook" => hook::put,
+        "DescribeLifecycleHooks" => hook::describe,
+        "DescribeLifecycleHookTypes" => hook::types,
+        "DeleteLifecycleHook" => hook::delete,
+        "CompleteLifecycleAction" => wait::complete,
+        "RecordLifecycleActionHeartbeat" => wait::heartbeat,
         "DescribeScalingActivities" => activity::describe,
         other => {
             return Err(ApiError::client(

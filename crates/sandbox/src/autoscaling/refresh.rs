@@ -25,6 +25,9 @@ pub(super) enum Status {
     Failed,
     Cancelling,
     Cancelled,
+    RollbackInProgress,
+    RollbackSuccessful,
+    RollbackFailed,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,7 +56,7 @@ impl Refresh {
     pub(super) fn is_active(&self) -> bool {
         matches!(
             self.status,
-            Status::Pending | Status::InProgress | Status::Cancelling
+            Status::Pending | Status::InProgress | Status::Cancelling | Status::RollbackInProgress
         )
     }
 
@@ -69,6 +72,18 @@ impl Refresh {
             "InstancesToUpdate": self.left(group),
             "Preferences": self.preferences,
         })
+    }
+
+    /// Turns back: what it started goes, and what the group starts by itself comes.
+    pub(super) fn turn_back(&mut self, group: (&[Member], &Launch), now: Timestamp) {
+        let (members, launch) = group;
+        let before = std::mem::take(&mut self.old);
+        let live = members.iter().filter(|member| member.counts());
+        let started = live.filter(|member| !before.contains(&member.id));
+        self.old = started.map(|member| member.id.clone()).collect();
+        (self.launch, self.keeps) = (launch.clone(), false);
+        (self.status, self.reason) = (Status::RollbackInProgress, None);
+        (self.percentage, self.progressed) = (0, now);
     }
 
     fn left(&self, group: &Group) -> usize {
@@ -90,7 +105,9 @@ pub(super) fn step(account: &mut Account, group: &mut Group) -> Option<bool> {
             refresh.progressed = account.now;
             Some(go_on(account, group, &mut refresh))
         }
-        Status::InProgress => Some(go_on(account, group, &mut refresh)),
+        Status::InProgress | Status::RollbackInProgress => {
+            Some(go_on(account, group, &mut refresh))
+        }
         Status::Cancelling => {
             refresh.end(
                 Status::Cancelled,
@@ -99,7 +116,11 @@ pub(super) fn step(account: &mut Account, group: &mut Group) -> Option<bool> {
             );
             Some(true)
         }
-        Status::Successful | Status::Failed | Status::Cancelled => None,
+        Status::Successful
+        | Status::Failed
+        | Status::Cancelled
+        | Status::RollbackSuccessful
+        | Status::RollbackFailed => None,
     };
     group.refreshes.push(refresh);
     moved
@@ -129,7 +150,11 @@ fn go_on(account: &mut Account, group: &mut Group, refresh: &mut Refresh) -> boo
     }
     if olds.is_empty() && warm >= desired && news == desired {
         refresh.percentage = 100;
-        refresh.end(Status::Successful, None, account.now);
+        let status = match refresh.status {
+            Status::RollbackInProgress => Status::RollbackSuccessful,
+            _ => Status::Successful,
+        };
+        refresh.end(status, None, account.now);
         if refresh.keeps {
             group.launch = refresh.launch.clone();
         }
@@ -138,7 +163,11 @@ fn go_on(account: &mut Account, group: &mut Group, refresh: &mut Refresh) -> boo
     if account.after(refresh.progressed, PATIENCE) <= account.now {
         let reason = refresh.reason.take().unwrap_or_default();
         let reason = format!("Instances did not become healthy in time. {reason}");
-        refresh.end(Status::Failed, Some(reason), account.now);
+        let status = match refresh.status {
+            Status::RollbackInProgress => Status::RollbackFailed,
+            _ => Status::Failed,
+        };
+        refresh.end(status, Some(reason), account.now);
         return true;
     }
     let waiting = live
@@ -197,7 +226,8 @@ fn replace(
 /// When a refresh wants to be looked at again, whatever happens.
 pub(super) fn next(account: &Account, group: &Group) -> Option<Timestamp> {
     let refresh = group.refreshes.last().filter(|last| last.is_active())?;
-    if refresh.status != Status::InProgress {
+    let works = [Status::InProgress, Status::RollbackInProgress].contains(&refresh.status);
+    if !works {
         return Some(account.later(account.pace.scheduler));
     }
     let fresh = group.members.iter().filter(|member| {

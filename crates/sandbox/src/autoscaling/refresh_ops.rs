@@ -1,4 +1,4 @@
-//! `StartInstanceRefresh`, `DescribeInstanceRefreshes`, `CancelInstanceRefresh`.
+//! `StartInstanceRefresh`, `DescribeInstanceRefreshes`, `CancelInstanceRefresh`, `RollbackInstanceRefresh`.
 
 use serde_json::{Value, json};
 
@@ -143,6 +143,48 @@ pub(super) fn cancel(
         ));
     };
     refresh.status = Status::Cancelling;
+    let answer = json!({"InstanceRefreshId": refresh.id});
+    let key = row.key();
+    scheduler::soon(account, &key);
+    Ok(answer)
+}
+
+/// `RollbackInstanceRefresh`: only of a refresh with a desired configuration, to a launch template version that is a
+/// number (Auto Scaling user guide, "Roll back an instance refresh").
+pub(super) fn roll_back(
+    account: &mut Account,
+    caller: &Caller,
+    request: Fields<'_>,
+) -> Result<Value, ApiError> {
+    let now = account.now;
+    let row = find_mut(account, caller, request)?;
+    let (name, launch, members) = (row.name.clone(), row.launch.clone(), row.members.clone());
+    let active = row
+        .refresh()
+        .filter(|one| [Status::Pending, Status::InProgress].contains(&one.status));
+    let Some(refresh) = active else {
+        return Err(ApiError::client(
+            "ActiveInstanceRefreshNotFound",
+            format!(
+                "No in progress or pending Instance Refresh found for Auto Scaling group {name}"
+            ),
+        ));
+    };
+    let moving = |version: &Option<String>| {
+        version
+            .as_deref()
+            .is_none_or(|version| version.starts_with('$'))
+    };
+    if !refresh.keeps || moving(&launch.version) {
+        return Err(ApiError::client(
+            "IrreversibleInstanceRefresh",
+            format!(
+                "The Instance Refresh of Auto Scaling group {name} cannot be rolled back: it has no desired \
+                 configuration, or the launch template version of the group is $Latest or $Default."
+            ),
+        ));
+    }
+    refresh.turn_back((&members, &launch), now);
     let answer = json!({"InstanceRefreshId": refresh.id});
     let key = row.key();
     scheduler::soon(account, &key);

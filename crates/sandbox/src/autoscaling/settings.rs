@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::group::{self, Group, Launch, find, find_mut};
 use super::request::{bounded, required, validation};
-use super::{attachment, scheduler, tag};
+use super::{attachment, hook, scheduler, tag};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -29,6 +29,7 @@ const OWN: &[&str] = &[
     "Tags",
     "TargetGroupARNs",
     "TrafficSources",
+    "LifecycleHookSpecificationList",
 ];
 
 pub(super) fn create(
@@ -83,6 +84,7 @@ pub(super) fn create(
     let max = bounded(request, "MaxSize", 0, 10_000)?.unwrap_or(0);
     let desired = bounded(request, "DesiredCapacity", 0, 10_000)?.unwrap_or(min);
     check_bounds(min, max, desired)?;
+    let hooks = hook::of_creation(request, name)?;
     let id = account.draw_uuid();
     let group = Group {
         region: caller.region.clone(),
@@ -107,6 +109,7 @@ pub(super) fn create(
         due: None,
     };
     account.autoscaling.groups.put(key.clone(), group);
+    hook::keep(account, &key, hooks);
     scheduler::soon(account, &key);
     Ok(json!({}))
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::group::Group;
+use super::hook::Hook;
 use super::policy::Policy;
 use super::schedule::Action;
 use crate::account::Wake;
@@ -18,6 +19,8 @@ pub(crate) struct Tables {
     pub(super) policies: Table<Policy>,
     /// Keys: `<region>/<group>|<name>`.
     pub(super) actions: Table<Action>,
+    /// Keys: `<region>/<group>|<name>`.
+    pub(super) hooks: Table<Hook>,
 }
 
 impl Tables {
@@ -26,6 +29,7 @@ impl Tables {
             groups: Table::new("auto-scaling-group"),
             policies: Table::new("group-scaling-policy"),
             actions: Table::new("group-scheduled-action"),
+            hooks: Table::new("group-lifecycle-hook"),
         }
     }
 
@@ -33,7 +37,8 @@ impl Tables {
     pub(crate) fn load(&mut self, key: &str, value: &[u8]) -> Result<bool, StoreError> {
         Ok(self.groups.load(key, value)?
             || self.policies.load(key, value)?
-            || self.actions.load(key, value)?)
+            || self.actions.load(key, value)?
+            || self.hooks.load(key, value)?)
     }
 
     /// What is to happen by itself.
@@ -46,7 +51,8 @@ impl Tables {
     pub(crate) fn changes(&mut self, into: &mut Vec<Change>) -> Result<(), StoreError> {
         self.groups.changes(into)?;
         self.policies.changes(into)?;
-        self.actions.changes(into)
+        self.actions.changes(into)?;
+        self.hooks.changes(into)
     }
 
     /// Everything that is there and is somebody's.
@@ -54,12 +60,14 @@ impl Tables {
         self.groups.show(into);
         self.policies.show(into);
         self.actions.show(into);
+        self.hooks.show(into);
     }
 
     pub(crate) fn forget_changes(&mut self) {
         self.groups.forget_changes();
         self.policies.forget_changes();
         self.actions.forget_changes();
+        self.hooks.forget_changes();
     }
 
     pub(crate) fn pending(&self) -> usize {

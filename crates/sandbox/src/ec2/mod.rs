@@ -9,7 +9,7 @@
 mod filter;
 pub(crate) mod image;
 pub(crate) mod instance;
-mod region;
+pub(crate) mod region;
 mod request;
 mod shown;
 mod tables;

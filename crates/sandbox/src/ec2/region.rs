@@ -7,8 +7,10 @@ use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::fields::Fields;
 
-const REGIONS: &[&str] = &[
+pub(crate) const REGIONS: &[&str] = &[
     "ap-northeast-1",
+    "ap-northeast-2",
+    "ap-northeast-3",
     "ap-south-1",
     "ap-southeast-1",
     "ap-southeast-2",

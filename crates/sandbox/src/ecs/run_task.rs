@@ -83,6 +83,20 @@ pub(crate) fn launch_type(settings: &Document) -> String {
     if fargate { "FARGATE" } else { "EC2" }.to_owned()
 }
 
+/// A request names one of both (ECS API reference, `launchType`).
+pub(super) fn check_capacity(request: Fields<'_>) -> Result<(), ApiError> {
+    let strategy = request.0.get("capacityProviderStrategy");
+    let providers = strategy
+        .and_then(Value::as_array)
+        .is_some_and(|all| !all.is_empty());
+    match providers && request.text("launchType")?.is_some() {
+        true => Err(ApiError::invalid_parameter(
+            "Specifying both a launch type and capacity provider strategy is not supported. Remove one and try again.",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Whether a definition can run as `settings` say, in AWS's words where it cannot.
 pub(crate) fn check_launch(
     definition: &TaskDefinition,
@@ -226,6 +240,7 @@ pub(super) fn run(
             "Count must be between 1 and 10.",
         ));
     }
+    check_capacity(request)?;
     let settings = pick(
         request.0,
         &[

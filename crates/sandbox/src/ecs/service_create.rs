@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::cluster::{self, is_name};
 use super::deployment::{Deployment, DeploymentConfiguration, DeploymentStatus, RolloutState};
-use super::run_task::check_launch;
+use super::run_task::{check_capacity, check_launch};
 use super::service::{self, Service, ServiceStatus};
 use super::task_definition::find_runnable;
 use super::{load_balancing, service_view, tag};
@@ -124,6 +124,7 @@ fn check(
         )));
     }
     check_controller(request)?;
+    check_capacity(request)?;
     DeploymentConfiguration::read(request.object("deploymentConfiguration")?)?;
     let name = request.required_text("taskDefinition")?;
     let definition = find_runnable(account, &caller.region, name)?;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::cluster;
 use super::deployment::DeploymentConfiguration;
-use super::run_task::check_launch;
+use super::run_task::{check_capacity, check_launch};
 use super::service::{self, Service, ServiceStatus, find_key};
 use super::service_create::{OF_DEPLOYMENT, check_controller, deploy, desired_count};
 use super::task_definition::find_runnable;
@@ -79,6 +79,7 @@ impl Change {
         request: Fields<'_>,
     ) -> Result<Self, ApiError> {
         check_controller(request)?;
+        check_capacity(request)?;
         DeploymentConfiguration::read(request.object("deploymentConfiguration")?)?;
         let running = current.primary().map(|one| one.task_definition.as_str());
         let name = match request.text("taskDefinition")? {

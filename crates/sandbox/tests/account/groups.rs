@@ -27,14 +27,14 @@ impl Aws {
         body
     }
 
-    async fn asg(&self, operation: &str, form: &str) -> String {
+    pub(crate) async fn asg(&self, operation: &str, form: &str) -> String {
         let (status, body) = self.form("2011-01-01", operation, form).await;
         assert_eq!(status, 200, "{operation}: {body}");
         body
     }
 
     /// What is refused: `<status> <code>: <message>`.
-    async fn refused(&self, version: &str, operation: &str, form: &str) -> String {
+    pub(crate) async fn refused(&self, version: &str, operation: &str, form: &str) -> String {
         let (status, body) = self.form(version, operation, form).await;
         assert!(status >= 400, "{operation}: {body}");
         format!(
@@ -51,7 +51,7 @@ impl Aws {
         self.ec2("CreateLaunchTemplate", &form).await;
     }
 
-    async fn version(&self, image: &str) {
+    pub(crate) async fn version(&self, image: &str) {
         let form = format!(
             "LaunchTemplateName=web&SourceVersion=$Latest&LaunchTemplateData.ImageId={image}"
         );
@@ -59,7 +59,7 @@ impl Aws {
     }
 
     /// A group `web` of so many instances of an image.
-    async fn group(&self, image: &str, desired: u32, more: &str) {
+    pub(crate) async fn group(&self, image: &str, desired: u32, more: &str) {
         self.template(image).await;
         let form = format!(
             "AutoScalingGroupName=web&MinSize=0&MaxSize=8&DesiredCapacity={desired}\
@@ -70,7 +70,7 @@ impl Aws {
     }
 
     /// The instances of `web`: `<number of> <state>/<health>/<version>`, and the newest refresh.
-    async fn look(&self) -> String {
+    pub(crate) async fn look(&self) -> String {
         let found = self.asg("DescribeAutoScalingGroups", "").await;
         let states = all_between(&found, "LifecycleState");
         let health = all_between(&found, "HealthStatus");
@@ -98,7 +98,7 @@ impl Aws {
     }
 
     /// What is seen of `web` for so many seconds, each change with its second.
-    async fn film(&self, seconds: u64) -> String {
+    pub(crate) async fn film(&self, seconds: u64) -> String {
         let (mut told, mut last) = (String::new(), String::new());
         for second in 0..=seconds {
             let now = self.look().await;
@@ -532,7 +532,7 @@ async fn what_is_wrong_is_refused_as_aws_does() {
         ("DescribeAutoScalingGroups", "NextToken=zz%21".to_owned()),
         ("DescribeAutoScalingGroups", "MaxRecords=101".to_owned()),
         ("EnableMetricsCollection", "AutoScalingGroupName=web&Granularity=1Minute&Metrics.member.1=Mood".to_owned()),
-        ("PutLifecycleHook", String::new()),
+        ("PutWarmPool", String::new()),
     ] {
         said.push(aws.refused("2011-01-01", operation, &form).await.replace(&long, "nn..."));
     }
@@ -586,7 +586,7 @@ async fn what_is_wrong_is_refused_as_aws_does() {
     400 InvalidNextToken: The NextToken value is not valid.
     400 ValidationError: 1 validation error detected: Value '101' at 'MaxRecords' failed to satisfy constraint: Member must have value between 1 and 100
     400 ValidationError: Unsupported metric: Mood
-    400 InvalidAction: Could not find operation PutLifecycleHook for version 2011-01-01
+    400 InvalidAction: Could not find operation PutWarmPool for version 2011-01-01
     400 ResourceInUse: You cannot delete an AutoScalingGroup while there are instances still in the group.
     400 Throttling: Rate exceeded
     403 AccessDenied: User: arn:aws:iam::123456789012:root is not authorized to perform: autoscaling:DescribePolicies because no identity-based policy allows the autoscaling:DescribePolicies action

@@ -12,6 +12,7 @@ mod breaker;
 mod discovery;
 mod durable;
 mod groups;
+mod hooks;
 mod hostile;
 mod images;
 mod lambda;

@@ -349,3 +349,26 @@ async fn scaling_objects() {
     ObjectNotFoundException: No scaling policy found for service namespace: ecs, resource ID: service/c/web, scalable dimension: ecs:service:DesiredCount: cpu
     ");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_type_and_capacity_providers_do_not_go_together() {
+    let aws = Aws::new();
+    aws.ecs("CreateCluster", json!({"clusterName": "c"})).await;
+    aws.register("web:1").await;
+    let with_spot = |mut request: Value| {
+        request["launchType"] = json!("FARGATE");
+        request["capacityProviderStrategy"] = json!([{"capacityProvider": "FARGATE_SPOT", "weight": 1}]);
+        request
+    };
+    let mut said = Vec::new();
+    let both = with_spot(service(1, json!({})));
+    said.push(words(aws.try_ecs("CreateService", both).await));
+    aws.ecs("CreateService", service(1, json!({}))).await;
+    let both = with_spot(json!({"cluster": "c", "service": "web"}));
+    said.push(words(aws.try_ecs("UpdateService", both).await));
+    let both = with_spot(json!({"cluster": "c", "taskDefinition": "web"}));
+    said.push(words(aws.try_ecs("RunTask", both).await));
+    let expected = "InvalidParameterException: Specifying both a launch type and capacity provider strategy is not \
+                    supported. Remove one and try again.";
+    assert_eq!(said, [expected; 3]);
+}

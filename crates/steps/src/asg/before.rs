@@ -1,15 +1,18 @@
-//! What a deployment writes down before its first change, and how a group is put back from that.
+//! What a deployment writes down before its first change, and how a group is put back from that, unless somebody else
+//! changed it since.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_model::status::Failure;
 
 use super::group::{self, Group, Standing};
+use super::hooks::Hooks;
 use super::scaling::Scaling;
 use super::site::Site;
 use super::template::{self, Look, Version};
 use super::wrong;
 use crate::context::StepContext;
+use crate::deployment::Foreign;
 
 /// A group before a deployment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +22,9 @@ pub(super) struct Before {
     /// What its next instance would have been started from.
     pub(super) version: Option<Version>,
     pub(super) scaling: Scaling,
+    /// Its lifecycle hooks, where the deployment changes them.
+    #[serde(default)]
+    pub(super) hooks: Option<Hooks>,
 }
 
 /// Fields of a group that are history or follow from others.
@@ -34,7 +40,20 @@ impl Before {
             group: kept,
             version: template::in_use(site, group, template).await?,
             scaling: Scaling::describe(site, group.name()).await?,
+            hooks: None,
         })
+    }
+
+    /// Writes the lifecycle hooks down too, where a configuration has some.
+    pub(super) async fn look_at_hooks(
+        &mut self,
+        site: &Site,
+        configuration: &Value,
+    ) -> Result<(), Failure> {
+        if Hooks::of(configuration).is_some() {
+            self.hooks = Some(Hooks::describe(site, self.group.name()).await?);
+        }
+        Ok(())
     }
 
     /// Sentence about what the group was.
@@ -48,14 +67,34 @@ impl Before {
         )
     }
 
-    /// Puts settings, tags, target groups and what scales it back; its instances stay as they are.
-    pub(super) async fn restore(
-        &self,
-        cx: &mut StepContext<'_>,
-        site: &Site,
-        sent: &[String],
-        unit: &'static str,
-    ) -> Result<(), Failure> {
+    /// Refuses a group that starts its instances from something else than before and than what this run made of it.
+    pub(super) fn check(&self, site: &Site, now: &Group, made: &[Version]) -> Result<(), Failure> {
+        // As it is written: of `$Latest` this run may have made a version without hearing of it.
+        let untouched = now.template() == self.group.template()
+            && now.0["LaunchConfigurationName"] == self.group.0["LaunchConfigurationName"];
+        if untouched
+            || self
+                .version
+                .iter()
+                .chain(made)
+                .any(|version| now.uses(version))
+        {
+            return Ok(());
+        }
+        Err(Foreign {
+            resource: format!("Auto Scaling group {} in {site}", self.group.name()),
+            found: format!("it starts instances from {}", now.told_template()),
+            put: made.last().map(Version::told),
+            before: Some(match &self.version {
+                Some(version) => version.told(),
+                None => "its launch configuration".to_owned(),
+            }),
+        }
+        .left())
+    }
+
+    /// The same, for a look of its own.
+    pub(super) async fn look_again(&self, site: &Site, made: &[Version]) -> Result<Group, Failure> {
         let name = self.group.name();
         let Standing::There(now) = group::describe(site, name).await? else {
             return Err(wrong(format!(
@@ -63,16 +102,57 @@ impl Before {
                  else deleted it."
             )));
         };
+        self.check(site, &now, made)?;
+        Ok(*now)
+    }
+
+    /// Puts settings, tags, target groups and what scales it back; its instances stay as they are. `made` are the versions
+    /// that this run let it start instances from. What scales it comes back also where the settings cannot.
+    pub(super) async fn restore(
+        &self,
+        cx: &mut StepContext<'_>,
+        site: &Site,
+        (sent, made): (&[String], &[Version]),
+        unit: &'static str,
+    ) -> Result<(), Failure> {
+        let name = self.group.name();
+        let now = self.look_again(site, made).await?;
+        let settings = self.restore_settings(cx, site, (sent, &now), unit).await;
+        let scaling = self.restore_scaling(cx, site, unit).await;
+        settings.and(scaling)?;
+        cx.info(unit, format!("Updated Asg {name} successfully"));
+        Ok(())
+    }
+
+    async fn restore_scaling(
+        &self,
+        cx: &mut StepContext<'_>,
+        site: &Site,
+        unit: &'static str,
+    ) -> Result<(), Failure> {
+        let name = self.group.name();
+        let has = Scaling::describe(site, name).await?;
+        self.scaling.replace(cx, (site, name), &has, unit).await?;
+        match &self.hooks {
+            Some(hooks) => hooks.replace(cx, (site, name), unit).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn restore_settings(
+        &self,
+        cx: &mut StepContext<'_>,
+        site: &Site,
+        (sent, now): (&[String], &Group),
+        unit: &'static str,
+    ) -> Result<(), Failure> {
+        let name = self.group.name();
         let document = group::restore_document(&self.group, self.version.as_ref(), sent);
         cx.info(unit, format!("Updating Asg {name} back to what it was"));
         let doing = format!("put Auto Scaling group {name} back");
         site.scaling("UpdateAutoScalingGroup", &document, &doing)
             .await?;
-        group::restore_tags(site, &self.group, &now).await?;
-        group::set_target_groups(site, &now, &self.group.target_groups(), true).await?;
-        let has = Scaling::describe(site, name).await?;
-        self.scaling.replace(cx, (site, name), &has, unit).await?;
-        cx.info(unit, format!("Updated Asg {name} successfully"));
-        Ok(())
+        group::restore_tags(site, &self.group, now).await?;
+        group::set_target_groups(site, now, &self.group.target_groups(), true).await
     }
 }

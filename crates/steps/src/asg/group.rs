@@ -125,6 +125,17 @@ impl Group {
         ))
     }
 
+    /// What it starts instances from, for people.
+    pub(super) fn told_template(&self) -> String {
+        match self.template() {
+            Some((_, name, number)) => format!("version {number} of launch template {name}"),
+            None => match self.0["LaunchConfigurationName"].as_str() {
+                Some(name) => format!("launch configuration {name}"),
+                None => "something unknown".to_owned(),
+            },
+        }
+    }
+
     /// Whether it starts instances from this version.
     pub(super) fn uses(&self, version: &Version) -> bool {
         let used = self.template();

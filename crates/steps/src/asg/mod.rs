@@ -12,6 +12,7 @@ mod canary_delete;
 mod canary_deploy;
 mod group;
 mod health;
+mod hooks;
 mod image;
 pub mod instances;
 mod manifest;

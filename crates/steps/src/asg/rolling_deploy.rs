@@ -9,6 +9,7 @@ use slipway_model::status::Failure;
 
 use super::before::Before;
 use super::group::{self, Group, Standing};
+use super::hooks::Hooks;
 use super::instances::{self, Change, Counted};
 use super::manifest::Documents;
 use super::refresh::{self, Preferences, Refresh, Shown};
@@ -289,7 +290,12 @@ impl Deployment {
     ) -> Result<RollbackData, Failure> {
         let template = template::look(&self.site, name).await?;
         let before = match found {
-            Some(group) => Some(Before::look(&self.site, group, &template).await?),
+            Some(group) => {
+                let mut before = Before::look(&self.site, group, &template).await?;
+                let configuration = &self.documents.configuration;
+                before.look_at_hooks(&self.site, configuration).await?;
+                Some(before)
+            }
             None => None,
         };
         let told = match &before {
@@ -375,6 +381,10 @@ impl Deployment {
                 self.state.sent = fields.map(|(field, _)| field.clone()).collect();
                 // The rollback must know what was set even when this call is cut off.
                 cx.save(&self.state).await?;
+                // Before the instances that they are to hold.
+                if let Some(hooks) = Hooks::of(&self.documents.configuration) {
+                    hooks.replace(cx, (&self.site, &name), DEPLOY).await?;
+                }
                 let document = cx.secrets().reveal(document).await?;
                 cx.info(DEPLOY, format!("Updating Asg {name}"));
                 let doing = format!("update Auto Scaling group {name}");

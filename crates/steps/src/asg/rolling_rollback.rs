@@ -1,4 +1,4 @@
-//! `AsgRollingRollback`: brings a group back to how `AsgRollingDeploy` found it.
+//! `AsgRollingRollback`: brings a group back to how `AsgRollingDeploy` found it, unless somebody else changed it since.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
+use super::ROLLBACK;
 use super::before::Before;
 use super::group::Group;
 use super::instances::{self, Change, Counted};
@@ -15,8 +16,8 @@ use super::removal::Removal;
 use super::rolling_deploy::{Phase as Deployed, RollbackData, State as DeployState};
 use super::site::Site;
 use super::template::{self, Version};
-use super::{ROLLBACK, wrong};
 use crate::context::StepContext;
+use crate::deployment::Foreign;
 use crate::deployment::phases::{Phases, Turn, walk};
 use crate::deployment::spec;
 use crate::step::{Progress, Step, Undo};
@@ -75,8 +76,8 @@ impl Step for RollingRollback {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         cx.unit_started(ROLLBACK);
-        let deployed = cx.saved_by::<DeployState>("AsgRollingDeploy")?;
-        let Some((data, deployed)) = deployed.and_then(|(_, state)| changed(state)) else {
+        let attempts = cx.saved_by_all::<DeployState>("AsgRollingDeploy")?;
+        let Some((data, deployed)) = changed(attempts) else {
             cx.info(
                 ROLLBACK,
                 "Nothing to roll back: the deployment ended before its first change",
@@ -91,7 +92,7 @@ impl Step for RollingRollback {
         result.map_err(|failure| {
             cx.error(ROLLBACK, &failure.message);
             Failure {
-                left_behind: Some(left),
+                left_behind: failure.left_behind.or(Some(left)),
                 ..failure
             }
         })
@@ -110,12 +111,32 @@ impl Step for RollingRollback {
     }
 }
 
-/// The rollback data of a deployment that may have changed something.
-fn changed(state: DeployState) -> Option<(RollbackData, DeployState)> {
-    if state.phase < Deployed::Template {
-        return None;
+/// What the attempts of a deployment made of a group.
+struct Made {
+    /// The versions that they let it start instances from, oldest first.
+    versions: Vec<Version>,
+    /// Fields that they set.
+    sent: Vec<String>,
+}
+
+/// The rollback data of a deployment that may have changed something. An attempt that came again may have ended before it
+/// did; one before it did not.
+fn changed(attempts: Vec<DeployState>) -> Option<(RollbackData, Made)> {
+    let (mut data, mut made) = (
+        None,
+        Made {
+            versions: Vec::new(),
+            sent: Vec::new(),
+        },
+    );
+    for state in attempts {
+        if state.phase >= Deployed::Template {
+            data = state.rollback.or(data);
+            made.versions.extend(state.version);
+            made.sent.extend(state.sent);
+        }
     }
-    Some((state.rollback.clone()?, state))
+    Some((data?, made))
 }
 
 /// What a person must look at when the rollback fails.
@@ -132,7 +153,7 @@ fn left(data: &RollbackData) -> String {
 struct Undoing {
     site: Site,
     data: RollbackData,
-    deployed: DeployState,
+    made: Made,
     state: State,
     resumed: bool,
 }
@@ -153,7 +174,7 @@ impl Phases for Undoing {
         Ok(match (self.state.phase, self.data.before.clone()) {
             (Phase::Note, before) => Turn::Done(self.note(cx, before.as_ref()).await?),
             (_, None) => self.remove(cx).await?.into(),
-            (Phase::Clear, Some(_)) => self.clear(cx).await?.into(),
+            (Phase::Clear, Some(before)) => self.clear(cx, &before).await?.into(),
             (Phase::Restore, Some(before)) => self.restore(cx, &before).await?.into(),
             (Phase::Refresh, Some(_)) => self.refresh(cx).await?.into(),
             (Phase::Follow, Some(before)) => self.follow(cx, &before).await?.into(),
@@ -164,12 +185,12 @@ impl Phases for Undoing {
 impl Undoing {
     async fn resume(
         cx: &mut StepContext<'_>,
-        (data, deployed): (RollbackData, DeployState),
+        (data, made): (RollbackData, Made),
     ) -> Result<Self, Failure> {
         Ok(Self {
             site: Site::of_stage(cx).await?,
             data,
-            deployed,
+            made,
             state: cx.saved()?,
             resumed: true,
         })
@@ -178,8 +199,8 @@ impl Undoing {
     /// First deployment: what was created goes.
     async fn remove(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         let (site, name) = (&self.site, self.data.group.as_str());
-        let version = self.deployed.version.as_ref();
-        let ours = |found: &Group| ours(site, found, version);
+        let versions = &self.made.versions;
+        let ours = |found: &Group| ours(site, found, versions);
         let pause = self
             .state
             .removal
@@ -189,7 +210,7 @@ impl Undoing {
             return Ok(pause);
         }
         if self.data.template.id.is_none()
-            && let Some(version) = version
+            && let Some(version) = versions.last()
         {
             template::delete(site, version).await?;
             cx.info(ROLLBACK, format!("Deleted launchTemplate {}", version.name));
@@ -198,7 +219,13 @@ impl Undoing {
         Ok(None)
     }
 
-    async fn clear(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+    async fn clear(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        before: &Before,
+    ) -> Result<Option<Duration>, Failure> {
+        // A refresh of somebody else's version is not ended.
+        before.look_again(&self.site, &self.made.versions).await?;
         let place = (&self.site, self.data.group.as_str());
         let pause = refresh::clear(cx, place, true, ROLLBACK).await?;
         if pause.is_none() {
@@ -213,7 +240,12 @@ impl Undoing {
         before: &Before,
     ) -> Result<Option<Duration>, Failure> {
         before
-            .restore(cx, &self.site, &self.deployed.sent, ROLLBACK)
+            .restore(
+                cx,
+                &self.site,
+                (&self.made.sent, &self.made.versions),
+                ROLLBACK,
+            )
             .await?;
         self.state.refresh.patient = true;
         self.state
@@ -284,17 +316,16 @@ impl Undoing {
     }
 }
 
-/// Whether a group is the one that this run created.
-pub(super) fn ours(site: &Site, found: &Group, version: Option<&Version>) -> Result<(), Failure> {
-    if version.is_some_and(|version| found.uses(version)) {
+/// Whether a group is the one that this run created, with one of these versions.
+pub(super) fn ours(site: &Site, found: &Group, versions: &[Version]) -> Result<(), Failure> {
+    if versions.iter().any(|version| found.uses(version)) {
         return Ok(());
     }
-    let used = found.template().map_or_else(
-        || "another template".to_owned(),
-        |(_, name, number)| format!("version {number} of {name}"),
-    );
-    Err(wrong(format!(
-        "Auto Scaling group {} in {site} is not deleted: it uses {used}, which this run did not deploy.",
-        found.name()
-    )))
+    Err(Foreign {
+        resource: format!("Auto Scaling group {} in {site}", found.name()),
+        found: format!("it starts instances from {}", found.told_template()),
+        put: versions.last().map(Version::told),
+        before: None,
+    }
+    .left())
 }

@@ -17,12 +17,13 @@ pub(super) struct Scaling {
     actions: Vec<Value>,
 }
 
-/// One kind of what scales.
-struct Kind {
-    what: &'static str,
-    name: &'static str,
-    put: &'static str,
-    delete: &'static str,
+/// One kind of what scales, or of what else a group has by name.
+pub(super) struct Kind {
+    pub(super) what: &'static str,
+    /// Field of its name.
+    pub(super) name: &'static str,
+    pub(super) put: &'static str,
+    pub(super) delete: &'static str,
 }
 
 const POLICY: Kind = Kind {
@@ -101,7 +102,7 @@ impl Scaling {
     }
 }
 
-async fn put(
+pub(super) async fn put(
     cx: &mut StepContext<'_>,
     (site, group): (&Site, &str),
     kind: &Kind,
@@ -117,7 +118,7 @@ async fn put(
     Ok(())
 }
 
-async fn take(
+pub(super) async fn take(
     cx: &mut StepContext<'_>,
     (site, group): (&Site, &str),
     kind: &Kind,

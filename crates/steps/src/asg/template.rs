@@ -26,6 +26,13 @@ pub(super) struct Version {
     pub(super) number: String,
 }
 
+impl Version {
+    /// What it is, for people.
+    pub(super) fn told(&self) -> String {
+        format!("version {} of launch template {}", self.number, self.name)
+    }
+}
+
 /// A launch template before a deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Look {

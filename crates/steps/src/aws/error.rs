@@ -55,6 +55,51 @@ const THROTTLED: &[&str] = &[
     "TooManyRequestsException",
 ];
 
+/// Other codes, and parts of what AWS says where its code says little, with what to do.
+const HINTS: &[(&str, &str)] = &[
+    (
+        "both a launch type and capacity provider strategy",
+        " Remove `launchType` or `capacityProviderStrategy` from the definition.",
+    ),
+    (
+        "The image id '",
+        " Correct the artifact, or `ImageId` of the launch template: the image must be in this region, and belong to this \
+         account or be shared with it.",
+    ),
+    (
+        "Desired count can not be null",
+        " Give the service definition a `desiredCount`.",
+    ),
+    (
+        "Network Configuration must be provided",
+        " Give the definition a `networkConfiguration` with `awsvpcConfiguration` and `subnets`.",
+    ),
+    (
+        "validate the specified targetGroupArn",
+        " Correct `targetGroupArn` of the service definition: the target group must exist, in this account and region.",
+    ),
+    (
+        "still Draining",
+        " Wait until ECS has deleted the service (INACTIVE), and run the pipeline again.",
+    ),
+    (
+        "RuleNotFound",
+        " Correct the ARN of the listener rule: it must exist, in this account and region.",
+    ),
+    (
+        "ListenerNotFound",
+        " Correct the ARN of the listener: it must exist, in this account and region.",
+    ),
+    (
+        "TargetGroupNotFound",
+        " Correct the ARN of the target group: it must exist, in this account and region.",
+    ),
+    (
+        "does not have an associated load balancer",
+        " Let a listener rule of a load balancer forward to the target group first.",
+    ),
+];
+
 /// How much of an unexpected answer is told, characters.
 const MOST_OF_BODY: usize = 200;
 
@@ -78,7 +123,7 @@ where
         (None, Some(answer)) => answered(answer),
         (None, None) => "AWS gave no message".to_owned(),
     };
-    let (kind, advice) = advice(&code);
+    let (kind, advice) = advice(&code, &message);
     Failure {
         error: kind,
         message: format!("Cannot {doing}: {message} ({code}).{advice}"),
@@ -101,7 +146,7 @@ fn answered(answer: &HttpResponse) -> String {
     }
 }
 
-fn advice(code: &str) -> (ErrorType, &'static str) {
+fn advice(code: &str, message: &str) -> (ErrorType, &'static str) {
     if AUTHENTICATION.contains(&code) {
         return (
             ErrorType::Authentication,
@@ -131,7 +176,11 @@ fn advice(code: &str) -> (ErrorType, &'static str) {
         "ServerException" | "InternalFailure" | "ServiceUnavailable" => {
             " AWS had an error of its own, also after all retries: try again."
         }
-        _ => "",
+        _ => {
+            let mut hints = HINTS.iter();
+            let hint = hints.find(|(part, _)| code == *part || message.contains(part));
+            hint.map_or("", |(_, advice)| advice)
+        }
     };
     (ErrorType::Unknown, advice)
 }

@@ -10,6 +10,7 @@ pub mod external_id;
 pub mod oidc;
 pub mod query;
 mod reading;
+mod region;
 mod runtime;
 pub mod wire;
 
@@ -30,7 +31,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use slipway_clock::Clock;
 use slipway_model::id::{EntityId, Scope};
-use slipway_model::status::Failure;
+use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::ConnectorPlan;
 use tokio::sync::Mutex;
 
@@ -172,7 +173,7 @@ impl AwsTargets {
         self.0.issuer.as_ref()
     }
 
-    /// Clients for `connector`, whose spec with expressions resolved is `spec`, in `region`.
+    /// Clients for `connector`, whose spec with expressions resolved is `spec`, in `region`, which must be one of AWS's.
     ///
     /// `scope` is where the connector's reference was written. Fails with `Authentication` when the
     /// credentials cannot be had, and says which connector and why.
@@ -186,6 +187,9 @@ impl AwsTargets {
     ) -> Result<AwsTarget, Failure> {
         if region.trim().is_empty() {
             return Err(refused(connector, "no region is named"));
+        }
+        if let Some(why) = region::unknown(region) {
+            return Err(misnamed(connector, &why));
         }
         let (connector_scope, id) = scope.resolve(&connector.reference);
         let wanted = ConnectorCredentials::read(connector, spec, &connector_scope, secrets).await?;
@@ -514,6 +518,15 @@ impl AwsTargets {
             elb: aws_sdk_elasticloadbalancingv2::Client::from_conf(elb),
             region: region.to_owned(),
         }
+    }
+}
+
+/// A region that there is not: no credential is wrong.
+fn misnamed(connector: &ConnectorPlan, why: &str) -> Failure {
+    Failure {
+        error: ErrorType::Unknown,
+        message: format!("Connector {} cannot be used: {why}", connector.reference),
+        left_behind: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the steps of all deployment types share: their command units, the loop over phases, specs field by field,
-//! manifests, and what is known of the deployment that another one replaces.
+//! manifests, what is known of the deployment that another one replaces, and what others did meanwhile.
 
+mod foreign;
 pub(crate) mod manifest;
 pub(crate) mod phases;
 mod replaced;
@@ -13,6 +14,7 @@ use slipway_model::status::{ErrorType, Failure};
 
 use crate::context::StepContext;
 
+pub(crate) use foreign::Foreign;
 pub(crate) use replaced::Replaced;
 
 /// Command unit that reads the manifests.

@@ -269,7 +269,7 @@ impl Canary {
                         "Creating Service {name} with task definition {arn} and desired count 1"
                     ),
                 );
-                let service = create(site, &document).await?;
+                let service = create(site, &document).await?.service;
                 let made = service.service_arn().unwrap_or_default();
                 cx.info(DEPLOY, format!("Created Service {name} with Arn {made}"));
                 service

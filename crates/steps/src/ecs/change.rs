@@ -3,17 +3,16 @@
 use std::time::Duration;
 
 use crate::deployment::token;
-use aws_sdk_ecs::types::Service;
 use serde_json::json;
 use slipway_model::status::{ErrorType, Failure};
 
-use super::DEPLOY;
 use super::manifest::TaskDefinition;
 use super::rolling_deploy::{Deployment, Phase};
 use super::scaling::detach;
 use super::service::{
     Described, Standing, create, create_document, describe, primary, update, update_document,
 };
+use super::{DEPLOY, foreign};
 use crate::context::StepContext;
 
 /// Time between two looks at a service that is being deleted.
@@ -27,7 +26,7 @@ impl Deployment {
         cx.unit_started(DEPLOY);
         let name = self.name()?;
         let standing = describe(&self.site, &name).await?;
-        let service = match standing {
+        let Described { service, json } = match standing {
             Standing::Draining if self.first() => {
                 cx.info(
                     DEPLOY,
@@ -37,7 +36,7 @@ impl Deployment {
             }
             Standing::Absent if self.first() => self.create(cx, &name).await?,
             Standing::Active(described) => match self.made_by_us(&described) {
-                true => described.service,
+                true => *described,
                 false if self.created_by_another(cx) => {
                     return Err(self.drifted(&name, "was created"));
                 }
@@ -46,6 +45,7 @@ impl Deployment {
             Standing::Absent | Standing::Draining => return Err(self.drifted(&name, "was deleted")),
         };
         self.state.deployment = primary(&service).and_then(|d| d.id()).map(str::to_owned);
+        self.state.put = Some(foreign::digests(&json));
         self.state.phase = Phase::Wait;
         Ok(None)
     }
@@ -65,7 +65,7 @@ impl Deployment {
             && primary.id() != self.state.primary_before.as_deref()
     }
 
-    async fn create(&mut self, cx: &mut StepContext<'_>, name: &str) -> Result<Service, Failure> {
+    async fn create(&mut self, cx: &mut StepContext<'_>, name: &str) -> Result<Described, Failure> {
         let definition = cx.secrets().reveal(self.documents.service.clone()).await?;
         let token = token(cx);
         let document = create_document(&self.site, &definition, self.task_definition(), &token);
@@ -76,18 +76,18 @@ impl Deployment {
                 self.task_definition()
             ),
         );
-        let service = create(&self.site, &document).await?;
+        let created = create(&self.site, &document).await?;
         cx.info(
             DEPLOY,
             format!(
                 "Created Service {name} with Arn {}",
-                service.service_arn().unwrap_or_default()
+                created.service.service_arn().unwrap_or_default()
             ),
         );
-        Ok(service)
+        Ok(created)
     }
 
-    async fn update(&mut self, cx: &mut StepContext<'_>, name: &str) -> Result<Service, Failure> {
+    async fn update(&mut self, cx: &mut StepContext<'_>, name: &str) -> Result<Described, Failure> {
         if !self.spec.skip_scaling {
             detach(cx, &self.site, name, DEPLOY).await?;
         }
@@ -132,15 +132,15 @@ impl Deployment {
                 self.task_definition()
             ),
         );
-        let service = update(&self.site, &document).await?;
+        let updated = update(&self.site, &document).await?;
         cx.info(
             DEPLOY,
             format!(
                 "Updated Service {name} with Arn {}",
-                service.service_arn().unwrap_or_default()
+                updated.service.service_arn().unwrap_or_default()
             ),
         );
-        Ok(service)
+        Ok(updated)
     }
 
     fn drifted(&self, name: &str, what: &str) -> Failure {

@@ -62,7 +62,11 @@ impl Documents {
         let task_definition = match arn {
             Some(arn) => TaskDefinition::Arn(arn),
             None => {
-                TaskDefinition::Document(reader.one("EcsTaskDefinition", "RegisterTaskDefinition")?)
+                let definition = reader.one("EcsTaskDefinition", "RegisterTaskDefinition")?;
+                if definition["family"].is_null() || definition["family"] == "" {
+                    return Err(invalid("The EcsTaskDefinition manifest has no `family`."));
+                }
+                TaskDefinition::Document(definition)
             }
         };
         let mut definition = reader.one("EcsServiceDefinition", "CreateService")?;

@@ -13,6 +13,7 @@ mod change;
 mod cluster;
 mod divergence;
 mod flags;
+mod foreign;
 pub mod instances;
 mod manifest;
 mod removal;

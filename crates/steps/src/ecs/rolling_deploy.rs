@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
 use super::flags::{FLAGS, Spec, check_flags};
+use super::foreign::Digests;
 use super::instances::Change;
 use super::manifest::Documents;
 use super::rollback::{Before, RollbackData, keepable};
@@ -57,6 +58,9 @@ pub(super) struct State {
     pub(super) task_definition: Option<Registered>,
     /// Fields that the update set.
     pub(super) sent: Vec<String>,
+    /// What AWS answered to the change; `None` until the answer came.
+    #[serde(default)]
+    pub(super) put: Option<Digests>,
     pub(super) deployment: Option<String>,
     watch: Watch,
 }

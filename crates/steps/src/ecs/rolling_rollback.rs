@@ -1,22 +1,24 @@
-//! `EcsRollingRollback`: brings a service back to how `EcsRollingDeploy` found it.
+//! `EcsRollingRollback`: brings a service back to how `EcsRollingDeploy` found it, unless somebody else changed it since.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use slipway_model::status::{ErrorType, Failure};
+use slipway_model::status::Failure;
 
 use super::flags::check_flags;
+use super::foreign::Ours;
 use super::instances::Change;
 use super::removal::{self, Removal};
 use super::rollback::{Before, RollbackData};
 use super::rolling_deploy::{Phase as Deployed, State as DeployState};
-use super::scaling::detach;
+use super::scaling::{Scaling, detach};
 use super::service::{Described, Standing, describe, primary, update};
 use super::site::Site;
 use super::task_definition::short;
 use super::watch::{Goal, Seen, Watch};
 use super::{ROLLBACK, instances};
 use crate::context::StepContext;
+use crate::deployment::wrong;
 use crate::step::{Progress, Step, Undo};
 
 /// The step.
@@ -62,32 +64,24 @@ impl Step for RollingRollback {
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         cx.unit_started(ROLLBACK);
         let attempts = cx.saved_by_all::<DeployState>("EcsRollingDeploy")?;
-        // An attempt that came again may have ended before it changed anything; one before it did not.
-        let Some((data, deployed)) = attempts.into_iter().rev().find_map(changed) else {
+        let Some((data, mut undoing)) = Undoing::begin(cx, attempts).await? else {
             cx.info(
                 ROLLBACK,
                 "Nothing to roll back: the deployment ended before its first change",
             );
             return Ok(Progress::Done(json!({})));
         };
-        let site = Site::of_stage(cx)
-            .await
-            .map_err(|failure| left(failure, &data, "its stage"))?;
-        let place = site.to_string();
-        let undoing = Undoing {
-            site,
-            deployed,
-            state: cx.saved()?,
-        };
         let result = match &data.before {
             None => undoing.remove(cx, &data.service).await,
             Some(before) => undoing.restore(cx, &data, before).await,
         };
-        result.map_err(|failure| {
-            let failure = left(failure, &data, &place);
-            cx.error(ROLLBACK, &failure.message);
-            failure
-        })
+        let Err(failure) = result else {
+            return result;
+        };
+        let failure = left(failure, &data, &undoing.site.to_string());
+        let failure = undoing.scale_again(cx, &data, failure).await;
+        cx.error(ROLLBACK, &failure.message);
+        Err(failure)
     }
 
     async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
@@ -95,11 +89,18 @@ impl Step for RollingRollback {
         if let Some(reasons) = state.watch.evidence() {
             cx.warn(ROLLBACK, format!("Tasks stopped because: {reasons}"));
         }
-        cx.error(
-            ROLLBACK,
-            "The rollback did not end: look at the service and its tasks",
+        let unended = "The rollback did not end: look at the service and its tasks";
+        cx.error(ROLLBACK, unended);
+        let attempts = cx.saved_by_all::<DeployState>("EcsRollingDeploy")?;
+        let Some((data, undoing)) = Undoing::begin(cx, attempts).await? else {
+            return Ok(());
+        };
+        let failure = left(
+            wrong(format!("{unended}.")),
+            &data,
+            &undoing.site.to_string(),
         );
-        Ok(())
+        Err(undoing.scale_again(cx, &data, failure).await)
     }
 }
 
@@ -115,47 +116,60 @@ fn changed(state: DeployState) -> Option<(RollbackData, DeployState)> {
 /// A failed rollback says what a person must look at.
 fn left(failure: Failure, data: &RollbackData, place: &str) -> Failure {
     let service = &data.service;
-    let left_behind = match &data.before {
+    let may_be = match &data.before {
         None => format!("service {service} in {place}, created by this run, may still exist"),
-        Some(before) => {
-            let scaling = before.scaling.as_ref();
-            let scaling = scaling.filter(|scaling| !scaling.is_empty());
-            let scaling = scaling.map(|scaling| {
-                format!(
-                    ", and may be without its scalable target{}",
-                    scaling.told_policies()
-                )
-            });
-            format!(
-                "service {service} in {place} may not be back on {} with {} tasks{}",
-                short(before.task_definition()),
-                before.desired(),
-                scaling.unwrap_or_default()
-            )
-        }
+        Some(before) => format!(
+            "service {service} in {place} may not be back on {} with {} tasks",
+            short(before.task_definition()),
+            before.desired()
+        ),
     };
     Failure {
-        left_behind: Some(left_behind),
+        left_behind: failure.left_behind.or(Some(may_be)),
         ..failure
     }
 }
 
+/// What became of the scaling of a service that is not brought back.
+enum Scaled {
+    On,
+    /// It was not put on, and why.
+    Not(String),
+}
+
 struct Undoing {
     site: Site,
+    ours: Ours,
     deployed: DeployState,
     state: State,
 }
 
 impl Undoing {
-    /// First deployment: what was created goes.
-    async fn remove(mut self, cx: &mut StepContext<'_>, name: &str) -> Result<Progress, Failure> {
-        let ours = self.deployed.task_definition.as_ref();
-        let ours = ours.map(|registered| registered.arn.clone());
-        let site = &self.site;
-        let check = |described: &Described| match described.service.task_definition() {
-            runs if ours.is_some() && runs == ours.as_deref() => Ok(()),
-            runs => Err(another(site, name, runs)),
+    /// What there is to undo; `None` where nothing was changed.
+    async fn begin(
+        cx: &mut StepContext<'_>,
+        attempts: Vec<DeployState>,
+    ) -> Result<Option<(RollbackData, Self)>, Failure> {
+        // An attempt that came again may have ended before it changed anything; one before it did not.
+        let Some((data, deployed)) = attempts.iter().rev().cloned().find_map(changed) else {
+            return Ok(None);
         };
+        let site = Site::of_stage(cx)
+            .await
+            .map_err(|failure| left(failure, &data, "its stage"))?;
+        let undoing = Self {
+            site,
+            ours: Ours::of(&data, attempts),
+            deployed,
+            state: cx.saved()?,
+        };
+        Ok(Some((data, undoing)))
+    }
+
+    /// First deployment: what was created goes.
+    async fn remove(&mut self, cx: &mut StepContext<'_>, name: &str) -> Result<Progress, Failure> {
+        let (site, ours) = (&self.site, &self.ours);
+        let check = |described: &Described| ours.check(site, name, &described.json);
         if self
             .state
             .removal
@@ -176,7 +190,7 @@ impl Undoing {
 
     /// Later deployment: the service goes back to what was written down.
     async fn restore(
-        mut self,
+        &mut self,
         cx: &mut StepContext<'_>,
         data: &RollbackData,
         before: &Before,
@@ -217,6 +231,7 @@ impl Undoing {
         let Standing::Active(described) = describe(&self.site, name).await? else {
             return Err(gone(&self.site, name));
         };
+        self.ours.check(&self.site, name, &described.json)?;
         self.state.watch = Watch::after(&described.service);
         if before.scaling.is_some() {
             detach(cx, &self.site, name, ROLLBACK).await?;
@@ -230,7 +245,7 @@ impl Undoing {
                 before.desired()
             ),
         );
-        let service = update(&self.site, &document).await?;
+        let service = update(&self.site, &document).await?.service;
         self.state.deployment = primary(&service).and_then(|d| d.id()).map(str::to_owned);
         self.state.phase = Phase::Wait;
         Ok(None)
@@ -270,26 +285,63 @@ impl Undoing {
         self.state.phase = Phase::Note;
         Ok(None)
     }
+
+    /// What the deployment took off goes on again also where the service cannot be brought back: it would stay without
+    /// it. The failure says so where it does not.
+    async fn scale_again(
+        &self,
+        cx: &mut StepContext<'_>,
+        data: &RollbackData,
+        failure: Failure,
+    ) -> Failure {
+        let scaling = data
+            .before
+            .as_ref()
+            .and_then(|before| before.scaling.as_ref());
+        let Some(scaling) = scaling.filter(|scaling| !scaling.is_empty()) else {
+            return failure;
+        };
+        let why = match self.attach(cx, &data.service, scaling).await {
+            Ok(Scaled::On) => return failure,
+            Ok(Scaled::Not(why)) => why,
+            Err(why) => why.message,
+        };
+        let left = failure.left_behind.unwrap_or_default();
+        let without = scaling.told();
+        Failure {
+            left_behind: Some(format!("{left}, and may be without {without}: {why}")),
+            ..failure
+        }
+    }
+
+    /// Puts scaling on, unless somebody else put other on, or it would change how many tasks they want.
+    async fn attach(
+        &self,
+        cx: &mut StepContext<'_>,
+        name: &str,
+        wanted: &Scaling,
+    ) -> Result<Scaled, Failure> {
+        let Standing::Active(found) = describe(&self.site, name).await? else {
+            return Ok(Scaled::Not("it no longer exists".to_owned()));
+        };
+        let now = Scaling::describe(&self.site, name).await?;
+        if now == *wanted {
+            return Ok(Scaled::On);
+        }
+        if !now.is_empty() && !now.is_part_of(wanted) {
+            return Ok(Scaled::Not("other scaling is on".to_owned()));
+        }
+        let desired = i64::from(found.service.desired_count());
+        if !wanted.allows(desired) {
+            return Ok(Scaled::Not(format!("it would change its {desired} tasks")));
+        }
+        wanted.attach(cx, &self.site, ROLLBACK).await?;
+        Ok(Scaled::On)
+    }
 }
 
 fn gone(site: &Site, name: &str) -> Failure {
-    Failure {
-        error: ErrorType::Unknown,
-        message: format!(
-            "Service {name} in {site} cannot be rolled back: it no longer exists, somebody or something \
-             else deleted it."
-        ),
-        left_behind: None,
-    }
-}
-
-fn another(site: &Site, name: &str, runs: Option<&str>) -> Failure {
-    Failure {
-        error: ErrorType::Unknown,
-        message: format!(
-            "Service {name} in {site} is not deleted: it runs {}, which this run did not deploy.",
-            short(runs.unwrap_or("an unknown task definition"))
-        ),
-        left_behind: None,
-    }
+    wrong(format!(
+        "Service {name} in {site} cannot be rolled back: it no longer exists, somebody or something else deleted it."
+    ))
 }

@@ -44,19 +44,41 @@ impl Scaling {
         }
     }
 
-    /// Whether there is nothing to put on.
-    /// The names of its policies, as the end of a sentence.
-    pub(super) fn told_policies(&self) -> String {
+    /// What it is, in words that follow "without".
+    pub(super) fn told(&self) -> String {
         let names = self.policies.iter();
         let names: Vec<&str> = names
             .filter_map(|policy| policy["PolicyName"].as_str())
             .collect();
         match names.is_empty() {
-            true => String::new(),
-            false => format!(" and scaling policies {}", names.join(", ")),
+            true => "its scalable target".to_owned(),
+            false => format!(
+                "its scalable target and scaling policies {}",
+                names.join(", ")
+            ),
         }
     }
 
+    /// Whether all of it is in `other`, as when it was taken off or put on half way.
+    pub(super) fn is_part_of(&self, other: &Self) -> bool {
+        self.targets.iter().all(|one| other.targets.contains(one))
+            && self.policies.iter().all(|one| other.policies.contains(one))
+    }
+
+    /// Whether a number of tasks stays as it is when this is put on.
+    pub(super) fn allows(&self, desired: i64) -> bool {
+        let bound = |target: &Value, name: &str| {
+            let bound = &target[name];
+            let text = bound.as_str().and_then(|text| text.parse().ok());
+            bound.as_i64().or(text)
+        };
+        self.targets.iter().all(|target| {
+            bound(target, "MinCapacity").is_none_or(|min| min <= desired)
+                && bound(target, "MaxCapacity").is_none_or(|max| desired <= max)
+        })
+    }
+
+    /// Whether there is nothing to put on.
     pub(super) fn is_empty(&self) -> bool {
         self.targets.is_empty() && self.policies.is_empty()
     }

@@ -65,35 +65,47 @@ pub(super) fn primary(service: &Service) -> Option<&Deployment> {
 }
 
 /// Creates a service from `document`; with the same `token` once only.
-pub(super) async fn create(site: &Site, document: &Value) -> Result<Service, Failure> {
+pub(super) async fn create(site: &Site, document: &Value) -> Result<Described, Failure> {
     let name = document["serviceName"].as_str().unwrap_or_default();
     let doing = format!("create service `{name}` in {site}");
+    let body = Answer::default();
     let answer = site
         .aws
         .ecs
         .create_service()
         .customize()
+        .interceptor(body.clone())
         .mutate_request(whole(document))
         .send()
         .await
         .map_err(|error| failure(Doing::with(&doing), error))?;
-    answer.service.ok_or_else(|| silent(&doing))
+    let service = answer.service.ok_or_else(|| silent(&doing))?;
+    Ok(Described {
+        service,
+        json: body.take()["service"].take(),
+    })
 }
 
 /// Updates a service from `document`.
-pub(super) async fn update(site: &Site, document: &Value) -> Result<Service, Failure> {
+pub(super) async fn update(site: &Site, document: &Value) -> Result<Described, Failure> {
     let name = document["service"].as_str().unwrap_or_default();
     let doing = format!("update service `{name}` in {site}");
+    let body = Answer::default();
     let answer = site
         .aws
         .ecs
         .update_service()
         .customize()
+        .interceptor(body.clone())
         .mutate_request(whole(document))
         .send()
         .await
         .map_err(|error| failure(Doing::with(&doing), error))?;
-    answer.service.ok_or_else(|| silent(&doing))
+    let service = answer.service.ok_or_else(|| silent(&doing))?;
+    Ok(Described {
+        service,
+        json: body.take()["service"].take(),
+    })
 }
 
 /// Deletes a service with its tasks; one that is gone already is fine.

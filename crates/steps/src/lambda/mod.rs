@@ -13,6 +13,7 @@ mod deploy;
 mod function;
 pub mod instances;
 mod manifest;
+mod ours;
 mod package;
 mod prepare;
 mod ready;

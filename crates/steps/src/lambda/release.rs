@@ -55,7 +55,7 @@ pub(super) struct State {
     /// Digest of the code that this run put there.
     pub(super) sha256: String,
     /// Digest of the configuration that this run left there.
-    configured: String,
+    pub(super) configured: String,
     /// The version of the release.
     pub(super) version: Option<String>,
     watch: Watch,

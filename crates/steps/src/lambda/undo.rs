@@ -1,5 +1,5 @@
 //! The way back from a release: aliases first, because they carry the traffic, then code and configuration, and
-//! last the version that nobody needs any more.
+//! last the version that nobody needs any more. What somebody else changed since stays.
 
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use super::calls::{self, Changed};
 use super::function::{Standing, Watch, broken, refused, vanished};
 use super::instances::{self, Deployed};
 use super::manifest::{Documents, short};
+use super::ours::Ours;
 use super::ready::{Ready, ready};
 use super::release::{Phase as Released, State as ReleaseState};
 use super::restore::{as_request, fits};
@@ -18,6 +19,7 @@ use super::site::Site;
 use super::snapshot::{Before, RollbackData};
 use super::{ROLLBACK, package};
 use crate::context::StepContext;
+use crate::deployment::Foreign;
 use crate::deployment::manifest::kept;
 use crate::step::Progress;
 
@@ -53,13 +55,15 @@ struct State {
 /// Goes on with the undoing of what a step of type `release` did in this stage.
 pub(super) async fn advance(cx: &mut StepContext<'_>, release: &str) -> Result<Progress, Failure> {
     cx.unit_started(ROLLBACK);
-    let released = cx
-        .saved_by::<ReleaseState>(release)?
-        .map(|(_, state)| state);
-    let known =
-        released.and_then(|state| Some((state.rollback.clone()?, state.documents.clone()?, state)));
-    let Some((data, key, released)) = known.filter(|(_, _, state)| state.phase > Released::Prepare)
-    else {
+    let attempts = cx.saved_by_all::<ReleaseState>(release)?;
+    let ours = Ours::of(&attempts);
+    // An attempt that came again may have ended before it changed anything; one before it did not.
+    let mut changed = attempts.into_iter().rev();
+    let known = changed.find_map(|state| {
+        let known = (state.rollback.clone()?, state.documents.clone()?, state);
+        Some(known).filter(|(_, _, state)| state.phase > Released::Prepare)
+    });
+    let Some((data, key, released)) = known else {
         cx.info(
             ROLLBACK,
             "Nothing to roll back: the deployment ended before its first change",
@@ -77,6 +81,7 @@ pub(super) async fn advance(cx: &mut StepContext<'_>, release: &str) -> Result<P
             .map_err(|failure| left(failure, &data, &place))?,
         data,
         released,
+        ours,
         state: cx.saved()?,
     };
     let data = undoing.data.clone();
@@ -118,6 +123,7 @@ pub(super) struct Undoing {
     pub(super) documents: Documents,
     pub(super) data: RollbackData,
     pub(super) released: ReleaseState,
+    ours: Ours,
     state: State,
 }
 
@@ -148,13 +154,8 @@ impl Undoing {
                     self.site
                 )));
             }
-        } else if found["CodeSha256"] != self.released.sha256.as_str()
-            && self.released.phase > Released::Code
-        {
-            return Err(refused(format!(
-                "Function {name} in {} is not deleted: somebody else changed the code that this run put there.",
-                self.site
-            )));
+        } else if let Some(other) = self.ours.other(&found, None) {
+            return Err(self.foreign(other));
         }
         cx.info(
             ROLLBACK,
@@ -256,6 +257,9 @@ impl Undoing {
                 ..refused("The function cannot be brought back: its last change had failed before this run, and what it was cannot be published.".to_owned())
             });
         };
+        if let Some(other) = self.ours.other_code(&now, Some(before)) {
+            return Err(self.foreign(other));
+        }
         let whole = Standing::of(&now) == Standing::Settled;
         if whole && now["CodeSha256"] == before.sha256.as_str() {
             return Ok(true);
@@ -269,6 +273,29 @@ impl Undoing {
             Changed::Busy | Changed::Moved => Ok(false),
             Changed::NotSo(why) => Err(self.cannot("code", &why)),
         }
+    }
+
+    /// The function itself, which somebody else changed; `found` is what of it.
+    fn foreign(&self, found: String) -> Failure {
+        let before = self
+            .data
+            .version()
+            .map(|version| format!("version {version}"));
+        Foreign {
+            resource: format!(
+                "$LATEST of function {} in {}",
+                short(self.name()),
+                self.site
+            ),
+            found,
+            put: self
+                .released
+                .version
+                .as_ref()
+                .map(|version| format!("version {version}")),
+            before: before.filter(|_| self.data.before.is_some()),
+        }
+        .left()
     }
 
     fn cannot(&self, what: &str, why: &str) -> Failure {
@@ -293,11 +320,15 @@ impl Undoing {
                 &format!("{}:{}", self.name(), version.unwrap_or_default()),
             ));
         };
-        let arn = now["FunctionArn"].as_str().unwrap_or_default();
-        calls::tag(&self.site, arn, &before.tags).await?;
         let mut wanted = as_request(&was);
         wanted.insert("Description".to_owned(), json!(before.description));
-        if wanted == as_request(&now) {
+        let same = wanted == as_request(&now);
+        if let Some(other) = self.ours.other_configuration(&now).filter(|_| !same) {
+            return Err(self.foreign(other));
+        }
+        let arn = now["FunctionArn"].as_str().unwrap_or_default();
+        calls::tag(&self.site, arn, &before.tags).await?;
+        if same {
             return Ok(true);
         }
         cx.info(ROLLBACK, "Bringing back the configuration of the function");

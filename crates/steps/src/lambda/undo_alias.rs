@@ -6,10 +6,10 @@ use slipway_model::status::Failure;
 use super::ROLLBACK;
 use super::alias::{Target, is, versions};
 use super::calls;
-use super::function::moved;
-use super::manifest::alias_name;
+use super::manifest::{alias_name, short};
 use super::undo::Undoing;
 use crate::context::StepContext;
+use crate::deployment::Foreign;
 
 impl Undoing {
     /// Aliases as they were; those that pointed to `$LATEST` come back after it.
@@ -85,13 +85,24 @@ impl Undoing {
             .find(|version| !ours.contains(version))
         {
             None => Ok(()),
-            Some(other) => Err(moved(
-                &self.site,
-                self.name(),
-                &format!(
-                    "its alias {name} points to version {other}, which is neither the one before nor the one of this run"
-                ),
-            )),
+            Some(other) => {
+                let target = |alias: &Value| {
+                    let version = alias["FunctionVersion"].as_str().unwrap_or_default();
+                    format!("version {version}")
+                };
+                let released = self.released.version.as_ref();
+                Err(Foreign {
+                    resource: format!(
+                        "Alias {name} of function {} in {}",
+                        short(self.name()),
+                        self.site
+                    ),
+                    found: format!("it points to version {other}"),
+                    put: released.map(|version| format!("version {version}")),
+                    before: was.map(target),
+                }
+                .left())
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod dynamodb;
 mod in_process;
+mod keys;
 mod loopback;
 mod s3;
 mod secrets;

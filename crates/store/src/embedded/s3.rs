@@ -14,6 +14,7 @@ use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 use s3s_fs::FileSystem;
 
+use super::keys::{Files, stored};
 use super::{ACCESS_KEY, OpenError, SECRET_KEY};
 
 /// Opens the folder, makes the bucket if it is missing and serves it.
@@ -24,7 +25,7 @@ pub(super) fn open(folder: &Path, bucket: &str) -> Result<Router, OpenError> {
         path: folder.to_path_buf(),
         reason: format!("{error:?}"),
     })?;
-    let mut service = S3ServiceBuilder::new(files);
+    let mut service = S3ServiceBuilder::new(Files(files));
     service.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
     let service = HandleError::new(service.build(), |error: s3s::HttpError| async move {
         (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:?}"))
@@ -73,7 +74,12 @@ fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
 
 /// Where the object of a path would be; `None` for names that are not plain.
 fn plain(folder: &Path, path: &str) -> Option<PathBuf> {
-    let path = Path::new(path.strip_prefix('/')?);
+    let path = path.strip_prefix('/')?;
+    let path = match path.split_once('/') {
+        Some((bucket, key)) => format!("{bucket}/{}", stored(key)),
+        None => path.to_owned(),
+    };
+    let path = Path::new(&path);
     let mut parts = path.components();
     parts
         .all(|part| matches!(part, Component::Normal(_)))

@@ -92,3 +92,46 @@ async fn calls_do_not_move_paused_time() {
     assert!(!timer.is_finished());
     assert_eq!(clock.now(), before);
 }
+
+/// Amazon S3 user guide, "Naming Amazon S3 objects": a key is a text, and no path.
+#[tokio::test]
+async fn keys_that_are_no_paths_are_objects_of_their_own() {
+    let embedded = Embedded::temporary().expect("embedded services");
+    let s3 = embedded.s3();
+    s3.create_bucket().bucket("packages").send().await.expect("a bucket");
+    let keys = ["/shop.zip", "//shop.zip", "a//b.zip", "a/b.zip", "shop.zip"];
+    for key in keys {
+        let put = s3.put_object().bucket("packages").key(key);
+        let put = put.body(key.as_bytes().to_vec().into()).send().await;
+        put.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+    }
+    for key in keys {
+        let got = s3.get_object().bucket("packages").key(key).send().await;
+        let got = got.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+        let bytes = got.body.collect().await.expect("bytes").into_bytes();
+        assert_eq!(bytes, key.as_bytes());
+    }
+    let listed = async |prefix: &str| {
+        let list = s3.list_objects_v2().bucket("packages").prefix(prefix);
+        let found = list.send().await.expect("a list");
+        let found = found.contents().iter().filter_map(|object| object.key());
+        let mut found: Vec<String> = found.map(str::to_owned).collect();
+        found.sort();
+        found.join(" ")
+    };
+    assert_eq!(listed("/").await, "//shop.zip /shop.zip");
+    assert_eq!(listed("a/").await, "a//b.zip a/b.zip");
+    assert_eq!(listed("sh").await, "shop.zip");
+    let gone = s3.delete_object().bucket("packages").key("/shop.zip");
+    gone.send().await.expect("deleted");
+    let head = s3.head_object().bucket("packages").key("/shop.zip");
+    let missing = head.send().await.expect_err("it is gone");
+    assert_eq!(missing.raw_response().map(|raw| raw.status().as_u16()), Some(404));
+    let head = s3.head_object().bucket("packages").key("shop.zip");
+    head.send().await.expect("the other one is there");
+    // Nothing leaves its bucket.
+    let put = s3.put_object().bucket("packages").key("../out.zip");
+    put.body(b"out".to_vec().into()).send().await.expect("a key like any other");
+    assert_eq!(listed("..").await, "");
+    assert_eq!(listed("../").await, "../out.zip");
+}

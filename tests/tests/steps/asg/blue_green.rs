@@ -264,7 +264,7 @@ async fn what_cannot_work_is_told_first() {
         words.collect::<Vec<_>>().join(" ")
     };
     insta::assert_snapshot!(ids(&said.join("\n")), @"
-    Cannot look at listener rule listener-rule/app/shop/4bcc3fb0875767a6/4b5443657682d3b1/f55ac34710b31f7d0 in eu-west-1 (infrastructure prod_cluster): One or more rules not found (RuleNotFound).
+    Cannot look at listener rule listener-rule/app/shop/4bcc3fb0875767a6/4b5443657682d3b1/f55ac34710b31f7d0 in eu-west-1 (infrastructure prod_cluster): One or more rules not found (RuleNotFound). Correct the ARN of the listener rule: it must exist, in this account and region.
     Invalid request: listener rule listener-rule/app/shop/4bcc3fb0875767a6/ddd64dc1eeb42705/d1d33cf5c9379587 is not a rule of listener listener/app/shop/4bcc3fb0875767a6/4b5443657682d3b1.
     Invalid request: listener listener/app/shop/4bcc3fb0875767a6/4b5443657682d3b1 is not of load balancer cart, but of /4bcc3fb0875767a6.
     Invalid request: prod listener rule listener-rule/app/shop/4bcc3fb0875767a6/4b5443657682d3b1/f55ac34710b31f7d and stage listener rule listener-rule/app/shop/4bcc3fb0875767a6/4b5443657682d3b1/f55ac34710b31f7d send requests to the same target group, targetgroup/blue/0e136705d625b301. Give one of them the other target group.

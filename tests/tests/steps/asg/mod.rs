@@ -4,6 +4,7 @@ mod balanced;
 mod blue_green;
 mod canary;
 mod generic;
+mod hooks;
 mod phased;
 mod rolling;
 

@@ -287,7 +287,7 @@ async fn what_cannot_work_is_told_before_anything_is_changed() {
     Invalid request: the name of the Auto Scaling group `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn…` has 256 characters, and AWS allows 255; shorten `asgName`.
     Invalid request: a group cannot have at least 1, at most 3 and now 9 instances.
     Invalid request: No manifests found in stage deploy. AsgRollingDeploy step requires a manifest defined in stage service definition
-    Cannot create Auto Scaling group web in eu-west-1 (infrastructure prod_cluster): You must use a valid fully-formed launch template. The image id '[ami-00403]' does not exist (ValidationError).
+    Cannot create Auto Scaling group web in eu-west-1 (infrastructure prod_cluster): You must use a valid fully-formed launch template. The image id '[ami-00403]' does not exist (ValidationError). Correct the artifact, or `ImageId` of the launch template: the image must be in this region, and belong to this account or be shared with it.
     ");
     assert_eq!(groups.world.count("CreateAutoScalingGroup"), 1);
 }

@@ -216,8 +216,18 @@ async fn a_change_by_somebody_else_is_waited_for_before_and_told_in_the_middle()
     for part in ["changed by somebody else", "digest"] {
         assert!(failure.message.contains(part), "{}", failure.message);
     }
-    world.run(ROLLBACK, json!({})).await.done();
-    assert_eq!(world.account().await, before);
+    // What they put there stays, and no request reaches it: the alias never left its version.
+    let failure = world.run(ROLLBACK, json!({})).await.failed();
+    for part in [
+        "$LATEST of function shop",
+        "is left as it is: its code has the digest",
+    ] {
+        assert!(failure.message.contains(part), "{}", failure.message);
+    }
+    let account = world.account().await;
+    assert!(account.contains("function shop package 98 "), "{account}");
+    let alias = |account: &str| account.rsplit(", ").next().map(str::to_owned);
+    assert_eq!(alias(&account), alias(&before));
 }
 
 #[tokio::test(start_paused = true)]
@@ -235,7 +245,10 @@ async fn an_alias_that_somebody_moved_is_left_to_them() {
         .name("live");
     moved.function_version("1").send().await.expect("moved");
     let failure = world.run(ROLLBACK, json!({})).await.failed();
-    for part in ["alias live points to version 1", "neither"] {
+    for part in [
+        "Alias live of function shop in eu-west-1",
+        "it points to version 1, and this run put version 3 there in the place of version 2",
+    ] {
         assert!(failure.message.contains(part), "{}", failure.message);
     }
     let left = failure.left_behind.expect("something is left");

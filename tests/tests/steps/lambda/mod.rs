@@ -3,4 +3,4 @@
 mod canary;
 mod deploy;
 mod hostile;
-mod world;
+pub(crate) mod world;

@@ -9,6 +9,7 @@ use slipway_model::status::Failure;
 
 use super::super::group::{self, Group, Standing};
 use super::super::health::{Health, Targets};
+use super::super::hooks::Hooks;
 use super::super::instances::{self, Change, Counted};
 use super::super::manifest::Documents;
 use super::super::refresh::{Preferences, Refresh};
@@ -241,7 +242,12 @@ impl Deployment {
                 for entry in route::entries(cx.spec()) {
                     routes.push(Routes::find(&self.site, entry).await?);
                 }
-                Sides::look(cx, &self.site, &self.documents.group, routes).await?
+                let mut sides = Sides::look(cx, &self.site, &self.documents.group, routes).await?;
+                if let Some(before) = &mut sides.new_before {
+                    let configuration = &self.documents.configuration;
+                    before.look_at_hooks(&self.site, configuration).await?;
+                }
+                sides
             }
         };
         let running = sides.old.as_ref().map(|old| &old.group);
@@ -366,6 +372,10 @@ impl Deployment {
         let fields = document.as_object().into_iter().flatten();
         self.state.sent = fields.map(|(field, _)| field.clone()).collect();
         cx.save(&self.state).await?;
+        // Before the instances that they are to hold.
+        if let Some(hooks) = Hooks::of(&self.documents.configuration) {
+            hooks.replace(cx, (&self.site, name), DEPLOY).await?;
+        }
         let document = cx.secrets().reveal(document).await?;
         cx.info(DEPLOY, format!("Updating Asg {name}"));
         let doing = format!("update Auto Scaling group {name}");

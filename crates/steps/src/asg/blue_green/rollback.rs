@@ -17,7 +17,7 @@ use super::super::refresh::{self, Preferences, Refresh};
 use super::super::removal::Removal;
 use super::super::rolling_rollback::ours;
 use super::super::site::Site;
-use super::super::template;
+use super::super::template::{self, Version};
 use super::super::{ROLLBACK, told};
 use super::deploy::State as Deployed;
 use super::sides::Sides;
@@ -81,8 +81,14 @@ impl Step for BlueGreenRollback {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         cx.unit_started(ROLLBACK);
-        let deployed = cx.saved_by::<Deployed>("AsgBlueGreenDeploy")?;
-        let Some((sides, deployed)) = deployed.and_then(|(_, state)| state.changed()) else {
+        let attempts = cx.saved_by_all::<Deployed>("AsgBlueGreenDeploy")?;
+        let versions = attempts
+            .iter()
+            .filter_map(|state| state.version.clone())
+            .collect();
+        // An attempt that came again may have ended before it changed anything; one before it did not.
+        let changed = attempts.into_iter().rev().find_map(Deployed::changed);
+        let Some((sides, deployed)) = changed else {
             cx.info(
                 ROLLBACK,
                 "Nothing to roll back: the deployment ended before its first change",
@@ -90,12 +96,12 @@ impl Step for BlueGreenRollback {
             return Ok(Progress::Done(json!({})));
         };
         let left = left(&sides);
-        let result = match Undoing::resume(cx, sides, deployed).await {
+        let result = match Undoing::resume(cx, sides, (deployed, versions)).await {
             Ok(undoing) => walk(undoing, cx).await,
             Err(failure) => Err(failure),
         };
         let result = result.map_err(|failure| Failure {
-            left_behind: Some(left),
+            left_behind: failure.left_behind.clone().or(Some(left)),
             ..failure
         });
         told(cx, self.units(), result)
@@ -133,6 +139,8 @@ struct Undoing {
     site: Site,
     sides: Sides,
     deployed: Deployed,
+    /// The versions of all attempts.
+    versions: Vec<Version>,
     state: State,
     /// Whether a step of this stage may have moved requests.
     moved: bool,
@@ -155,7 +163,11 @@ impl Phases for Undoing {
         let (old, new) = (self.sides.old.clone(), self.sides.new_before.clone());
         Ok(match (self.state.phase, &old, &new) {
             (Phase::Old, Some(old), _) if self.moved => {
-                old.restore(cx, &self.site, &[], ROLLBACK).await?;
+                for routes in &self.sides.routes {
+                    routes.check(&self.site).await?;
+                }
+                // The swap changed how many instances it has, its tags and what scales it, and nothing else.
+                old.restore(cx, &self.site, (&[], &[]), ROLLBACK).await?;
                 for routes in &self.sides.routes {
                     routes.keep_checked(cx, &self.site, ROLLBACK).await?;
                 }
@@ -181,7 +193,7 @@ impl Undoing {
     async fn resume(
         cx: &mut StepContext<'_>,
         sides: Sides,
-        deployed: Deployed,
+        (deployed, versions): (Deployed, Vec<Version>),
     ) -> Result<Self, Failure> {
         let mut moved = false;
         for step in ["AsgBlueGreenSwapService", "AsgShiftTraffic"] {
@@ -191,6 +203,7 @@ impl Undoing {
             site: Site::of_stage(cx).await?,
             sides,
             deployed,
+            versions,
             state: cx.saved()?,
             moved,
             resumed: true,
@@ -237,6 +250,10 @@ impl Undoing {
     }
 
     async fn clear(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        if let Some(before) = &self.sides.new_before {
+            // A refresh of somebody else's version is not ended.
+            before.look_again(&self.site, &self.versions).await?;
+        }
         let place = (&self.site, self.sides.new.as_str());
         let pause = refresh::clear(cx, place, true, ROLLBACK).await?;
         Ok(match pause {
@@ -251,7 +268,12 @@ impl Undoing {
         before: &Before,
     ) -> Result<Option<Duration>, Failure> {
         before
-            .restore(cx, &self.site, &self.deployed.sent, ROLLBACK)
+            .restore(
+                cx,
+                &self.site,
+                (&self.deployed.sent, &self.versions),
+                ROLLBACK,
+            )
             .await?;
         if before.version.is_none() {
             return Ok(self.to(Phase::Note));
@@ -265,15 +287,15 @@ impl Undoing {
     }
 
     async fn remove(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
-        let (site, version) = (&self.site, self.deployed.version.as_ref());
-        let check = |found: &Group| ours(site, found, version);
+        let (site, versions) = (&self.site, &self.versions);
+        let check = |found: &Group| ours(site, found, versions);
         let place = (site, self.sides.new.as_str());
         let pause = self.state.removal.go_on(cx, place, ROLLBACK, check).await?;
         if pause.is_some() {
             return Ok(pause);
         }
         if self.sides.template.id.is_none()
-            && let Some(version) = version
+            && let Some(version) = versions.last()
         {
             template::delete(site, version).await?;
         }

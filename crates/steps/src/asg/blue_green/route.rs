@@ -14,6 +14,7 @@ use super::super::site::Site;
 use crate::aws::balancer::keep_client_secrets;
 use crate::aws::error::{Doing, failure};
 use crate::context::StepContext;
+use crate::deployment::Foreign;
 use crate::deployment::spec::text;
 
 /// Target groups of a rule with their weights.
@@ -201,6 +202,40 @@ impl Routes {
         }
     }
 
+    /// Refuses rules that forward to a target group that this deployment does not know: somebody else changed them.
+    pub(super) async fn check(&self, site: &Site) -> Result<(), Failure> {
+        for route in [Some(&self.prod), self.stage.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            let found = look(site, &route.rule).await?;
+            let now = forward(&found)
+                .map(|action| shares(&action))
+                .unwrap_or_default();
+            let known = |group: &String| {
+                let mut before = [Some(&self.prod), self.stage.as_ref()]
+                    .into_iter()
+                    .flatten();
+                before.any(|one| one.shares.contains_key(group))
+            };
+            if !now.is_empty() && now.keys().all(known) {
+                continue;
+            }
+            let found = match now.is_empty() {
+                true => "it forwards to no target group".to_owned(),
+                false => format!("it forwards to {}", told(&now)),
+            };
+            return Err(Foreign {
+                resource: format!("Listener rule {} in {site}", route.rule),
+                found,
+                put: None,
+                before: Some(route.told()),
+            }
+            .left());
+        }
+        Ok(())
+    }
+
     /// Everything as it was.
     pub(super) async fn restore(
         &self,
@@ -254,9 +289,7 @@ impl Route {
 
     /// Where its requests went, for people.
     pub(super) fn told(&self) -> String {
-        let shares = self.shares.iter();
-        let shares = shares.map(|(group, weight)| format!("{group} with weight {weight}"));
-        shares.collect::<Vec<_>>().join(", ")
+        told(&self.shares)
     }
 
     /// Sends the requests of the rule there, unless they go there already. Its other actions stay.
@@ -306,6 +339,12 @@ impl Route {
         }
         Ok(())
     }
+}
+
+fn told(shares: &Shares) -> String {
+    let shares = shares.iter();
+    let shares = shares.map(|(group, weight)| format!("{group} with weight {weight}"));
+    shares.collect::<Vec<_>>().join(", ")
 }
 
 /// A load balancer, which is named or given by its ARN, must have the listener.

@@ -47,6 +47,8 @@ pub(super) struct Handover {
 struct SetUp {
     handover: Handover,
     version: Option<Version>,
+    /// Those of all attempts.
+    versions: Vec<Version>,
     /// Key of the stored manifests.
     documents: Option<String>,
     /// Whether the group was created.
@@ -54,6 +56,13 @@ struct SetUp {
 }
 
 fn set_up(cx: &StepContext<'_>) -> Result<Option<SetUp>, Failure> {
-    let saved = cx.saved_by::<setup::State>("AsgSetup")?;
-    Ok(saved.and_then(|(_, state)| state.set_up()))
+    let attempts = cx.saved_by_all::<setup::State>("AsgSetup")?;
+    let versions = attempts
+        .iter()
+        .filter_map(setup::State::version)
+        .cloned()
+        .collect();
+    // An attempt that came again may have ended before it made anything; one before it did not.
+    let set_up = attempts.into_iter().rev().find_map(setup::State::set_up);
+    Ok(set_up.map(|set_up| SetUp { versions, ..set_up }))
 }

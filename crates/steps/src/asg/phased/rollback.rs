@@ -11,6 +11,7 @@ use super::super::group::Group;
 use super::super::health::{Health, Targets};
 use super::super::instances::{self, Change, Counted};
 use super::super::removal::Removal;
+use super::super::rolling_rollback::ours;
 use super::super::site::Site;
 use super::super::steady::{Goal, Steady};
 use super::super::template;
@@ -88,7 +89,7 @@ impl Step for Rollback {
             Err(failure) => Err(failure),
         };
         let result = result.map_err(|failure| Failure {
-            left_behind: Some(left),
+            left_behind: failure.left_behind.clone().or(Some(left)),
             ..failure
         });
         told(cx, self.units(), result)
@@ -124,7 +125,8 @@ impl Phases for Undoing {
             (Phase::Note, _) => Turn::Done(self.note(cx).await?),
             (_, None) => self.to(Phase::New).into(),
             (Phase::Old, Some(old)) => {
-                old.restore(cx, &self.site, &[], ROLLBACK).await?;
+                // The deployment changed how many instances it has, and nothing else.
+                old.restore(cx, &self.site, (&[], &[]), ROLLBACK).await?;
                 self.to(Phase::Settle).into()
             }
             (Phase::Settle, Some(old)) => {
@@ -174,8 +176,10 @@ impl Undoing {
 
     async fn remove(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         let (site, handover) = (&self.site, &self.set_up.handover);
+        let versions = &self.set_up.versions;
         let check = |found: &Group| match found.tag(MARK) {
-            Some(_) => Ok(()),
+            Some(_) if versions.is_empty() => Ok(()),
+            Some(_) => ours(site, found, versions),
             None => Err(wrong(format!(
                 "Auto Scaling group {} in {site} is not deleted: it does not have the tag `{MARK}`, so this run did not \
                  create it.",

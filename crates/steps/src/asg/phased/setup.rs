@@ -66,6 +66,11 @@ pub(super) struct State {
 }
 
 impl State {
+    /// The version of the launch template that this attempt made.
+    pub(super) fn version(&self) -> Option<&Version> {
+        self.version.as_ref()
+    }
+
     /// What there is to go on with or to undo, if something may have been made.
     pub(super) fn set_up(self) -> Option<SetUp> {
         if self.phase < Phase::Template {
@@ -75,6 +80,7 @@ impl State {
             created: self.phase == Phase::Done,
             handover: self.handover?,
             version: self.version,
+            versions: Vec::new(),
             documents: self.documents,
         })
     }

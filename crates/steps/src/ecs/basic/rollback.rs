@@ -1,4 +1,5 @@
-//! `EcsBasicRollback`: the old version gets its tasks back, then the new one goes.
+//! `EcsBasicRollback`: the old version gets its tasks back, then the new one goes. What somebody else deployed meanwhile
+//! stays.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::super::resize::Resize;
 use super::super::service::{Described, Standing, describe};
 use super::super::site::Site;
 use super::super::task_definition::short;
-use super::super::{ROLLBACK, beside, told};
+use super::super::{ROLLBACK, beside, foreign, told};
 use super::{Old, SetUp, set_up, wrong};
 use crate::context::StepContext;
 use crate::deployment::phases::{Phases, Turn, walk};
@@ -75,7 +76,7 @@ impl Step for BasicRollback {
             Err(failure) => Err(failure),
         };
         let result = result.map_err(|failure| Failure {
-            left_behind: Some(left),
+            left_behind: failure.left_behind.clone().or(Some(left)),
             ..failure
         });
         told(cx, self.units(), result)
@@ -163,6 +164,7 @@ impl Undoing {
                     self.set_up.handover.new
                 )));
             };
+            foreign::check(site, (name, &*found), (&old.task_definition, old.desired))?;
             let resize = &mut self.state.resize;
             resize
                 .tell(cx, site, (name, &*found), old.desired, ROLLBACK)
@@ -185,10 +187,7 @@ impl Undoing {
         let created = self.set_up.task_definition.arn.as_str();
         let ours = |found: &Described| match found.service.task_definition() {
             Some(runs) if short(runs) == short(created) => Ok(()),
-            runs => Err(wrong(format!(
-                "Service {name} in {site} is not deleted: it runs {}, which this run did not deploy.",
-                short(runs.unwrap_or("an unknown task definition"))
-            ))),
+            runs => Err(foreign::created((site, name), runs, Some(created))),
         };
         let removal = &mut self.state.removal;
         if !removal.go_on(cx, (site, name), ROLLBACK, ours).await? {

@@ -343,7 +343,7 @@ impl Setup {
                         "Creating Service {name} with task definition {arn} and desired count 0"
                     ),
                 );
-                let service = create(site, &document).await?;
+                let service = create(site, &document).await?.service;
                 let made = service.service_arn().unwrap_or_default();
                 cx.info(DEPLOY, format!("Created Service {name} with Arn {made}"));
             }

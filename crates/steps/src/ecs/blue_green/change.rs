@@ -116,7 +116,7 @@ impl Creation {
                 self.state.desired
             ),
         );
-        let service = create(&self.site, &document).await?;
+        let service = create(&self.site, &document).await?.service;
         let made = service.service_arn().unwrap_or_default();
         cx.info(
             DEPLOY,
@@ -155,7 +155,7 @@ impl Creation {
                 self.state.desired
             ),
         );
-        update(&self.site, &document).await
+        Ok(update(&self.site, &document).await?.service)
     }
 
     /// Its tasks count from now on, also when this call is cut off.

@@ -12,6 +12,7 @@ use slipway_model::status::Failure;
 
 use super::super::beside;
 use super::super::flags::check_flags;
+use super::super::foreign;
 use super::super::instances::{self, Change};
 use super::super::removal::Removal;
 use super::super::resize::Resize;
@@ -190,8 +191,9 @@ impl Undoing {
     }
 
     async fn tasks(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
-        let blue = self.blue().filter(|_| self.moved.downsized);
-        let Some(blue) = blue else {
+        // Where no request was moved, what serves was not touched, and stays so.
+        let moved = self.moved.rules || self.moved.downsized;
+        let Some(blue) = self.blue().filter(|_| moved) else {
             self.state.phase = Phase::Healthy;
             return Ok(None);
         };
@@ -204,6 +206,11 @@ impl Undoing {
                     self.made.handover.new
                 )));
             };
+            foreign::check(site, (name, &*found), (&blue.task_definition, blue.desired))?;
+            if !self.moved.downsized {
+                self.state.phase = Phase::Healthy;
+                return Ok(None);
+            }
             let resize = &mut self.state.resize;
             resize
                 .tell(cx, site, (name, &*found), blue.desired, ROLLBACK)

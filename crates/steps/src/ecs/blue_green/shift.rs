@@ -52,7 +52,7 @@ pub(super) struct State {
     /// The rule as it was just before.
     pub(super) before: Option<Route>,
     /// What it is to forward to.
-    wanted: Option<Forward>,
+    pub(super) wanted: Option<Forward>,
     #[serde(default)]
     patience: Patience,
 }

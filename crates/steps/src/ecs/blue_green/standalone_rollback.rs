@@ -9,9 +9,11 @@ use super::super::flags::check_flags;
 use super::super::site::Site;
 use super::super::{ROLLBACK, told};
 use super::balancer;
+use super::forward::Forward;
 use super::routes::Route;
 use super::shift::{Phase, State};
 use crate::context::StepContext;
+use crate::deployment::Foreign;
 use crate::step::{Progress, Step, Undo};
 
 /// The step.
@@ -39,7 +41,7 @@ impl Step for StandaloneRollback {
         cx.unit_started(ROLLBACK);
         let touched = touched(cx)?;
         let result = restore(cx, &touched).await.map_err(|failure| Failure {
-            left_behind: Some(left(&touched)),
+            left_behind: failure.left_behind.clone().or_else(|| Some(left(&touched))),
             ..failure
         });
         told(cx, self.units(), result)?;
@@ -48,23 +50,38 @@ impl Step for StandaloneRollback {
     }
 }
 
-/// The rules that were touched, each as it was before, the last one first.
-fn touched(cx: &StepContext<'_>) -> Result<Vec<Route>, Failure> {
-    let mut routes: Vec<Route> = Vec::new();
+/// A rule that was touched.
+struct Touched {
+    /// As it was before.
+    before: Route,
+    /// Where the shifts let it forward to, oldest first.
+    put: Vec<Forward>,
+}
+
+/// The rules that were touched, the last one first.
+fn touched(cx: &StepContext<'_>) -> Result<Vec<Touched>, Failure> {
+    let mut routes: Vec<Touched> = Vec::new();
     for shift in cx.saved_by_all::<State>("EcsBlueGreenTrafficShift")? {
         let touched = !shift.inherits() && shift.phase >= Phase::Set;
         let Some(before) = shift.before.filter(|_| touched) else {
             continue;
         };
-        if routes.iter().all(|known| known.place != before.place) {
-            routes.push(before);
+        let known = routes
+            .iter_mut()
+            .find(|known| known.before.place == before.place);
+        match known {
+            Some(known) => known.put.extend(shift.wanted),
+            None => routes.push(Touched {
+                before,
+                put: shift.wanted.into_iter().collect(),
+            }),
         }
     }
     routes.reverse();
     Ok(routes)
 }
 
-async fn restore(cx: &mut StepContext<'_>, touched: &[Route]) -> Result<(), Failure> {
+async fn restore(cx: &mut StepContext<'_>, touched: &[Touched]) -> Result<(), Failure> {
     if touched.is_empty() {
         cx.info(
             ROLLBACK,
@@ -73,14 +90,26 @@ async fn restore(cx: &mut StepContext<'_>, touched: &[Route]) -> Result<(), Fail
         return Ok(());
     }
     let site = Site::of_stage(cx).await?;
-    for route in touched {
-        let (name, wanted) = (&route.place.rule, &route.forward);
-        for rule in balancer::rules(&site, &[&route.place]).await? {
+    let mut left = None;
+    for Touched { before, put } in touched {
+        let (name, wanted) = (&before.place.rule, &before.forward);
+        for rule in balancer::rules(&site, &[&before.place]).await? {
             if rule.forward.same_shares(wanted) {
                 cx.info(
                     ROLLBACK,
                     format!("Listener rule {name} forwards to {wanted} already"),
                 );
+                continue;
+            }
+            if !put.iter().any(|put| rule.forward.same_shares(put)) {
+                // The others come back all the same.
+                let foreign = Foreign {
+                    resource: format!("Listener rule {name}"),
+                    found: format!("it forwards to {}", rule.forward),
+                    put: put.last().map(Forward::to_string),
+                    before: Some(wanted.to_string()),
+                };
+                left.get_or_insert(foreign.left());
                 continue;
             }
             cx.info(
@@ -90,15 +119,18 @@ async fn restore(cx: &mut StepContext<'_>, touched: &[Route]) -> Result<(), Fail
             balancer::point(&site, &rule, wanted).await?;
         }
     }
+    if let Some(left) = left {
+        return Err(left);
+    }
     cx.info(ROLLBACK, "All rules forward as before: rolled back cleanly");
     Ok(())
 }
 
-fn left(touched: &[Route]) -> String {
-    let rules = touched.iter().map(|route| {
+fn left(touched: &[Touched]) -> String {
+    let rules = touched.iter().map(|Touched { before, .. }| {
         format!(
             "listener rule {} may not forward to {}",
-            route.place.rule, route.forward
+            before.place.rule, before.forward
         )
     });
     rules.collect::<Vec<_>>().join("; ")

@@ -5,16 +5,16 @@ use std::time::Duration;
 use serde_json::json;
 use slipway_model::status::Failure;
 
-use super::super::ROLLBACK;
 use super::super::removal;
 use super::super::scaling::detach;
 use super::super::service::{Described, Standing, describe, update};
 use super::super::site::Site;
 use super::super::task_definition::short;
+use super::super::{ROLLBACK, foreign};
+use super::Green;
 use super::create::Phase as Creating;
 use super::made::Made;
 use super::rollback::{Phase, Undoing};
-use super::{Green, wrong};
 use crate::context::StepContext;
 
 impl Undoing {
@@ -123,10 +123,9 @@ fn check_ours(site: &Site, made: &Made, found: &Described) -> Result<(), Failure
     let runs = found.service.task_definition();
     match made.is_ours(runs) {
         true => Ok(()),
-        false => Err(wrong(format!(
-            "Service {} in {site} is not touched: it runs {}, which this run did not deploy.",
-            made.handover.new,
-            short(runs.unwrap_or("an unknown task definition"))
-        ))),
+        false => {
+            let put = made.task_definition.as_deref();
+            Err(foreign::created((site, &made.handover.new), runs, put))
+        }
     }
 }
