@@ -22,7 +22,7 @@ use crate::image::{ImageBehaviour, ImageRule, behaviour};
 use crate::inventory::Resource;
 use crate::lambda;
 use crate::pace::Pace;
-use crate::scaling::{Policy, ScalableTarget};
+use crate::scaling::{Policy, ScalableTarget, ScheduledAction};
 use crate::sts::{Role, Session};
 use crate::table::{Change, Table};
 use crate::{autoscaling, discovery, ec2, ecr, elb, iam};
@@ -69,6 +69,7 @@ pub(crate) struct Account {
     pub(crate) tasks: Table<Task>,
     pub(crate) scalable_targets: Table<ScalableTarget>,
     pub(crate) scaling_policies: Table<Policy>,
+    pub(crate) scheduled_actions: Table<ScheduledAction>,
     pub(crate) sessions: Table<Session>,
     pub(crate) roles: Table<Role>,
     /// Regions that the account opted in to.
@@ -101,6 +102,7 @@ impl Account {
             tasks: Table::new("task"),
             scalable_targets: Table::new("scalable-target"),
             scaling_policies: Table::new("scaling-policy"),
+            scheduled_actions: Table::new("scheduled-action"),
             sessions: Table::new("session"),
             roles: Table::new("role"),
             regions: Table::new("region"),
@@ -126,6 +128,7 @@ impl Account {
             || self.tasks.load(key, value)?
             || self.scalable_targets.load(key, value)?
             || self.scaling_policies.load(key, value)?
+            || self.scheduled_actions.load(key, value)?
             || self.sessions.load(key, value)?
             || self.roles.load(key, value)?
             || self.regions.load(key, value)?
@@ -174,6 +177,7 @@ impl Account {
         self.task_definitions.show(into);
         self.scalable_targets.show(into);
         self.scaling_policies.show(into);
+        self.scheduled_actions.show(into);
         self.elb.show(into);
         self.autoscaling.show(into);
         self.ec2.show(into);
@@ -206,6 +210,7 @@ impl Account {
         self.tasks.changes(&mut changes)?;
         self.scalable_targets.changes(&mut changes)?;
         self.scaling_policies.changes(&mut changes)?;
+        self.scheduled_actions.changes(&mut changes)?;
         self.sessions.changes(&mut changes)?;
         self.roles.changes(&mut changes)?;
         self.regions.changes(&mut changes)?;
@@ -229,6 +234,7 @@ impl Account {
         self.tasks.forget_changes();
         self.scalable_targets.forget_changes();
         self.scaling_policies.forget_changes();
+        self.scheduled_actions.forget_changes();
         self.sessions.forget_changes();
         self.roles.forget_changes();
         self.regions.forget_changes();

@@ -37,20 +37,42 @@ async fn definitions_with_missing_wrong_and_unknown_fields() {
     let mut said = Vec::new();
     for (task, service) in [
         (without(task.clone(), "family"), service.clone()),
-        (without(task.clone(), "containerDefinitions"), service.clone()),
+        (
+            without(task.clone(), "containerDefinitions"),
+            service.clone(),
+        ),
         (with(task.clone(), "cpu", json!("300")), service.clone()),
         (with(task.clone(), "familly", json!("web")), service.clone()),
-        (with(task.clone(), "volumes", json!("data")), service.clone()),
+        (
+            with(task.clone(), "volumes", json!("data")),
+            service.clone(),
+        ),
         (task.clone(), without(service.clone(), "serviceName")),
         (task.clone(), without(service.clone(), "desiredCount")),
-        (task.clone(), without(service.clone(), "networkConfiguration")),
-        (task.clone(), with(service.clone(), "desiredCount", json!("two"))),
-        (task.clone(), with(service.clone(), "desiredCount", json!(-1))),
-        (task.clone(), with(service.clone(), "desiredcounts", json!(2))),
+        (
+            task.clone(),
+            without(service.clone(), "networkConfiguration"),
+        ),
+        (
+            task.clone(),
+            with(service.clone(), "desiredCount", json!("two")),
+        ),
+        (
+            task.clone(),
+            with(service.clone(), "desiredCount", json!(-1)),
+        ),
+        (
+            task.clone(),
+            with(service.clone(), "desiredcounts", json!(2)),
+        ),
         (task.clone(), json!({"services": [service.clone()]})),
         (
             task.clone(),
-            with(service.clone(), "loadBalancers", json!([{"targetGroupArn": "web", "containerName": "web", "containerPort": 80}])),
+            with(
+                service.clone(),
+                "loadBalancers",
+                json!([{"targetGroupArn": "web", "containerName": "web", "containerPort": 80}]),
+            ),
         ),
     ] {
         said.push(refused(&mut world, &task, &service).await);
@@ -76,7 +98,13 @@ async fn definitions_with_missing_wrong_and_unknown_fields() {
 #[tokio::test(start_paused = true)]
 async fn names_at_the_limit_and_beyond() {
     let mut world = World::with_pace(Pace::brisk()).await;
-    let named = |length: usize| with(service_definition(1), "serviceName", json!("w".repeat(length)));
+    let named = |length: usize| {
+        with(
+            service_definition(1),
+            "serviceName",
+            json!("w".repeat(length)),
+        )
+    };
     let task = task_definition("nginx:1");
     world.deploys(&task, &named(255));
     world.run(DEPLOY, json!({})).await.done();
@@ -87,7 +115,10 @@ async fn names_at_the_limit_and_beyond() {
         world.deploys(&task, &named(255));
         said.push(world.run(step, json!({})).await.failed().message);
     }
-    let said: Vec<String> = said.iter().map(|told| told.replace(&"w".repeat(255), "w…")).collect();
+    let said: Vec<String> = said
+        .iter()
+        .map(|told| told.replace(&"w".repeat(255), "w…"))
+        .collect();
     insta::assert_snapshot!(said.join("\n"), @"
     Cannot create service `w…w` in cluster prod in eu-west-1 (infrastructure prod_cluster): Invalid service name: up to 255 letters, numbers, hyphens and underscores are allowed. (InvalidParameterException).
     Invalid request: the EcsServiceDefinition cannot be deployed as a canary: the canary's name `w…Canary` has more than the 255 characters that ECS allows; shorten `serviceName`.
@@ -107,7 +138,11 @@ async fn names_at_the_limit_and_beyond() {
 async fn a_launch_type_beside_capacity_providers() {
     let mut world = World::with_pace(Pace::brisk()).await;
     let spot = json!([{"capacityProvider": "FARGATE_SPOT", "weight": 1}]);
-    let both = with(service_definition(1), "capacityProviderStrategy", spot.clone());
+    let both = with(
+        service_definition(1),
+        "capacityProviderStrategy",
+        spot.clone(),
+    );
     let mut said = vec![refused(&mut world, &task_definition("nginx:1"), &both).await];
     world.step_manifests = job("nginx:exits-0", 1);
     let service = service_definition(0);
@@ -145,7 +180,11 @@ async fn a_connector_of_a_region_that_there_is_not_or_that_is_not_enabled() {
         };
         let scope = slipway_world::scope();
         let mut secrets = Secrets::new(&*world.services.secrets, &scope);
-        let tested = world.services.aws.test(&connector, &scope, &mut secrets).await;
+        let tested = world
+            .services
+            .aws
+            .test(&connector, &scope, &mut secrets)
+            .await;
         said.push(match tested {
             Ok(()) => format!("{region}: accepted"),
             Err(failure) => format!("{region}: {:?}: {}", failure.error, failure.message),

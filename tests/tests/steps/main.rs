@@ -20,6 +20,7 @@ mod published;
 mod raw;
 mod run_task;
 mod scale;
+mod schedule;
 mod strategies;
 mod tap;
 mod tickets;

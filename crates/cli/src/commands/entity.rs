@@ -350,10 +350,20 @@ mod tests {
             Json(json!({"status": "SUCCESS", "data": {"content": content, "totalItems": count}}))
         };
         let router = Router::new().route("/slipway/api/instances", get(page));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let cli = Cli::parse_from(["slipway", "list", "instances", "--url", &url, "--token", "pat.acme.id.secret"]);
+        let cli = Cli::parse_from([
+            "slipway",
+            "list",
+            "instances",
+            "--url",
+            &url,
+            "--token",
+            "pat.acme.id.secret",
+        ]);
         Client::new(&cli.connection).expect("a client")
     }
 

@@ -1,11 +1,13 @@
-//! Application Auto Scaling: scalable targets and scaling policies. They are kept and checked as AWS does;
+//! Application Auto Scaling: scalable targets, scaling policies and scheduled actions. They are kept and checked as AWS does;
 //! nothing scales by itself, because the account has no metrics.
 
+mod action;
 mod policy;
 mod target;
 
 use serde_json::Value;
 
+pub(crate) use action::ScheduledAction;
 pub(crate) use policy::Policy;
 pub(crate) use target::ScalableTarget;
 
@@ -39,6 +41,9 @@ pub(crate) fn call(
         "PutScalingPolicy" => policy::put(account, caller, request),
         "DescribeScalingPolicies" => policy::describe(account, caller, request),
         "DeleteScalingPolicy" => policy::delete(account, caller, request),
+        "PutScheduledAction" => action::put(account, caller, request),
+        "DescribeScheduledActions" => action::describe(account, caller, request),
+        "DeleteScheduledAction" => action::delete(account, caller, request),
         other => Err(crate::ecs::unknown(other)),
     };
     // Paging is shared with ECS, whose name for a wrong parameter is another.

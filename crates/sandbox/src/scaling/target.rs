@@ -157,7 +157,7 @@ pub(super) fn describe(
     Ok(json!({"ScalableTargets": views, "NextToken": page.next_token}))
 }
 
-/// Policies go with their target.
+/// Policies and scheduled actions go with their target (`DeregisterScalableTarget`).
 pub(super) fn deregister(
     account: &mut Account,
     caller: &Caller,
@@ -173,6 +173,11 @@ pub(super) fn deregister(
     let keys: Vec<String> = policies.map(|(key, _)| key.to_owned()).collect();
     for key in keys {
         account.scaling_policies.take(&key);
+    }
+    let actions = account.scheduled_actions.under(&prefix);
+    let keys: Vec<String> = actions.map(|(key, _)| key.to_owned()).collect();
+    for key in keys {
+        account.scheduled_actions.take(&key);
     }
     Ok(json!({}))
 }

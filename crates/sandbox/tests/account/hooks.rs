@@ -35,8 +35,17 @@ async fn a_group_is_created_with_hooks_that_can_be_changed() {
         &LifecycleHookSpecificationList.member.1.NotificationMetadata=hello";
     aws.group("ami-1", 0, hooks).await;
     let look = async || {
-        let found = aws.asg("DescribeLifecycleHooks", "AutoScalingGroupName=web").await;
-        let told = ["LifecycleHookName", "LifecycleTransition", "HeartbeatTimeout", "GlobalTimeout", "DefaultResult", "NotificationMetadata"];
+        let found = aws
+            .asg("DescribeLifecycleHooks", "AutoScalingGroupName=web")
+            .await;
+        let told = [
+            "LifecycleHookName",
+            "LifecycleTransition",
+            "HeartbeatTimeout",
+            "GlobalTimeout",
+            "DefaultResult",
+            "NotificationMetadata",
+        ];
         let told = told.map(|name| all_between(&found, name).join(","));
         told.join(" ")
     };
@@ -54,7 +63,10 @@ async fn a_group_is_created_with_hooks_that_can_be_changed() {
     let group = aws.asg("DescribeAutoScalingGroups", "").await;
     assert!(!group.contains("LifecycleHook"), "{group}");
     let types = aws.asg("DescribeLifecycleHookTypes", "").await;
-    assert!(types.contains("autoscaling:EC2_INSTANCE_TERMINATING"), "{types}");
+    assert!(
+        types.contains("autoscaling:EC2_INSTANCE_TERMINATING"),
+        "{types}"
+    );
     let gone = "AutoScalingGroupName=web&LifecycleHookName=warm";
     aws.asg("DeleteLifecycleHook", gone).await;
     assert_eq!(look().await.trim(), "");
@@ -65,16 +77,27 @@ async fn a_launch_waits_for_who_completes_it() {
     let aws = Aws::new();
     aws.group("ami-1", 0, "").await;
     aws.asg("PutLifecycleHook", &warm(600, "ABANDON")).await;
-    aws.asg("SetDesiredCapacity", "AutoScalingGroupName=web&DesiredCapacity=1").await;
+    aws.asg(
+        "SetDesiredCapacity",
+        "AutoScalingGroupName=web&DesiredCapacity=1",
+    )
+    .await;
     aws.pass(300).await;
     let waiting = in_state(&aws, "Pending:Wait").await;
     assert_eq!(waiting.len(), 1);
     // A heartbeat begins anew.
-    let beat = format!("AutoScalingGroupName=web&LifecycleHookName=warm&InstanceId={}", waiting[0]);
+    let beat = format!(
+        "AutoScalingGroupName=web&LifecycleHookName=warm&InstanceId={}",
+        waiting[0]
+    );
     aws.asg("RecordLifecycleActionHeartbeat", &beat).await;
     aws.pass(590).await;
     assert_eq!(in_state(&aws, "Pending:Wait").await, waiting);
-    aws.asg("CompleteLifecycleAction", &completes("warm", &waiting[0], "CONTINUE")).await;
+    aws.asg(
+        "CompleteLifecycleAction",
+        &completes("warm", &waiting[0], "CONTINUE"),
+    )
+    .await;
     aws.pass(60).await;
     assert_eq!(in_state(&aws, "InService").await, waiting);
     assert_eq!(aws.look().await, "1 InService v1");
@@ -86,7 +109,11 @@ async fn a_launch_that_nobody_completes_ends_as_the_hook_says() {
         let aws = Aws::new();
         aws.group("ami-1", 0, "").await;
         aws.asg("PutLifecycleHook", &warm(60, default)).await;
-        aws.asg("SetDesiredCapacity", "AutoScalingGroupName=web&DesiredCapacity=1").await;
+        aws.asg(
+            "SetDesiredCapacity",
+            "AutoScalingGroupName=web&DesiredCapacity=1",
+        )
+        .await;
         let mut first = Vec::new();
         while first.is_empty() {
             aws.pass(1).await;
@@ -95,8 +122,14 @@ async fn a_launch_that_nobody_completes_ends_as_the_hook_says() {
         aws.pass(58).await;
         assert_eq!(in_state(&aws, "Pending:Wait").await, first);
         aws.pass(4).await;
-        assert_eq!(in_state(&aws, "InService").await == first, kept, "{default}");
-        let told = aws.asg("DescribeScalingActivities", "AutoScalingGroupName=web").await;
+        assert_eq!(
+            in_state(&aws, "InService").await == first,
+            kept,
+            "{default}"
+        );
+        let told = aws
+            .asg("DescribeScalingActivities", "AutoScalingGroupName=web")
+            .await;
         let abandoned = told.contains("was abandoned: Heartbeat Timeout");
         assert_eq!(abandoned, !kept, "{told}");
         // In the place of an abandoned one another one waits.
@@ -111,15 +144,27 @@ async fn an_instance_that_somebody_abandons_is_replaced_at_once() {
     let aws = Aws::new();
     aws.group("ami-1", 0, "").await;
     aws.asg("PutLifecycleHook", &warm(600, "CONTINUE")).await;
-    aws.asg("SetDesiredCapacity", "AutoScalingGroupName=web&DesiredCapacity=1").await;
+    aws.asg(
+        "SetDesiredCapacity",
+        "AutoScalingGroupName=web&DesiredCapacity=1",
+    )
+    .await;
     aws.pass(120).await;
     let waiting = in_state(&aws, "Pending:Wait").await;
-    aws.asg("CompleteLifecycleAction", &completes("warm", &waiting[0], "ABANDON")).await;
+    aws.asg(
+        "CompleteLifecycleAction",
+        &completes("warm", &waiting[0], "ABANDON"),
+    )
+    .await;
     aws.pass(120).await;
     let next = in_state(&aws, "Pending:Wait").await;
     assert!(next.len() == 1 && next != waiting, "{next:?}");
     // Without the hook nothing waits, and what waited is abandoned.
-    aws.asg("DeleteLifecycleHook", "AutoScalingGroupName=web&LifecycleHookName=warm").await;
+    aws.asg(
+        "DeleteLifecycleHook",
+        "AutoScalingGroupName=web&LifecycleHookName=warm",
+    )
+    .await;
     aws.pass(200).await;
     assert_eq!(aws.look().await, "1 InService v1");
     assert_ne!(in_state(&aws, "InService").await, next);
@@ -137,15 +182,31 @@ async fn a_termination_is_held_and_goes_on() {
         aws.asg("PutLifecycleHook", &hook).await;
     }
     aws.pass(200).await;
-    aws.asg("SetDesiredCapacity", "AutoScalingGroupName=web&DesiredCapacity=0").await;
+    aws.asg(
+        "SetDesiredCapacity",
+        "AutoScalingGroupName=web&DesiredCapacity=0",
+    )
+    .await;
     aws.pass(100).await;
     let held = in_state(&aws, "Terminating:Wait").await;
     assert_eq!(held.len(), 1);
-    aws.asg("CompleteLifecycleAction", &completes("drain", &held[0], "CONTINUE")).await;
+    aws.asg(
+        "CompleteLifecycleAction",
+        &completes("drain", &held[0], "CONTINUE"),
+    )
+    .await;
     aws.pass(100).await;
-    assert_eq!(in_state(&aws, "Terminating:Wait").await, held, "one hook is left");
+    assert_eq!(
+        in_state(&aws, "Terminating:Wait").await,
+        held,
+        "one hook is left"
+    );
     // It ends the waits for all.
-    aws.asg("CompleteLifecycleAction", &completes("save", &held[0], "ABANDON")).await;
+    aws.asg(
+        "CompleteLifecycleAction",
+        &completes("save", &held[0], "ABANDON"),
+    )
+    .await;
     aws.pass(60).await;
     assert_eq!(aws.look().await, "");
 }
@@ -157,13 +218,19 @@ async fn a_group_that_is_deleted_waits_for_no_hook() {
     let hook = "AutoScalingGroupName=web&LifecycleHookName=drain&LifecycleTransition=autoscaling:EC2_INSTANCE_TERMINATING";
     aws.asg("PutLifecycleHook", hook).await;
     aws.pass(200).await;
-    aws.asg("DeleteAutoScalingGroup", "AutoScalingGroupName=web&ForceDelete=true").await;
+    aws.asg(
+        "DeleteAutoScalingGroup",
+        "AutoScalingGroupName=web&ForceDelete=true",
+    )
+    .await;
     aws.pass(200).await;
     let found = aws.asg("DescribeAutoScalingGroups", "").await;
     assert!(!found.contains("<AutoScalingGroupName>"), "{found}");
     // Its hooks are gone with it.
     aws.asg("CreateAutoScalingGroup", "AutoScalingGroupName=web&MinSize=0&MaxSize=1&AvailabilityZones.member.1=us-east-1a&LaunchTemplate.LaunchTemplateName=web").await;
-    let hooks = aws.asg("DescribeLifecycleHooks", "AutoScalingGroupName=web").await;
+    let hooks = aws
+        .asg("DescribeLifecycleHooks", "AutoScalingGroupName=web")
+        .await;
     assert!(!hooks.contains("drain"), "{hooks}");
 }
 
@@ -174,17 +241,41 @@ async fn what_is_wrong_with_hooks_is_said_in_awss_words() {
     let mut said = Vec::new();
     for (operation, form) in [
         ("PutLifecycleHook", "LifecycleHookName=warm".to_owned()),
-        ("PutLifecycleHook", "AutoScalingGroupName=cart&LifecycleHookName=warm".to_owned()),
-        ("PutLifecycleHook", "AutoScalingGroupName=web&LifecycleHookName=warm".to_owned()),
-        ("PutLifecycleHook", "AutoScalingGroupName=web&LifecycleHookName=a b&LifecycleTransition=x".to_owned()),
-        ("PutLifecycleHook", "AutoScalingGroupName=web&LifecycleHookName=a&LifecycleTransition=x".to_owned()),
+        (
+            "PutLifecycleHook",
+            "AutoScalingGroupName=cart&LifecycleHookName=warm".to_owned(),
+        ),
+        (
+            "PutLifecycleHook",
+            "AutoScalingGroupName=web&LifecycleHookName=warm".to_owned(),
+        ),
+        (
+            "PutLifecycleHook",
+            "AutoScalingGroupName=web&LifecycleHookName=a b&LifecycleTransition=x".to_owned(),
+        ),
+        (
+            "PutLifecycleHook",
+            "AutoScalingGroupName=web&LifecycleHookName=a&LifecycleTransition=x".to_owned(),
+        ),
         ("PutLifecycleHook", warm(29, "ABANDON")),
         ("PutLifecycleHook", warm(60, "RETRY")),
-        ("DeleteLifecycleHook", "AutoScalingGroupName=web&LifecycleHookName=warm".to_owned()),
-        ("CompleteLifecycleAction", completes("warm", "i-1", "CONTINUE")),
+        (
+            "DeleteLifecycleHook",
+            "AutoScalingGroupName=web&LifecycleHookName=warm".to_owned(),
+        ),
+        (
+            "CompleteLifecycleAction",
+            completes("warm", "i-1", "CONTINUE"),
+        ),
         ("CompleteLifecycleAction", completes("warm", "i-1", "MAYBE")),
-        ("RecordLifecycleActionHeartbeat", "AutoScalingGroupName=web&LifecycleHookName=warm".to_owned()),
-        ("RollbackInstanceRefresh", "AutoScalingGroupName=web".to_owned()),
+        (
+            "RecordLifecycleActionHeartbeat",
+            "AutoScalingGroupName=web&LifecycleHookName=warm".to_owned(),
+        ),
+        (
+            "RollbackInstanceRefresh",
+            "AutoScalingGroupName=web".to_owned(),
+        ),
     ] {
         let told = aws.refused("2011-01-01", operation, &form).await;
         said.push(format!("{operation}: {told}"));
@@ -215,24 +306,39 @@ async fn a_refresh_is_rolled_back_to_what_the_group_starts_by_itself() {
     let start = "AutoScalingGroupName=web&Preferences.MinHealthyPercentage=50\
         &DesiredConfiguration.LaunchTemplate.LaunchTemplateName=web&DesiredConfiguration.LaunchTemplate.Version=2";
     aws.asg("StartInstanceRefresh", start).await;
-    let told = aws.refused("2011-01-01", "RollbackInstanceRefresh", "AutoScalingGroupName=web").await;
-    assert!(told.starts_with("400 IrreversibleInstanceRefresh: "), "{told}");
-    aws.asg("CancelInstanceRefresh", "AutoScalingGroupName=web").await;
+    let told = aws
+        .refused(
+            "2011-01-01",
+            "RollbackInstanceRefresh",
+            "AutoScalingGroupName=web",
+        )
+        .await;
+    assert!(
+        told.starts_with("400 IrreversibleInstanceRefresh: "),
+        "{told}"
+    );
+    aws.asg("CancelInstanceRefresh", "AutoScalingGroupName=web")
+        .await;
     aws.pass(60).await;
 
-    let number = "AutoScalingGroupName=web&LaunchTemplate.LaunchTemplateName=web&LaunchTemplate.Version=1";
+    let number =
+        "AutoScalingGroupName=web&LaunchTemplate.LaunchTemplateName=web&LaunchTemplate.Version=1";
     aws.asg("UpdateAutoScalingGroup", number).await;
     let started = aws.asg("StartInstanceRefresh", start).await;
     while !aws.look().await.contains(" v2") {
         aws.pass(1).await;
     }
-    let back = aws.asg("RollbackInstanceRefresh", "AutoScalingGroupName=web").await;
+    let back = aws
+        .asg("RollbackInstanceRefresh", "AutoScalingGroupName=web")
+        .await;
     assert_eq!(
         between(&back, "InstanceRefreshId"),
         between(&started, "InstanceRefreshId")
     );
     let other = "AutoScalingGroupName=web";
-    let told = aws.refused("2011-01-01", "StartInstanceRefresh", other).await;
+    let told = aws
+        .refused("2011-01-01", "StartInstanceRefresh", other)
+        .await;
     assert!(told.contains("InstanceRefreshInProgress"), "{told}");
     aws.pass(900).await;
     assert_eq!(aws.look().await, "2 InService v1 | RollbackSuccessful 100%");

@@ -357,7 +357,8 @@ async fn a_launch_type_and_capacity_providers_do_not_go_together() {
     aws.register("web:1").await;
     let with_spot = |mut request: Value| {
         request["launchType"] = json!("FARGATE");
-        request["capacityProviderStrategy"] = json!([{"capacityProvider": "FARGATE_SPOT", "weight": 1}]);
+        request["capacityProviderStrategy"] =
+            json!([{"capacityProvider": "FARGATE_SPOT", "weight": 1}]);
         request
     };
     let mut said = Vec::new();

@@ -24,6 +24,7 @@ mod rolling_rollback;
 mod run_task;
 mod scale;
 mod scaling;
+mod schedule;
 mod service;
 mod site;
 mod task_definition;

@@ -184,6 +184,7 @@ impl Deployment {
         let earlier: Option<State> = cx.saved_by_first_attempt()?;
         if let (None, Some(before)) = (&earlier, &before) {
             divergence::tell(cx, &self.site, (&name, &before.service), PREPARE).await?;
+            self.warn_of_scaling(cx, &name, before).await?;
         }
         // What an earlier attempt of this step found is what was there before this run changed anything.
         let rollback = match earlier.and_then(|state| state.rollback) {
@@ -200,6 +201,27 @@ impl Deployment {
         cx.info(PREPARE, "Prepared rollback data");
         cx.unit_ended(PREPARE, true);
         Ok(None)
+    }
+
+    /// What scales the service and stands in no manifest is taken off for good, as in Harness.
+    async fn warn_of_scaling(
+        &self,
+        cx: &mut StepContext<'_>,
+        name: &str,
+        before: &Before,
+    ) -> Result<(), Failure> {
+        let scaling = before.scaling.as_ref();
+        let scaling = scaling.filter(|scaling| !scaling.is_empty());
+        let (Some(scaling), true) = (scaling, self.documents.scalable_targets.is_empty()) else {
+            return Ok(());
+        };
+        let warning = format!(
+            "Service {name} in {} loses {} in this deployment: its Harness service has no EcsScalableTargetDefinition \
+             manifest. Give it one, or set `skipApplicationScaling: true` to leave scaling alone.",
+            self.site,
+            scaling.told()
+        );
+        cx.warn_of_run(PREPARE, &warning).await
     }
 
     async fn before(
@@ -273,7 +295,10 @@ impl Deployment {
     }
 
     async fn scale(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
-        let scaling = Scaling::of_manifests(&self.site, &self.name()?, &self.documents);
+        let before = self.state.rollback.as_ref();
+        let before = before.and_then(|data| data.before.as_ref()?.scaling.as_ref());
+        let scaling = Scaling::of_manifests(&self.site, &self.name()?, &self.documents)
+            .with_actions_of(before);
         if self.spec.skip_scaling && !scaling.is_empty() {
             cx.info(
                 DEPLOY,

@@ -5,20 +5,24 @@ use serde_json::{Map, Value, json};
 use slipway_model::status::Failure;
 
 use super::manifest::Documents;
+use super::schedule;
 use super::site::Site;
 use crate::aws::document::fields;
 use crate::aws::error::{Doing, code, failure};
 use crate::aws::wire::{Answer, whole};
 use crate::context::StepContext;
 
-const NAMESPACE: &str = "ecs";
-const DIMENSION: &str = "ecs:service:DesiredCount";
+pub(super) const NAMESPACE: &str = "ecs";
+pub(super) const DIMENSION: &str = "ecs:service:DesiredCount";
 
 /// Scalable targets and policies of one service, as requests that would make them again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Scaling {
     pub(super) targets: Vec<Value>,
     pub(super) policies: Vec<Value>,
+    /// Scheduled actions, which no manifest has.
+    #[serde(default)]
+    pub(super) actions: Vec<Value>,
 }
 
 impl Scaling {
@@ -41,7 +45,17 @@ impl Scaling {
         Self {
             targets: documents.scalable_targets.iter().map(fit).collect(),
             policies: documents.scaling_policies.iter().map(fit).collect(),
+            actions: Vec::new(),
         }
+    }
+
+    /// The same, with the scheduled actions of what it takes the place of: AWS deletes them with their target.
+    pub(super) fn with_actions_of(mut self, before: Option<&Self>) -> Self {
+        if let (Some(target), Some(before)) = (self.targets.first(), before) {
+            let to = target["ResourceId"].as_str().unwrap_or_default();
+            self.actions = schedule::moved(&before.actions, to);
+        }
+        self
     }
 
     /// What it is, in words that follow "without".
@@ -50,19 +64,28 @@ impl Scaling {
         let names: Vec<&str> = names
             .filter_map(|policy| policy["PolicyName"].as_str())
             .collect();
-        match names.is_empty() {
+        let mut told = match names.is_empty() {
             true => "its scalable target".to_owned(),
             false => format!(
                 "its scalable target and scaling policies {}",
                 names.join(", ")
             ),
+        };
+        let actions = self.actions.iter();
+        let actions: Vec<&str> = actions
+            .filter_map(|action| action["ScheduledActionName"].as_str())
+            .collect();
+        if !actions.is_empty() {
+            told.push_str(&format!(", scheduled actions {}", actions.join(", ")));
         }
+        told
     }
 
     /// Whether all of it is in `other`, as when it was taken off or put on half way.
     pub(super) fn is_part_of(&self, other: &Self) -> bool {
         self.targets.iter().all(|one| other.targets.contains(one))
             && self.policies.iter().all(|one| other.policies.contains(one))
+            && self.actions.iter().all(|one| other.actions.contains(one))
     }
 
     /// Whether a number of tasks stays as it is when this is put on.
@@ -87,7 +110,13 @@ impl Scaling {
     pub(super) async fn describe(site: &Site, service: &str) -> Result<Self, Failure> {
         let targets = describe_targets(site, service).await?;
         let policies = describe_policies(site, service).await?;
+        let actions = match targets.is_empty() {
+            // They belong to a target.
+            true => Vec::new(),
+            false => schedule::describe(site, service).await?,
+        };
         Ok(Self {
+            actions,
             targets: targets
                 .iter()
                 .map(|target| request("RegisterScalableTarget", target))
@@ -128,7 +157,7 @@ impl Scaling {
                 .map_err(|error| failure(Doing::with(&doing), error))?;
             cx.info(unit, format!("Attached scaling policy {name}"));
         }
-        Ok(())
+        schedule::attach(cx, site, &self.actions, unit).await
     }
 }
 
@@ -185,7 +214,7 @@ pub(super) async fn detach(
     Ok(())
 }
 
-fn resource(site: &Site, service: &str) -> String {
+pub(super) fn resource(site: &Site, service: &str) -> String {
     format!("service/{}/{service}", site.cluster_name())
 }
 

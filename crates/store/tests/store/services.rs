@@ -98,7 +98,11 @@ async fn calls_do_not_move_paused_time() {
 async fn keys_that_are_no_paths_are_objects_of_their_own() {
     let embedded = Embedded::temporary().expect("embedded services");
     let s3 = embedded.s3();
-    s3.create_bucket().bucket("packages").send().await.expect("a bucket");
+    s3.create_bucket()
+        .bucket("packages")
+        .send()
+        .await
+        .expect("a bucket");
     let keys = ["/shop.zip", "//shop.zip", "a//b.zip", "a/b.zip", "shop.zip"];
     for key in keys {
         let put = s3.put_object().bucket("packages").key(key);
@@ -126,12 +130,18 @@ async fn keys_that_are_no_paths_are_objects_of_their_own() {
     gone.send().await.expect("deleted");
     let head = s3.head_object().bucket("packages").key("/shop.zip");
     let missing = head.send().await.expect_err("it is gone");
-    assert_eq!(missing.raw_response().map(|raw| raw.status().as_u16()), Some(404));
+    assert_eq!(
+        missing.raw_response().map(|raw| raw.status().as_u16()),
+        Some(404)
+    );
     let head = s3.head_object().bucket("packages").key("shop.zip");
     head.send().await.expect("the other one is there");
     // Nothing leaves its bucket.
     let put = s3.put_object().bucket("packages").key("../out.zip");
-    put.body(b"out".to_vec().into()).send().await.expect("a key like any other");
+    put.body(b"out".to_vec().into())
+        .send()
+        .await
+        .expect("a key like any other");
     assert_eq!(listed("..").await, "");
     assert_eq!(listed("../").await, "../out.zip");
 }

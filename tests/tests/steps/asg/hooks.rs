@@ -37,7 +37,11 @@ async fn hooks_of(groups: &Groups, name: &str) -> String {
         let text = |field: &str| hook[field].as_str().unwrap_or("?").to_owned();
         let transition = text("LifecycleTransition");
         let transition = transition.rsplit('_').next().unwrap_or("?").to_lowercase();
-        format!("{} {transition} {}", text("LifecycleHookName"), text("HeartbeatTimeout"))
+        format!(
+            "{} {transition} {}",
+            text("LifecycleHookName"),
+            text("HeartbeatTimeout")
+        )
     });
     hooks.collect::<Vec<_>>().join(", ")
 }
@@ -45,23 +49,44 @@ async fn hooks_of(groups: &Groups, name: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn hooks_follow_the_configuration_and_come_back() {
     let mut groups = Groups::new().await.beside().await;
-    let (warm, drain) = (hook("warm", "LAUNCHING", 30), hook("drain", "TERMINATING", 30));
+    let (warm, drain) = (
+        hook("warm", "LAUNCHING", 30),
+        hook("drain", "TERMINATING", 30),
+    );
     deploys(&mut groups, "ami-1", Some(json!([warm, drain])));
-    groups.world.run(DEPLOY, json!({"instanceWarmup": 0})).await.done();
+    groups
+        .world
+        .run(DEPLOY, json!({"instanceWarmup": 0}))
+        .await
+        .done();
     let first = "drain terminating 30, warm launching 30";
     assert_eq!(hooks_of(&groups, "web").await, first);
 
     // The same again changes nothing.
     let put = groups.world.count("PutLifecycleHook");
     deploys(&mut groups, "ami-2", Some(json!([warm, drain])));
-    groups.world.run(DEPLOY, json!({"instanceWarmup": 0})).await.done();
+    groups
+        .world
+        .run(DEPLOY, json!({"instanceWarmup": 0}))
+        .await
+        .done();
     assert_eq!(groups.world.count("PutLifecycleHook"), put);
 
     // One is changed, one is new, one is gone.
-    let changed = json!([hook("warm", "LAUNCHING", 45), hook("check", "LAUNCHING", 31)]);
+    let changed = json!([
+        hook("warm", "LAUNCHING", 45),
+        hook("check", "LAUNCHING", 31)
+    ]);
     deploys(&mut groups, "ami-3", Some(changed));
-    groups.world.run(DEPLOY, json!({"instanceWarmup": 0})).await.done();
-    assert_eq!(hooks_of(&groups, "web").await, "check launching 31, warm launching 45");
+    groups
+        .world
+        .run(DEPLOY, json!({"instanceWarmup": 0}))
+        .await
+        .done();
+    assert_eq!(
+        hooks_of(&groups, "web").await,
+        "check launching 31, warm launching 45"
+    );
     let log = groups.world.log(DEPLOY, "Deploy").await;
     for line in [
         "Attached lifecycle hook with name: warm",
@@ -81,17 +106,29 @@ async fn hooks_follow_the_configuration_and_come_back() {
 async fn a_configuration_without_hooks_leaves_those_of_others_and_an_empty_list_takes_them_away() {
     let mut groups = Groups::new().await.beside().await;
     deploys(&mut groups, "ami-1", None);
-    groups.world.run(DEPLOY, json!({"instanceWarmup": 0})).await.done();
+    groups
+        .world
+        .run(DEPLOY, json!({"instanceWarmup": 0}))
+        .await
+        .done();
     let others = json!({
         "AutoScalingGroupName": "web", "LifecycleHookName": "others", "HeartbeatTimeout": 30,
         "DefaultResult": "CONTINUE", "LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING",
     });
     groups.scaling("PutLifecycleHook", others).await;
     deploys(&mut groups, "ami-2", None);
-    groups.world.run(DEPLOY, json!({"instanceWarmup": 0})).await.done();
+    groups
+        .world
+        .run(DEPLOY, json!({"instanceWarmup": 0}))
+        .await
+        .done();
     assert_eq!(hooks_of(&groups, "web").await, "others launching 30");
     deploys(&mut groups, "ami-3", Some(json!([])));
-    groups.world.run(DEPLOY, json!({"instanceWarmup": 0})).await.done();
+    groups
+        .world
+        .run(DEPLOY, json!({"instanceWarmup": 0}))
+        .await
+        .done();
     assert_eq!(hooks_of(&groups, "web").await, "");
     groups.world.run(ROLLBACK, json!({})).await.done();
     assert_eq!(hooks_of(&groups, "web").await, "others launching 30");
@@ -103,7 +140,11 @@ async fn a_deployment_waits_for_instances_that_a_hook_holds() {
     let warm = json!([hook("warm", "LAUNCHING", 120)]);
     deploys(&mut groups, "ami-1", Some(warm));
     let begun = groups.world.clock.now();
-    groups.world.run(DEPLOY, json!({"instanceWarmup": 0})).await.done();
+    groups
+        .world
+        .run(DEPLOY, json!({"instanceWarmup": 0}))
+        .await
+        .done();
     let took = groups.world.clock.now().duration_since(begun);
     assert!(took.as_secs() >= 120, "{took:?}");
     let account = groups.account().await;
@@ -115,9 +156,21 @@ async fn hooks_come_back_from_a_deployment_that_was_refused_anywhere() {
     let before = Groups::new().await;
     for call in 1.. {
         let mut groups = before.beside().await;
-        deploys(&mut groups, "ami-1", Some(json!([hook("warm", "LAUNCHING", 30)])));
-        groups.world.run(DEPLOY, json!({"instanceWarmup": 0})).await.done();
-        deploys(&mut groups, "ami-2", Some(json!([hook("drain", "TERMINATING", 30)])));
+        deploys(
+            &mut groups,
+            "ami-1",
+            Some(json!([hook("warm", "LAUNCHING", 30)])),
+        );
+        groups
+            .world
+            .run(DEPLOY, json!({"instanceWarmup": 0}))
+            .await
+            .done();
+        deploys(
+            &mut groups,
+            "ami-2",
+            Some(json!([hook("drain", "TERMINATING", 30)])),
+        );
         groups.world.tap.set(Mode::RefuseAfter(call));
         let ended = groups.world.run(DEPLOY, json!({"instanceWarmup": 0})).await;
         groups.world.tap.set(Mode::Open);
@@ -136,14 +189,30 @@ async fn the_groups_of_a_blue_green_deployment_have_them_too() {
     let mut groups = Groups::new().await.beside().await;
     groups.balance(false).await;
     for (number, heartbeat) in [(1, 30), (2, 31), (3, 32)] {
-        deploys(&mut groups, &format!("ami-{number}"), Some(json!([hook("warm", "LAUNCHING", heartbeat)])));
-        let spec = groups.balancer.as_ref().expect("a load balancer").swap_spec();
+        deploys(
+            &mut groups,
+            &format!("ami-{number}"),
+            Some(json!([hook("warm", "LAUNCHING", heartbeat)])),
+        );
+        let spec = groups
+            .balancer
+            .as_ref()
+            .expect("a load balancer")
+            .swap_spec();
         groups.world.run("AsgBlueGreenDeploy", spec).await.done();
         let swap = json!({"downsizeOldAsg": false});
-        groups.world.run("AsgBlueGreenSwapService", swap).await.done();
+        groups
+            .world
+            .run("AsgBlueGreenSwapService", swap)
+            .await
+            .done();
     }
     assert_eq!(hooks_of(&groups, "web__1").await, "warm launching 32");
     assert_eq!(hooks_of(&groups, "web__2").await, "warm launching 31");
-    groups.world.run("AsgBlueGreenRollback", json!({})).await.done();
+    groups
+        .world
+        .run("AsgBlueGreenRollback", json!({}))
+        .await
+        .done();
     assert_eq!(hooks_of(&groups, "web__1").await, "warm launching 30");
 }

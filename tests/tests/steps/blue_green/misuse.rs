@@ -339,8 +339,25 @@ async fn a_stage_target_group_that_is_not_alternated_is_refused() {
     next(&mut world, "nginx:3");
     for (group, service) in [(0, "web__1"), (1, "web__2")] {
         let part = format!("Service {service} serves them");
-        refused(&mut world, balancer.shift_spec(group), &[&part]).await;
+        let way_out =
+            "EcsBlueGreenTrafficShift of type Standalone on this rule in a stage of its own";
+        let failure = refused(&mut world, balancer.shift_spec(group), &[&part, way_out]).await;
+        let circle = failure.message.contains("must be the other target group");
+        assert!(!circle, "{}", failure.message);
     }
+    // That way leads out.
+    let all_to_the_first = json!({"ecsTrafficShiftWrapper": {"type": "Standalone", "spec": {
+        "loadBalancer": "web", "listener": balancer.listeners[0], "listenerRuleArn": balancer.rules[0],
+        "forwardConfig": [
+            {"targetGroupArn": balancer.groups[0], "weight": 100},
+            {"targetGroupArn": balancer.groups[1], "weight": 0},
+        ],
+    }}});
+    world.next_run();
+    let shift = "EcsBlueGreenTrafficShift";
+    world.run(shift, all_to_the_first).await.done();
+    next(&mut world, "nginx:3");
+    world.run(CREATE, balancer.shift_spec(1)).await.done();
 }
 
 #[tokio::test(start_paused = true)]

@@ -72,7 +72,7 @@ async fn a_service_that_somebody_else_deployed_to_is_left_to_them() {
     ");
     assert_eq!(world.account().await, before);
     let log = world.log(ROLLBACK, "Rollback").await;
-    assert!(log.contains("Service web in prod"), "{log}");
+    assert!(log.contains("Service web in cluster prod"), "{log}");
 }
 
 #[tokio::test(start_paused = true)]

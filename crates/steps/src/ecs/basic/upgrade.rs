@@ -203,7 +203,9 @@ impl Upgrade {
             return Ok(());
         }
         let documents = Documents::again(cx, &self.set_up.documents).await?;
-        let scaling = Scaling::of_manifests(&self.site, &handover.new, &documents);
+        let old = handover.old.as_ref().map(|old| &old.scaling);
+        let scaling =
+            Scaling::of_manifests(&self.site, &handover.new, &documents).with_actions_of(old);
         scaling.attach(cx, &self.site, DEPLOY).await
     }
 

@@ -251,7 +251,9 @@ impl Creation {
                 self.routes.stage_group
             ),
         );
-        let scaling = Scaling::of_manifests(&self.site, &name, &self.documents);
+        let blue = self.made()?.blue.as_ref().map(|blue| &blue.scaling);
+        let scaling =
+            Scaling::of_manifests(&self.site, &name, &self.documents).with_actions_of(blue);
         match self.spec.scale_in_swap && !scaling.is_empty() {
             true => cx.info(DEPLOY, "Application scaling is attached in the swap step"),
             false => scaling.attach(cx, &self.site, DEPLOY).await?,

@@ -252,10 +252,10 @@ impl Shifting {
     ) -> Result<(), Failure> {
         for (group, _) in groups.iter().filter(|(_, weight)| *weight > 0) {
             if balancer::health(&self.site, group).await?.healthy == 0 {
-                cx.warn(
-                    SHIFT,
-                    format!("Target group {group} has no healthy target: its share of the requests is not answered"),
+                let warning = format!(
+                    "Target group {group} has no healthy target: its share of the requests is not answered"
                 );
+                cx.warn_of_run(SHIFT, &warning).await?;
             }
         }
         Ok(())

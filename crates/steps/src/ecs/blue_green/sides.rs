@@ -179,11 +179,21 @@ fn check_live(routes: &Routes, sides: &Sides) -> Result<(), String> {
                 )
             },
         );
+        let advice = match routes.prod.forward.weight(&routes.prod_group) {
+            0 => format!(
+                "`stageTargetGroupArn` must be the other target group, {}, in every second deployment; or shift its \
+                 requests away first.",
+                routes.prod_group
+            ),
+            // Whichever target group is named, a version that serves would go.
+            _ => "Both target groups get requests, as a traffic shift that did not end leaves them: send all of them \
+                  to one first, by an EcsBlueGreenTrafficShift of type Standalone on this rule in a stage of its own or \
+                  by hand. `stageTargetGroupArn` is then the other one."
+                .to_owned(),
+        };
         return Err(format!(
-            "listener rule {} sends requests to the stage target group {} (weight {weight}). {serves}. \
-             `stageTargetGroupArn` must be the other target group, {}, in every second deployment; or shift its \
-             requests away first.",
-            routes.prod.place.rule, routes.stage_group, routes.prod_group
+            "listener rule {} sends requests to the stage target group {} (weight {weight}). {serves}. {advice}",
+            routes.prod.place.rule, routes.stage_group
         ));
     }
     match &sides.green {

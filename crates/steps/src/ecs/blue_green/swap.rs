@@ -233,7 +233,8 @@ impl Swapping {
         if let (true, Some(key)) = (self.made.scale_in_swap, &self.made.documents) {
             let documents = Documents::again(cx, key).await?;
             let new = &self.made.handover.new;
-            let scaling = Scaling::of_manifests(&self.site, new, &documents);
+            let old = self.state.old.as_ref().map(|old| &old.scaling);
+            let scaling = Scaling::of_manifests(&self.site, new, &documents).with_actions_of(old);
             scaling.attach(cx, &self.site, SWAP).await?;
         }
         if let Some(old) = &self.state.old {
