@@ -426,6 +426,10 @@ pub struct LogsArgs {
 pub struct AbortArgs {
     /// Id of the run.
     pub run: String,
+    /// Only this stage, with its turn behind it (`deploy_0`) where it loops. Stages beside it go on, those after it do
+    /// not begin.
+    #[arg(long)]
+    pub stage: Option<String>,
     /// Stay until the run has ended.
     #[arg(long)]
     pub follow: bool,
@@ -506,6 +510,12 @@ pub struct FailArgs {
     /// Only this step: its identifier, or its id where several have that.
     #[arg(long)]
     pub step: Option<String>,
+    /// Only this stage, with its turn behind it (`deploy_0`) where it loops.
+    #[arg(long, conflicts_with = "step")]
+    pub stage: Option<String>,
+    /// Roll back what fails so, whatever its failure strategies say.
+    #[arg(long, conflicts_with = "step")]
+    pub roll_back: bool,
 }
 
 /// Options of `slipway delegate`.

@@ -21,6 +21,7 @@ use crate::rollback;
 use crate::runs::{Runs, StageOfRun, not_started};
 use crate::stage::{Gate, gate};
 use crate::stage_loop;
+use crate::stage_word;
 
 /// Kind of the wait for an infrastructure.
 const RESOURCE: &str = "resource";
@@ -90,6 +91,13 @@ pub async fn stage_begin(
         let message = format!("run {run} was aborted before stage {stage} began");
         return Err(RunError::refused(ErrorName::RunAborted, message));
     }
+    if status != Status::Running {
+        if let Some(why) = stage_word::barred(&of_run) {
+            let message = format!("stage {stage}: {why}");
+            return Err(RunError::refused(ErrorName::RunAborted, message));
+        }
+        stage_word::check_given_up(runs, &of_run).await?;
+    }
     // A stage that waits for its infrastructure has passed its condition already.
     if status == Status::NotStarted {
         check_condition(runs, &of_run).await?;
@@ -116,6 +124,10 @@ pub async fn stage_begin(
             ..not_started(of_run.stage())
         };
         runs.put_stage(run, &summary).await?;
+        // One that never waited was never said anything about.
+        if status != Status::NotStarted {
+            stage_word::check_again(runs, &of_run).await?;
+        }
     }
     let stage_id = stage.clone();
     let events = [Event::StageStart { stage_id }];
@@ -379,8 +391,8 @@ pub async fn stage_hold(
         }
     };
     // Read after the wait was recorded: an abort either sees the wait, or is seen here.
-    let aborted = runs.run(run).await?.abort.is_some();
-    if held || aborted {
+    let record = runs.run(run).await?;
+    if held || record.abort.is_some() || stage_word::is_called(&record, &wait) {
         complete(runs, token).await?;
     }
     Ok(())
@@ -431,7 +443,7 @@ pub async fn complete(runs: &Runs, token: &str) -> Result<(), RunError> {
 
 /// What only one stage may deploy to at a time: a service on an infrastructure (FEATURES 13, *Resource
 /// constraint*). `None` for stages that may run beside others.
-fn infrastructure_key(plan: &Plan, stage: &StagePlan) -> Option<String> {
+pub(crate) fn infrastructure_key(plan: &Plan, stage: &StagePlan) -> Option<String> {
     let (service, environment) = (stage.service.as_ref()?, stage.environment.as_ref()?);
     let infrastructure = stage.infrastructure.as_ref()?;
     if infrastructure.allow_simultaneous_deployments {

@@ -7,18 +7,17 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 use slipway_model::id::{NodeId, PrincipalId, RunId, StageId};
-use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_model::status::{ErrorType, Status};
 use slipway_plan::{Node, Plan, STAGE_INPUTS, StagePlan, StepPlan};
 use slipway_store::StoreError;
 use slipway_store::record::{RunRecord, SignalRecord, StageSummary, WaitRecord};
 
-use crate::abort::{FAILURE_STRATEGY, abort_run};
 use crate::begin::{complete, forget, stage_node};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::execution_input;
 use crate::runs::{Runs, StageOfRun, not_started};
-use crate::stage::unstarted;
+use crate::stage_word::{end_unbegun_by_strategy, is_called};
 
 /// Kind of the wait for somebody to start a stage, and of the signal that somebody did.
 pub(crate) const START: &str = "start";
@@ -91,34 +90,15 @@ fn deadline_ms(run: &RunRecord, stage: &StagePlan) -> Option<i64> {
 
 /// Ends a stage that nobody started, as its failure strategies say.
 async fn give_up(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
-    let (run, stage) = (&of_run.run.id, of_run.stage());
-    let now_ms = runs.clock.now_ms();
-    let (status, undoes_run) = unstarted(stage, now_ms);
-    if status == Status::Aborted {
-        abort_run(runs, run, &PrincipalId::new(FAILURE_STRATEGY)).await?;
-        let message = format!("nobody started stage {}, which aborts the run", stage.id);
-        return Err(RunError::refused(ErrorName::RunAborted, message));
-    }
+    let stage = of_run.stage();
     let limit = std::time::Duration::from_secs(stage.start_within.unwrap_or_default());
     let message = format!(
         "Nobody started stage {} within {}.",
         stage.identifier,
         slipway_model::duration::shown(limit)
     );
-    let summary = StageSummary {
-        status,
-        started_ms: Some(now_ms),
-        ended_ms: Some(now_ms),
-        failure: (status != Status::Success).then(|| Failure {
-            error: ErrorType::Timeout,
-            message: message.clone(),
-            left_behind: None,
-        }),
-        undoes_run,
-        ..not_started(stage)
-    };
-    runs.put_stage(run, &summary).await?;
-    Err(RunError::refused(ErrorName::RunFailed, message))
+    let failed = (ErrorType::Timeout, Status::Expired);
+    end_unbegun_by_strategy(runs, of_run, failed, message).await
 }
 
 /// Notes that a stage waits for somebody to start it, the first time, and tells for how long it may still.
@@ -188,7 +168,7 @@ pub async fn await_start(
     put.doing(|| format!("record that stage {stage} waits for somebody to start it"))?;
     // Read after the wait was recorded: whoever starts or aborts either sees the wait, or is seen here.
     let record = runs.run(run).await?;
-    if record.abort.is_some() || is_started(&record, &wait.node) {
+    if record.abort.is_some() || is_started(&record, &wait.node) || is_called(&record, &wait) {
         complete(runs, token).await?;
     }
     Ok(())

@@ -8,14 +8,14 @@ use slipway_model::status::Status;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "directive")]
 pub enum Directive {
-    /// Come back after so many seconds.
+    /// Come back after so many seconds: nothing ends it.
     Sleep {
-        /// 1 to 60.
+        /// 1: what is said meanwhile must be heard within about a second.
         seconds: u64,
     },
     /// Come back after so many seconds, or as soon as an abort or a signal completes the token of the wait.
     Pause {
-        /// At least 1; a wait for time alone has more than 60.
+        /// At least 1; a wait for time alone has more.
         seconds: u64,
     },
     /// A delegate has work: run the activity and come back.

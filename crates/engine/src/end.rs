@@ -16,9 +16,10 @@ use crate::notify;
 use crate::queue::{self, release_run, release_stage};
 use crate::rollback;
 use crate::runs::{Runs, StageOfRun, newest, summary};
-use crate::signal::{tell_end, wake};
 use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending, undo_ending};
 use crate::stage_loop::is_more_to_plan;
+use crate::stage_word::barred;
+use crate::wake::{tell_end, wake};
 
 /// Records how a stage ended and gives its infrastructure to the next in line. Fails with `RollBackStage`
 /// when its rollback steps must run first; `rolled_back` tells that they did, or could not. Repeating it
@@ -121,11 +122,15 @@ fn decide(
 }
 
 fn never_began(of_run: &StageOfRun) -> Ending {
-    let (status, why) = match of_run.run.abort {
-        Some(_) => (Status::Aborted, "the run was aborted before it began"),
-        None => (
+    let (status, why) = match (&of_run.run.abort, barred(of_run)) {
+        (Some(_), _) => (
+            Status::Aborted,
+            "the run was aborted before it began".to_owned(),
+        ),
+        (None, Some(why)) => (Status::Aborted, why),
+        (None, None) => (
             Status::Errored,
-            "it could not begin; its execution has the reason",
+            "it could not begin; its execution has the reason".to_owned(),
         ),
     };
     Ending {

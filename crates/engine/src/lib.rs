@@ -20,6 +20,7 @@ pub mod freeze;
 pub mod gather;
 pub mod given;
 pub mod lane;
+pub mod line;
 pub mod link;
 pub mod name;
 pub mod notes;
@@ -33,11 +34,13 @@ pub mod runs;
 pub mod signal;
 pub mod stage;
 pub mod stage_loop;
+pub mod stage_word;
 pub mod start;
 pub mod strategy;
 pub mod undo;
 pub mod unstarted;
 pub mod user_group;
+pub mod wake;
 pub mod written;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use slipway_store::{Holder, StoreError, Turn};
 
 use crate::error::{Doing, RunError};
 use crate::runs::Runs;
-use crate::signal::wake;
+use crate::wake::wake;
 
 /// The step type.
 pub const STEP: &str = "Queue";
@@ -106,7 +106,7 @@ pub(crate) async fn take_over(
 }
 
 /// What a step holds, and how long; `None` for other steps, and those whose spec was never resolved.
-fn held(node: &NodeRecord) -> Option<(&str, Scope)> {
+pub(crate) fn held(node: &NodeRecord) -> Option<(&str, Scope)> {
     let field = |name: &str| node.spec.get(name).and_then(Value::as_str);
     let scope = field("scope").and_then(Scope::parse)?;
     (node.node_type == STEP).then_some((field("key")?, scope))

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_model::id::{NodeId, RunId, StageId};
+use slipway_model::id::{NodeId, PrincipalId, RunId, StageId};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Plan, StagePlan};
 use slipway_store::record::{NodeRecord, RunRecord, StageSummary, UndoRecord};
@@ -18,6 +18,7 @@ use crate::name::{self, Lane};
 use crate::plan_run::{Group, Line, Planned, StageInput, StageStart};
 use crate::runs::{Runs, StageOfRun, fact, summary};
 use crate::stage::{after_undo, can_be_undone};
+use crate::stage_word::{self, Part};
 use crate::undo::taken_by;
 
 /// The attempt of a stage in which it is rolled back with its run: its executions have names of their own.
@@ -149,10 +150,11 @@ pub(crate) async fn begin(
         return Ok(RunError::refused(ErrorName::LaneFailed, message));
     };
     let run = &of_run.run.id;
-    if of_run.run.abort.is_some() {
-        let failure = stopped(of_run.stage());
+    let own = stage_word::aborted_by(&of_run.run, &known.id, Part::WithRun);
+    if of_run.run.abort.is_some() || own.is_some() {
+        let failure = stopped(of_run.stage(), own);
         refuse(runs, of_run, attempt, (undo, Status::Aborted, failure)).await?;
-        return Ok(skipped("the run was aborted"));
+        return Ok(skipped("it was aborted"));
     }
     take_infrastructure(runs, of_run, attempt).await?;
     if let Some(other) = taken_by(runs, of_run).await? {
@@ -187,13 +189,14 @@ async fn refuse(
     release_infrastructure(runs, of_run, attempt).await
 }
 
-fn stopped(stage: &StagePlan) -> Failure {
+fn stopped(stage: &StagePlan, by: Option<&PrincipalId>) -> Failure {
+    let why = by.map_or_else(
+        || "the run was aborted".to_owned(),
+        |who| format!("its rollback was aborted by {who}"),
+    );
     Failure {
         error: ErrorType::Unknown,
-        message: format!(
-            "Stage {} was not rolled back: the run was aborted.",
-            stage.identifier
-        ),
+        message: format!("Stage {} was not rolled back: {why}.", stage.identifier),
         left_behind: None,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use slipway_clock::Clock;
-use slipway_model::id::{LaneId, NodeId, RunId, StageId};
+use slipway_model::id::{LaneId, NodeId, PrincipalId, RunId, StageId};
 use slipway_model::status::Status;
 use slipway_plan::unroll::RunTurn;
 use slipway_plan::{LateAnswers, PIN_ARTIFACTS, Plan, StagePlan};
@@ -18,6 +18,7 @@ use crate::execution_input;
 use crate::lane::{Facts, NodeFact, UNDECIDED, is_rollback};
 use crate::name::{Lane, Walk};
 use crate::signal;
+use crate::stage_word::{self, Part};
 
 /// What the use cases need of the world.
 #[derive(Clone)]
@@ -297,7 +298,7 @@ impl StageOfRun {
                 .iter()
                 .map(|(id, node)| (id.clone(), fact(node)))
                 .collect(),
-            aborted: self.run.abort.is_some(),
+            aborted: self.run.abort.is_some() || self.stage_aborted_by(lane).is_some(),
             deadline_ms: (!self.rolls_back(lane)).then(|| self.deadline_ms()),
             answers: signal::answers(&self.run),
             stopped: signal::stopped(&self.run),
@@ -305,6 +306,14 @@ impl StageOfRun {
             paused: signal::is_paused(&self.run),
             ..Facts::default()
         }
+    }
+
+    /// Who aborted the stage, as far as a lane of it is concerned: a word about a stage does not stop its rollback with
+    /// the run, which is a later thing.
+    pub fn stage_aborted_by(&self, lane: &Lane) -> Option<&PrincipalId> {
+        let later = self.rolls_back(lane) && self.summary().undo.is_some();
+        let part = if later { Part::WithRun } else { Part::Own };
+        stage_word::aborted_by(&self.run, &self.stage().id, part)
     }
 
     /// Whether a lane is part of the rollback, which no limit of the stage cuts short.

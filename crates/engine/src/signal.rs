@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use slipway_model::id::{NodeId, PrincipalId, RunId, Scope, StageId};
+use slipway_model::id::{NodeId, PrincipalId, RunId, StageId};
 use slipway_model::status::Status;
 use slipway_plan::Node;
+use slipway_store::StoreError;
 use slipway_store::record::{NodeRecord, RunRecord, SignalRecord};
-use slipway_store::{Page, StoreError};
 
-use crate::abort::{abort_run, cancel_task, task_of};
-use crate::begin::complete;
 use crate::by_hand;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -18,23 +16,29 @@ use crate::execution_input;
 use crate::lane::{StopReason, contains};
 use crate::notify::Event;
 use crate::runs::Runs;
+use crate::stage_word::{self, Said, StageWord, about_all, about_stage};
 use crate::strategy::{self, Answer};
+use crate::wake::wake;
 
-/// Kind of the signal with which a step warns whoever looks at the run.
+/// Kind of the signal with which a step warns whoever looks at the run; notices that nobody got add which after a colon.
 pub const WARNING: &str = "warning";
 
-/// What steps of a run have warned of, oldest first.
+/// What steps of a run have warned of, and notices that nobody got, oldest first.
 pub fn warnings(run: &RunRecord) -> Vec<&SignalRecord> {
     let all = run.signals.iter();
-    let mut warnings: Vec<_> = all.filter(|signal| signal.kind == WARNING).collect();
+    let of_kind = |signal: &&SignalRecord| {
+        let rest = signal.kind.strip_prefix(WARNING);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    };
+    let mut warnings: Vec<_> = all.filter(of_kind).collect();
     warnings.sort_by_key(|signal| signal.at_ms);
     warnings
 }
 
 /// An answer to a failure that asked for one (`ManualIntervention`).
-const ANSWER: &str = "answer";
+pub(crate) const ANSWER: &str = "answer";
 /// A step is to stop.
-const STOP: &str = "stop";
+pub(crate) const STOP: &str = "stop";
 /// Nothing new shall begin, or may again.
 const PAUSE: &str = "pause";
 
@@ -42,7 +46,7 @@ const PAUSE: &str = "pause";
 const LARGEST_INPUTS: usize = 256 * 1024;
 
 /// A node or stage has ended: not said by a person.
-const ENDED: &str = "ended";
+pub(crate) const ENDED: &str = "ended";
 
 /// What a person can say about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,10 +89,26 @@ pub enum Word {
         /// The stage.
         stage: StageId,
     },
-    /// This node, which runs, has failed.
+    /// This step has failed, or what runs in this step group or parallel block.
     MarkNodeAsFailed {
         /// The node.
         node: NodeId,
+    },
+    /// Something about one stage ([`crate::stage_word`]).
+    Stage {
+        /// The stage.
+        stage: StageId,
+        /// What.
+        word: StageWord,
+    },
+    /// Every stage that goes on is rolled back.
+    RollBackStages,
+    /// Every failure that asks for an answer, of the run or of one stage, is answered so.
+    AnswerAll {
+        /// The stage; all where there is none.
+        stage: Option<StageId>,
+        /// As in [`Word::Answer`].
+        action: String,
     },
 }
 
@@ -106,30 +126,32 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
     }
     let signals = match word {
         Word::Pause | Word::Resume => vec![pausing(&record, *word == Word::Pause)?],
-        Word::MarkAsFailed | Word::Expire => {
-            let nodes = runs.nodes(run, None).await?;
-            if !nodes.values().any(runs_now) {
-                return Err(nothing_runs(run, nodes.values()));
+        Word::MarkAsFailed => about_all(runs, run, StageWord::MarkAsFailed).await?,
+        Word::Expire => about_all(runs, run, StageWord::Expire).await?,
+        Word::RollBackStages => about_all(runs, run, StageWord::RollBack).await?,
+        Word::Stage { stage, word } => about_stage(runs, run, stage, *word).await?,
+        Word::MarkNodeAsFailed { node } => failed_node(runs, run, node).await?,
+        Word::AnswerAll { stage, action } => {
+            check_answer(action)?;
+            let nodes = runs.nodes(run, stage.as_ref()).await?;
+            let own = |node: &&NodeRecord| stage.as_ref().is_none_or(|stage| node.stage == *stage);
+            let asking = nodes.values().filter(own).filter(|node| asks(node));
+            let said: Vec<Said> = asking
+                .map(|node| {
+                    let id = node.id.clone();
+                    (id, node.attempt, ANSWER.to_owned(), action.clone())
+                })
+                .collect();
+            if said.is_empty() {
+                return Err(conflict(format!(
+                    "no failure of run {run} waits for an answer, and `{action}` is one (ManualIntervention); a run that \
+                     has failed is retried by `slipway retry {run}`"
+                )));
             }
-            let open = nodes.into_values().filter(runs_now);
-            let says = match word {
-                Word::Expire => "expire",
-                _ => "fail",
-            };
-            open.map(|node| (node.id, node.attempt, STOP.to_owned(), says.to_owned()))
-                .collect()
-        }
-        Word::MarkNodeAsFailed { node } => {
-            let known = node_in(runs, run, node, "running", runs_now).await?;
-            vec![(node.clone(), known, STOP.to_owned(), "fail".to_owned())]
+            said
         }
         Word::Answer { node, action } => {
-            if strategy::answer(action).is_none() {
-                let message = format!(
-                    "`{action}` is no answer to a failure; Retry, Ignore, MarkAsSuccess, MarkAsFailure, StageRollback, StepGroupRollback, PipelineRollback and Abort are"
-                );
-                return Err(RunError::refused(ErrorName::InvalidRequest, message));
-            }
+            check_answer(action)?;
             let known = node_in(runs, run, node, "waiting for an answer", asks).await?;
             if action == "StepGroupRollback" {
                 check_in_group(runs, run, node).await?;
@@ -173,17 +195,27 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             vec![(node.clone(), known, kind.clone(), says.clone())]
         }
     };
-    for (node, attempt, kind, says) in signals {
-        let repeatable = kind == STOP;
-        let signal = SignalRecord {
-            run: run.clone(),
-            node,
-            attempt,
-            kind,
-            says,
-            who: who.clone(),
-            at_ms: runs.clock.now_ms(),
-        };
+    record_all(runs, run, who, word, &signals).await?;
+    let more = stage_word::overtaken(runs, run, &signals).await?;
+    record_all(runs, run, who, word, &more).await?;
+    wake(runs, run).await
+}
+
+/// Records what one word says. Where somebody else was faster, it is refused, unless it may be said twice.
+async fn record_all(
+    runs: &Runs,
+    run: &RunId,
+    who: &PrincipalId,
+    word: &Word,
+    signals: &[Said],
+) -> Result<(), RunError> {
+    let of_several = matches!(
+        word,
+        Word::Stage { .. } | Word::MarkAsFailed | Word::Expire | Word::RollBackStages
+    );
+    for said in signals.iter().cloned() {
+        let signal = stage_word::signal(run, who, runs.clock.now_ms(), said);
+        let repeatable = of_several || signal.kind == STOP;
         if signal.kind == PAUSE {
             tell_pause(runs, &signal).await?;
         }
@@ -201,12 +233,45 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             Err(error) => Err(error).doing(|| format!("record what was said about run {run}"))?,
         }
     }
-    wake(runs, run).await
+    Ok(())
+}
+
+fn check_answer(action: &str) -> Result<(), RunError> {
+    if strategy::answer(action).is_some() {
+        return Ok(());
+    }
+    let message = format!(
+        "`{action}` is no answer to a failure; Retry, Ignore, MarkAsSuccess, MarkAsFailure, StageRollback, StepGroupRollback, PipelineRollback and Abort are"
+    );
+    Err(RunError::refused(ErrorName::InvalidRequest, message))
+}
+
+/// A step that runs, or all that run below a step group or parallel block.
+async fn failed_node(runs: &Runs, run: &RunId, node: &NodeId) -> Result<Vec<Said>, RunError> {
+    let says = |id: &NodeId, attempt| (id.clone(), attempt, STOP.to_owned(), "fail".to_owned());
+    let nodes = runs.nodes(run, None).await?;
+    if let Some(known) = nodes.get(node).filter(|known| is_container(known)) {
+        let (_, plan) = runs.load(run).await?;
+        let open = stage_word::open_below(&plan, &nodes, node);
+        let open: Vec<_> = open.iter().map(|it| says(&it.id, it.attempt)).collect();
+        return match open.is_empty() {
+            false => Ok(open),
+            true => Err(conflict(format!(
+                "nothing runs in {node}, which is {:?}",
+                known.status
+            ))),
+        };
+    }
+    let known = node_in(runs, run, node, "running", runs_now).await?;
+    Ok(vec![says(node, known)])
 }
 
 /// Nothing can be stopped: no step has begun yet, or one waits for an answer or for its next attempt. What is said of
 /// steps that run is not kept for later ones.
-fn nothing_runs<'n>(run: &RunId, mut nodes: impl Iterator<Item = &'n NodeRecord>) -> RunError {
+pub(crate) fn nothing_runs<'n>(
+    run: &RunId,
+    mut nodes: impl Iterator<Item = &'n NodeRecord>,
+) -> RunError {
     let advice = match nodes.find(|node| asks(node)) {
         Some(node) => format!(
             "{} waits for an answer to its failure: `slipway answer {run} {} MarkAsFailure`, or `slipway abort {run}`",
@@ -285,9 +350,6 @@ pub fn pause_signal(run: &RunRecord, number: u32) -> Option<&SignalRecord> {
     all.find(|signal| signal.kind == PAUSE && signal.attempt == number)
 }
 
-/// Node, attempt, kind, and what was said.
-type Said = (NodeId, u32, String, String);
-
 fn pausing(record: &RunRecord, pause: bool) -> Result<Said, RunError> {
     if is_paused(record) == pause {
         let state = if pause {
@@ -303,13 +365,17 @@ fn pausing(record: &RunRecord, pause: bool) -> Result<Said, RunError> {
     Ok((NodeId::new(""), number, PAUSE.to_owned(), says.to_owned()))
 }
 
-/// Whether a step has begun and can be stopped.
-fn runs_now(node: &NodeRecord) -> bool {
-    let container = matches!(&*node.node_type, "STEP_GROUP" | "PARALLEL");
-    !container && !node.status.is_final() && !asks(node)
+/// Whether a node runs nothing by itself.
+fn is_container(node: &NodeRecord) -> bool {
+    matches!(&*node.node_type, "STEP_GROUP" | "PARALLEL")
 }
 
-fn asks(node: &NodeRecord) -> bool {
+/// Whether a step has begun and can be stopped.
+pub(crate) fn runs_now(node: &NodeRecord) -> bool {
+    !is_container(node) && !node.status.is_final() && !asks(node)
+}
+
+pub(crate) fn asks(node: &NodeRecord) -> bool {
     node.status == Status::InterventionWaiting
 }
 
@@ -342,94 +408,6 @@ async fn node_in(
         )));
     }
     Ok(found.attempt)
-}
-
-/// Ends the waits of a run, so that its lanes look again; nothing is lost where one did not need to.
-///
-/// # Errors
-/// When the store or Step Functions cannot be reached.
-pub async fn wake(runs: &Runs, run: &RunId) -> Result<(), RunError> {
-    let record = runs.run(run).await?;
-    let stopped = stopped(&record);
-    let waits = runs.store.list_waits(run).await;
-    for wait in waits.doing(|| format!("read what run {run} waits for"))? {
-        // Nothing else begins a stage that waits for somebody to start it.
-        let unstarted = wait.kind == by_hand::START && !by_hand::is_started(&record, &wait.node);
-        match &wait.token {
-            _ if unstarted => {}
-            Some(token) if wait.kind != "resource" => complete(runs, token).await?,
-            _ => {}
-        }
-        if wait.kind == "delegate" && stopped.contains_key(&(wait.node.clone(), wait.attempt)) {
-            cancel_task(runs, &task_of(&wait)).await?;
-        }
-    }
-    Ok(())
-}
-
-/// Runs read at once while looking for words that nobody heard.
-const SWEPT: usize = 100;
-
-/// Wakes the open runs of a scope about which something was said, or which are to be aborted: whoever said it may have
-/// died after it was recorded and before it was heard. Where it was heard, nothing changes. Answers how many there are.
-///
-/// # Errors
-/// When the store or Step Functions cannot be reached.
-pub async fn wake_unheard(runs: &Runs, scope: &Scope) -> Result<usize, RunError> {
-    let mut page = Page::first(SWEPT);
-    let mut woken = 0;
-    loop {
-        let found = runs.store.list_runs(scope, None, page).await;
-        let found = found.doing(|| "list runs".to_owned())?;
-        for run in found.items.iter().filter(|run| !run.status.is_final()) {
-            let run = runs.run(&run.id).await?;
-            match &run.abort {
-                _ if run.status.is_final() => continue,
-                Some((who, _)) => match abort_run(runs, &run.id, who).await {
-                    // It has ended in the meantime.
-                    Err(error) if error.name() == ErrorName::Conflict => continue,
-                    aborted => aborted?,
-                },
-                None if run.signals.is_empty() => continue,
-                None => wake(runs, &run.id).await?,
-            }
-            woken += 1;
-        }
-        let Some(next) = found.next else {
-            return Ok(woken);
-        };
-        page = Page {
-            limit: SWEPT,
-            after: Some(next),
-        };
-    }
-}
-
-/// Lets the other lanes of a run know that an attempt of a node, or a stage, has ended. It is recorded, so that a lane
-/// that is just about to wait hears it.
-///
-/// # Errors
-/// When the store or Step Functions cannot be reached.
-pub async fn tell_end(
-    runs: &Runs,
-    run: &RunId,
-    node: &NodeId,
-    attempt: u32,
-) -> Result<(), RunError> {
-    let signal = SignalRecord {
-        run: run.clone(),
-        node: node.clone(),
-        attempt,
-        kind: ENDED.to_owned(),
-        says: String::new(),
-        who: PrincipalId::new("slipway"),
-        at_ms: runs.clock.now_ms(),
-    };
-    match runs.store.put_signal(&signal).await {
-        Ok(()) | Err(StoreError::AlreadyExists { .. }) => {}
-        Err(error) => Err(error).doing(|| format!("tell that {node} has ended"))?,
-    }
-    wake(runs, run).await
 }
 
 fn conflict(message: String) -> RunError {
@@ -476,6 +454,7 @@ pub(crate) fn stopped(run: &RunRecord) -> BTreeMap<(NodeId, u32), StopReason> {
         .map(|signal| {
             let reason = match signal.says.as_str() {
                 "expire" => StopReason::MadeToExpire,
+                "rollback" => StopReason::MarkedForRollback,
                 _ => StopReason::MarkedAsFailed,
             };
             ((signal.node.clone(), signal.attempt), reason)

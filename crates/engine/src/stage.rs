@@ -198,7 +198,7 @@ pub fn run_ending(stages: &[StageSummary], aborted: bool) -> Ending {
         let undo = stage.undo.as_ref();
         undo.is_some_and(|undo| undo.status == Status::Aborted)
     };
-    let cut = (aborted && (unfinished || begun().any(stopped))).then_some(Status::Aborted);
+    let cut = ((aborted && unfinished) || begun().any(stopped)).then_some(Status::Aborted);
     let status = worst(begun().map(|stage| stage.status).chain(cut));
     let mut failure = begun()
         .filter(|stage| !stage.status.is_good())
@@ -327,12 +327,17 @@ fn verdict(stage: &StagePlan, error: ErrorType, status: Status, now_ms: i64) -> 
     strategy::judge(&levels, &failed)
 }
 
-/// How a stage ends that nobody started in time, and whether its run is rolled back then: as its own failure strategies
+/// How a stage ends that fails before it begins, and whether its run is rolled back then: as its own failure strategies
 /// say. Nobody is asked, and nothing is tried again.
-pub(crate) fn unstarted(stage: &StagePlan, now_ms: i64) -> (Status, bool) {
-    match verdict(stage, ErrorType::Timeout, Status::Expired, now_ms) {
+pub(crate) fn unbegun(
+    stage: &StagePlan,
+    error: ErrorType,
+    failed: Status,
+    now_ms: i64,
+) -> (Status, bool) {
+    match verdict(stage, error, failed, now_ms) {
         Verdict::Over { status, halt } => (status, halt == Some(Undo::Run)),
-        _ => (Status::Expired, false),
+        _ => (failed, false),
     }
 }
 

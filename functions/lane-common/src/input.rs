@@ -150,6 +150,11 @@ impl Walk<'_> {
                 Status::Failed,
                 format!("It was marked as failed{}.", self.said_by(step, attempt)),
             ),
+            StopReason::MarkedForRollback => (
+                ErrorType::UserMarkedFailure,
+                Status::Failed,
+                self.rolled_back(step, attempt),
+            ),
             StopReason::MadeToExpire => (
                 ErrorType::InputTimeoutError,
                 Status::Expired,

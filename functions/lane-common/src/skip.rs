@@ -3,7 +3,7 @@
 use serde_json::json;
 use slipway_engine::directive::Directive;
 use slipway_engine::lane::{Attempt, GIVEN_UP, node_id};
-use slipway_engine::signal::tell_end;
+use slipway_engine::wake::tell_end;
 use slipway_model::status::Status;
 use slipway_plan::Node;
 use slipway_store::record::NodeRecord;

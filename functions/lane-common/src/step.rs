@@ -6,8 +6,9 @@ use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::lane::{LanePlan, StopReason, judge};
-use slipway_engine::signal::{is_told, stopped_by, tell_end, wake};
+use slipway_engine::signal::{is_told, stopped_by};
 use slipway_engine::strategy::Verdict;
+use slipway_engine::wake::{tell_end, wake};
 use slipway_model::duration::shown;
 use slipway_model::id::PrincipalId;
 use slipway_model::status::{ErrorType, Failure, Status};
@@ -384,6 +385,15 @@ impl Walk<'_> {
                 self.fail(lane, step, failure, Status::Failed, Some(trace))
                     .await
             }
+            StopReason::MarkedForRollback => {
+                let failure = Failure {
+                    error: ErrorType::UserMarkedFailure,
+                    message: self.rolled_back(step, attempt),
+                    left_behind,
+                };
+                self.fail(lane, step, failure, Status::Failed, Some(trace))
+                    .await
+            }
             StopReason::MadeToExpire => {
                 let by = self.said_by(step, attempt);
                 let failure = timeout(format!("It was made to expire{by}."));
@@ -435,6 +445,12 @@ impl Walk<'_> {
         Ok(true)
     }
 
+    /// That a step was stopped because its stage is to be rolled back.
+    pub(crate) fn rolled_back(&self, step: &StepPlan, attempt: u32) -> String {
+        let by = self.said_by(step, attempt);
+        format!("It was stopped{by} to roll its stage back.")
+    }
+
     /// Who stopped a step.
     pub(crate) fn said_by(&self, step: &StepPlan, attempt: u32) -> String {
         let who = stopped_by(&self.of_run.run, &step.id, attempt);
@@ -442,15 +458,16 @@ impl Walk<'_> {
     }
 
     pub(crate) fn aborted(&self, left_behind: Option<String>) -> Failure {
-        let by = self
-            .of_run
-            .run
-            .abort
-            .as_ref()
-            .map_or_else(String::new, |(who, _)| format!(" by {who}"));
+        let by = |who: &PrincipalId| format!(" by {who}");
+        let of_stage = self.of_run.stage_aborted_by(&self.lane).map(by);
+        let of_run = self.of_run.run.abort.as_ref().map(|(who, _)| by(who));
+        let what = match (of_run, of_stage) {
+            (None, Some(by)) => format!("its stage was aborted{by}"),
+            (by, _) => format!("the run was aborted{}", by.unwrap_or_default()),
+        };
         Failure {
             error: ErrorType::Unknown,
-            message: format!("It was stopped: the run was aborted{by}."),
+            message: format!("It was stopped: {what}."),
             left_behind,
         }
     }

@@ -114,8 +114,10 @@ impl Walk<'_> {
             Ok(()) | Err(StoreError::AlreadyExists { .. }) => {}
             Err(error) => Err(error).doing(|| format!("give {} to a delegate", step.id))?,
         }
-        // Read after the wait was recorded: an abort either sees the wait, or is seen here.
-        if self.read_abort().await? {
+        // Read after the wait was recorded: who stops it either sees the wait, or is seen here.
+        self.read_abort().await?;
+        let stopped = &self.facts.stopped;
+        if self.facts.aborted || stopped.contains_key(&(step.id.clone(), attempt)) {
             return Ok(None);
         }
         let timeout_seconds = left.as_secs() + GRACE;

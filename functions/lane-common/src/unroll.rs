@@ -3,7 +3,7 @@
 use slipway_engine::directive::Directive;
 use slipway_engine::lane::{Attempt, Opening};
 use slipway_engine::runs::spec_of_turns;
-use slipway_engine::signal::tell_end;
+use slipway_engine::wake::tell_end;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::unroll::{RunTurn, turns};
 use slipway_plan::{Node, ParallelPlan};

@@ -33,8 +33,9 @@ const ABORT_SEEN_WITHIN: Duration = Duration::from_secs(1);
 /// Longest pause at a time, in seconds: half of the time limit of the lane's machine.
 const LONGEST_PAUSE: u64 = 1_500_000;
 
-/// Longest wait that costs no token; an abort is seen after it.
-const LONGEST_SLEEP: u64 = 60;
+/// Longest wait that costs no token, in seconds: what is said meanwhile is heard after it. A longer one is a pause, which
+/// is as many transitions and one short invocation more.
+const LONGEST_SLEEP: u64 = 1;
 
 /// How many executions a lane may go on in, before the numbers of its next beginning.
 const PARTS_APART: u32 = 10_000;
@@ -406,7 +407,7 @@ impl<'d> Walk<'d> {
         };
         self.tell_failed(&step.id, record.attempt, status).await;
         self.end(record).await?;
-        if status == Status::Aborted && self.of_run.run.abort.is_none() {
+        if status == Status::Aborted && !self.facts.aborted {
             self.abort_by_strategy().await?;
         }
         Ok(None)
@@ -442,6 +443,8 @@ impl<'d> Walk<'d> {
     fn may_abort_unheard(&self) -> bool {
         let by_strategy = |(who, _): &(PrincipalId, i64)| who.as_str() == FAILURE_STRATEGY;
         match &self.of_run.run.abort {
+            // A person aborted the stage, and not the run.
+            None if self.facts.aborted => false,
             None => true,
             Some(abort) => by_strategy(abort) && self.moves <= 1,
         }
@@ -456,15 +459,21 @@ impl<'d> Walk<'d> {
         Ok(())
     }
 
-    /// Reads whether the run shall stop.
-    pub(crate) async fn read_abort(&mut self) -> Result<bool, HandlerError> {
+    /// Reads what was said meanwhile: whether the run, its stage or a step of it shall stop.
+    pub(crate) async fn read_abort(&mut self) -> Result<(), HandlerError> {
         let run = &self.of_run.run.id;
         let record = self.deps.runs.store.get_run(run).await;
         let record = record.doing(|| format!("read run {run}"))?;
         self.of_run.run = record;
         self.abort_read = self.deps.runs.clock.now();
-        self.facts.aborted = self.of_run.run.abort.is_some();
-        Ok(self.facts.aborted)
+        let said = self.of_run.facts(&self.lane, &BTreeMap::new());
+        self.facts.aborted = said.aborted;
+        // All that was said: what counts as heard when the lane goes to wait is what it knows by then.
+        self.facts.answers = said.answers;
+        self.facts.stopped = said.stopped;
+        self.facts.given = said.given;
+        self.facts.paused = said.paused;
+        Ok(())
     }
 
     pub(crate) fn now_ms(&self) -> i64 {

@@ -8,7 +8,7 @@ use slipway_model::status::Status;
 use slipway_store::record::SignalRecord;
 use slipway_world::World;
 use slipway_world::yaml::{
-    ROLL_BACK, beside, gate, group, meeting, pipeline, queue, script, stage, wait,
+    LEADS, ROLL_BACK, beside, gate, group, meeting, pipeline, queue, script, stage, wait,
 };
 
 fn on_failure(action: &str) -> String {
@@ -260,6 +260,7 @@ async fn a_group_is_begun_again_with_its_branches() {
 #[tokio::test(start_paused = true)]
 async fn a_group_is_rolled_back_by_its_own_steps() {
     let world = World::new().await;
+    world.apply(LEADS).await;
     let back = on_failure("{type: StepGroupRollback}");
     let undo = script("u", "ok", "");
     let more = format!(
@@ -311,6 +312,7 @@ fn votes(who: &str, verdict: &str, inputs: &str) -> Word {
 #[tokio::test(start_paused = true)]
 async fn an_approval_waits_for_two_people_and_hands_out_what_they_gave() {
     let world = World::new().await;
+    world.apply(LEADS).await;
     let reads = "when:\n  stageStatus: Success\n  condition: <+execution.steps.ask.output.approverInputs.ticket> == \
                  \"A-2\" && <+execution.steps.ask.output.approvalActivities[0].user.name> == \"sam\"\n";
     let steps = approval("ask", "") + &script("go", "ok", reads);
@@ -355,6 +357,7 @@ async fn an_approval_waits_for_two_people_and_hands_out_what_they_gave() {
 #[tokio::test(start_paused = true)]
 async fn what_was_said_to_approvals_is_read_in_one_list() {
     let world = World::new().await;
+    world.apply(LEADS).await;
     let one =
         |id: &str, more: &str| approval(id, more).replace("minimumCount: 2", "minimumCount: 1");
     let clock = "autoApproval:\n  action: APPROVE\n  comments: as agreed\n  scheduledDeadline: {timeZone: UTC, time: 2020-01-01 10:00 AM}\n";
@@ -382,6 +385,7 @@ async fn what_was_said_to_approvals_is_read_in_one_list() {
 #[tokio::test(start_paused = true)]
 async fn a_word_that_nobody_heard_is_heard_after_a_restart() {
     let world = World::new().await;
+    world.apply(LEADS).await;
     let approval = approval("ask", "").replace("minimumCount: 2", "minimumCount: 1");
     world
         .apply(&pipeline(&[stage("deploy", &approval, "", "")]))
@@ -409,13 +413,13 @@ async fn a_word_that_nobody_heard_is_heard_after_a_restart() {
     world.store.put_signal(&signal).await.expect("recorded");
     minutes(&world, 30).await;
     assert!(!world.has_ended(&run).await, "nobody told it");
-    let woken = slipway_engine::signal::wake_unheard(&world.runs, &slipway_world::scope()).await;
+    let woken = slipway_engine::wake::wake_unheard(&world.runs, &slipway_world::scope()).await;
     assert_eq!(woken.expect("the store answers"), 1);
     minutes(&world, 1).await;
     let run = world.finish(&run).await;
     assert_eq!(run.status, Status::Success);
     assert_eq!((run.ended_ms.expect("ended") - run.started_ms) / 60_000, 35);
-    let woken = slipway_engine::signal::wake_unheard(&world.runs, &slipway_world::scope()).await;
+    let woken = slipway_engine::wake::wake_unheard(&world.runs, &slipway_world::scope()).await;
     assert_eq!(woken.expect("the store answers"), 0);
     world.assert_clean(&run.id).await;
 }
@@ -443,6 +447,7 @@ async fn a_crash_over_an_abort_by_a_failure_strategy_keeps_its_reason() {
 #[tokio::test(start_paused = true)]
 async fn one_rejection_ends_the_run_and_silence_expires() {
     let world = World::new().await;
+    world.apply(LEADS).await;
     world
         .apply(&pipeline(&[stage("deploy", &approval("ask", ""), "", "")]))
         .await;
@@ -471,6 +476,7 @@ async fn one_rejection_ends_the_run_and_silence_expires() {
 #[tokio::test(start_paused = true)]
 async fn a_step_that_waits_for_people_is_marked_as_failed_too() {
     let world = World::new().await;
+    world.apply(LEADS).await;
     let steps = approval("ask", "");
     world
         .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
@@ -490,6 +496,7 @@ async fn a_step_that_waits_for_people_is_marked_as_failed_too() {
 #[tokio::test(start_paused = true)]
 async fn an_approval_is_given_by_the_clock() {
     let world = World::new().await;
+    world.apply(LEADS).await;
     let at = "autoApproval:\n  action: APPROVE\n  scheduledDeadline:\n    timeZone: Europe/Berlin\n    time: 2026-01-01 08:00 AM\n";
     world
         .apply(&pipeline(&[stage("deploy", &approval("ask", at), "", "")]))
@@ -557,6 +564,7 @@ async fn a_crash_while_people_and_others_are_waited_for_changes_nothing() {
         + &gate("b", "1d");
     let yaml = meeting(&[stage("one", &one, "", ""), stage("two", &two, "", "")]);
     let world = World::new().await;
+    world.apply(LEADS).await;
     world.apply(&yaml).await;
     let run = world.start("release").await;
     let run = world.finish(&run).await;
@@ -570,6 +578,7 @@ async fn a_crash_while_people_and_others_are_waited_for_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_question_about_a_step_that_ran_out_of_time_leaves_it_expired() {
     let world = World::new().await;
+    world.apply(LEADS).await;
     let lines = asks("MarkAsFailure") + "timeout: 6h\n";
     let silent = approval("ask", "").replace("timeout: 1d", "timeout: 10m");
     world

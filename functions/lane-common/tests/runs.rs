@@ -346,13 +346,13 @@ async fn y12_a_lane_of_many_waits_goes_on_in_another_execution() {
 
     assert_eq!(run.status, Status::Success);
     let path = async |part: &str| world.path("lane", &format!("{}-long-{part}", run.id)).await;
-    let three = "Advance Route Sleep ".repeat(3);
+    let three = "Advance Route Pause ".repeat(3);
     let on = format!("{three}Advance Route Continue Done");
     assert_eq!(path("0-steps").await, on);
     assert_eq!(path("steps-part-1").await, on);
     assert_eq!(
         path("steps-part-2").await,
-        "Advance Route Sleep Advance Route Done"
+        "Advance Route Pause Advance Route Done"
     );
     world.assert_clean(&run.id).await;
 }

@@ -97,6 +97,7 @@ impl Play {
         if let Some(freeze) = case.freeze {
             world.apply(&yaml::freeze(freeze)).await;
         }
+        world.apply(slipway_world::yaml::LEADS).await;
         for child in yaml::children(&case.pipeline) {
             world.apply(&child).await;
         }

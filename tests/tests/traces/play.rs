@@ -200,7 +200,10 @@ impl Story<'_> {
             ))),
             "pauses" => interrupt("PauseAll"),
             "resumes" => interrupt("ResumeAll"),
-            "aborts" => interrupt("AbortAll"),
+            "aborts" if word.rest.is_empty() => interrupt("AbortAll"),
+            "aborts" => Call::put(self.path(&format!(
+                "{EXECUTE}/interrupt/{run}/{first}?interruptType=AbortAll"
+            ))),
             "retries" => {
                 let from: String = word
                     .rest

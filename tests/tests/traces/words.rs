@@ -7,8 +7,9 @@
 //! | `answers` | step, action | an answer to a failure that asks (ManualIntervention) |
 //! | `gives` | step, `field=value` … | execution-time inputs |
 //! | `begins` | stage | a stage that somebody must start (`runMode: Manual`) |
-//! | `fails` | step, or none for all that runs | marked as failed |
-//! | `pauses`, `resumes`, `aborts` | | interrupts of the run |
+//! | `fails` | step, `stages.` and a stage, or none for all that runs | marked as failed |
+//! | `pauses`, `resumes` | | interrupts of the run |
+//! | `aborts` | nothing, or `stages.` and a stage | the run, or that stage |
 //! | `retries` | stages | a retry from these stages |
 //! | `reruns`, `notes` | nothing, a word | a run that repeats it; a note about it |
 //! | `undoes` | nothing | a post-deployment rollback of the run |

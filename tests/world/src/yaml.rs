@@ -127,6 +127,15 @@ pub fn group(id: &str, steps: &[String]) -> String {
 pub const ROLL_BACK: &str = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        \
                          type: StageRollback\n";
 
+/// The user group that approvals of these tests ask.
+pub const LEADS: &str = "userGroup:
+  name: Leads
+  identifier: leads
+  orgIdentifier: default
+  projectIdentifier: shop
+  users: [sam, kim, alex, pat]
+";
+
 /// A service, an environment and an infrastructure, to deploy to.
 pub const TARGET: &str = "service:
   name: shop

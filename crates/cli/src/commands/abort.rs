@@ -1,4 +1,4 @@
-//! `slipway abort`: asks a run to stop.
+//! `slipway abort`: asks a run, or one stage of it, to stop.
 
 use reqwest::Method;
 use slipway_clock::Clock;
@@ -7,15 +7,19 @@ use crate::args::AbortArgs;
 use crate::client::{Body, Client};
 use crate::commands::entity::segment;
 use crate::commands::follow::{Patience, follow};
+use crate::commands::interrupt::stage_id;
 use crate::error::CliError;
 use crate::exit::Exit;
 
 /// Asks; with --follow stays until the run has ended and tells how.
 pub async fn abort(client: &Client, clock: &Clock, args: &AbortArgs) -> Result<Exit, CliError> {
-    let path = format!(
+    let mut path = format!(
         "/pipeline/api/pipeline/execute/interrupt/{}",
         segment(&args.run)
     );
+    if let Some(stage) = &args.stage {
+        path = format!("{path}/{}", segment(&stage_id(stage)));
+    }
     client
         .call(
             Method::PUT,

@@ -24,13 +24,24 @@ pub async fn answer(client: &Client, args: &AnswerArgs) -> Result<Exit, CliError
     say(client, kind, &args.run, Some(&args.step), &args.action).await
 }
 
-/// What runs has failed: one step, or all.
+/// What runs has failed: one step, what runs in one stage, or all.
 pub async fn fail(client: &Client, args: &FailArgs) -> Result<Exit, CliError> {
-    let (step, interrupt) = match &args.step {
-        Some(step) => (Some(step.as_str()), "UserMarkedFailure"),
-        None => (None, "UserMarkedFailAll"),
+    let stage = args.stage.as_deref().map(stage_id);
+    let node = args.step.clone().or(stage);
+    let interrupt = match (&node, args.roll_back) {
+        (_, true) => "StageRollback",
+        (Some(_), false) => "UserMarkedFailure",
+        (None, false) => "UserMarkedFailAll",
     };
-    say(client, "interrupt", &args.run, step, interrupt).await
+    say(client, "interrupt", &args.run, node.as_deref(), interrupt).await
+}
+
+/// How the API names a stage beside the steps of its run.
+pub(crate) fn stage_id(stage: &str) -> String {
+    match stage.strip_prefix("stages.") {
+        Some(_) => stage.to_owned(),
+        None => format!("stages.{stage}"),
+    }
 }
 
 /// A stage that somebody must start begins.

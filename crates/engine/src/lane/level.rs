@@ -1,11 +1,17 @@
 //! The levels around a step whose failure strategies may answer its failure.
 
+use std::collections::BTreeMap;
+
+use slipway_model::id::NodeId;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{FailureStrategy, GroupPlan, StagePlan, StepPlan};
 
 use super::facts::{Facts, NodeFact};
-use super::plan::{LanePlan, contains};
-use crate::strategy::{self, Failed, Level, Verdict};
+use super::moves::StopReason;
+use super::plan::{LanePlan, runs_in};
+use crate::name::Lane;
+use crate::stage::each_step;
+use crate::strategy::{self, Failed, Level, Undo, Verdict};
 
 /// A group that has begun, on the way to a node in it.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +81,10 @@ pub fn judge(
     failed: Status,
     now_ms: i64,
 ) -> Verdict {
+    let attempt = facts.nodes.get(&step.id).map_or(0, |fact| fact.attempt);
+    if let Some(ruled) = ruled(facts, (&step.id, attempt), failure.error, failed) {
+        return ruled;
+    }
     let failed = Failed {
         refused,
         error: failure.error,
@@ -86,12 +96,61 @@ pub fn judge(
     strategy::judge(&around(lane, facts, step), &failed)
 }
 
+/// What a person said with the word that stopped a step, which no failure strategy is asked about.
+fn ruled(
+    facts: &Facts,
+    (step, attempt): (&NodeId, u32),
+    error: ErrorType,
+    status: Status,
+) -> Option<Verdict> {
+    let said = facts.stopped.get(&(step.clone(), attempt))?;
+    let rolls_back =
+        *said == StopReason::MarkedForRollback && error == ErrorType::UserMarkedFailure;
+    rolls_back.then_some(Verdict::Over {
+        status,
+        halt: Some(Undo::Stage),
+    })
+}
+
+/// The attempts that steps of a stage wait for after a failure, by what is known of its nodes.
+pub(crate) fn awaited_retries(
+    stage: &StagePlan,
+    nodes: BTreeMap<NodeId, NodeFact>,
+    now_ms: i64,
+) -> Vec<(NodeId, u32)> {
+    let facts = Facts {
+        nodes,
+        ..Facts::default()
+    };
+    let waits = |step: &StepPlan| {
+        let fact = facts.nodes.get(&step.id)?;
+        if !fact.status.is_final() || fact.status.is_good() {
+            return None;
+        }
+        let lane = LanePlan::of(stage, &Lane::steps(&stage.id))?;
+        let (_, groups) = lane.step(&step.id)?;
+        let frames = frames(&groups, &facts);
+        if fact.round < frames.last().map_or(0, |frame| frame.round) {
+            return None;
+        }
+        let levels = levels(&step.failure_strategies, fact.retried(), &frames, stage);
+        let verdict = recorded(&levels, &facts, step, fact, now_ms);
+        let next = (step.id.clone(), fact.again().number);
+        matches!(verdict, Verdict::Again(_)).then_some(next)
+    };
+    let mut found = Vec::new();
+    for nodes in [&stage.steps, &stage.rollback_steps] {
+        each_step(nodes, &mut |step| found.extend(waits(step)));
+    }
+    found
+}
+
 /// When the time of a step of `lane` is up by the `timeout` of the groups around it, in epoch milliseconds. A group that
 /// is begun again has its time again; its rollback steps have their own limits only.
 pub fn group_deadline(lane: &LanePlan<'_>, facts: &Facts, step: &StepPlan) -> Option<i64> {
     let (_, groups) = lane.step(&step.id)?;
     let limits = groups.into_iter().filter_map(|group| {
-        let limit = group.timeout.filter(|_| contains(&group.nodes, &step.id))?;
+        let limit = group.timeout.filter(|_| runs_in(&group.nodes, &step.id))?;
         let began_ms = facts.nodes.get(&group.id)?.started_ms;
         Some(began_ms.saturating_add(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX)))
     });
@@ -126,12 +185,14 @@ pub(super) fn recorded(
     now_ms: i64,
 ) -> Verdict {
     let ended = fact.ended_ms.unwrap_or(fact.started_ms);
+    let error = fact.failure.as_ref().map(|failure| failure.error);
+    let error = error.unwrap_or(ErrorType::Unknown);
+    if let Some(ruled) = ruled(facts, (&step.id, fact.attempt), error, fact.status) {
+        return ruled;
+    }
     let failed = Failed {
         refused: &fact.refused,
-        error: fact
-            .failure
-            .as_ref()
-            .map_or(ErrorType::Unknown, |failure| failure.error),
+        error,
         status: failed_as(fact),
         at_ms: fact.asked_ms.unwrap_or(ended),
         answer: facts.answers.get(&(step.id.clone(), fact.attempt)),

@@ -10,6 +10,7 @@ mod plan;
 mod walk;
 
 pub use facts::{Attempt, Facts, NodeFact, worst};
+pub(crate) use level::awaited_retries;
 pub use level::{group_deadline, judge, retry_conditions};
 pub use moves::{GroupThen, Halt, Move, Opening, StopReason};
 pub use plan::{LanePlan, node_id};

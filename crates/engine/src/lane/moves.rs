@@ -124,6 +124,8 @@ pub enum StopReason {
     MarkedAsFailed,
     /// A person let it expire.
     MadeToExpire,
+    /// A person wants its stage rolled back.
+    MarkedForRollback,
 }
 
 /// Why a lane does not go on to its end.

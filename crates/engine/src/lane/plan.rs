@@ -147,6 +147,11 @@ pub(crate) fn is_rollback(stage: &StagePlan, id: &NodeId) -> bool {
 /// The groups whose rollback steps run when their stage is rolled back, in that order: those in which a step ran, the
 /// last one first, inner ones before those around them. Each comes as the way to it, from the outside in.
 pub(crate) fn groups_to_undo<'p>(stage: &'p StagePlan, facts: &Facts) -> Vec<Vec<&'p GroupPlan>> {
+    groups_below(&stage.steps, facts)
+}
+
+/// As [`groups_to_undo`], for the groups below `nodes`; the ways begin there.
+pub(crate) fn groups_below<'p>(nodes: &'p [Node], facts: &Facts) -> Vec<Vec<&'p GroupPlan>> {
     fn collect<'p>(
         nodes: &'p [Node],
         facts: &Facts,
@@ -167,8 +172,14 @@ pub(crate) fn groups_to_undo<'p>(stage: &'p StagePlan, facts: &Facts) -> Vec<Vec
         }
     }
     let mut found = Vec::new();
-    collect(&stage.steps, facts, &mut Vec::new(), &mut found);
+    collect(nodes, facts, &mut Vec::new(), &mut found);
     found
+}
+
+/// Whether a node is among `nodes` or below them, rollback steps of groups not counted.
+pub(crate) fn runs_in(nodes: &[Node], id: &NodeId) -> bool {
+    let mut nodes = nodes.iter();
+    nodes.any(|node| node_id(node) == id || runs_in(children(node), id))
 }
 
 /// Whether a step below `nodes` has begun; one that was skipped has not.

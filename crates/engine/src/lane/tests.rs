@@ -112,7 +112,7 @@ impl<'p> World<'p> {
                     | StopReason::MadeToExpire => {
                         self.fail(plan, step, attempt, ErrorType::Timeout, Status::Expired);
                     }
-                    StopReason::MarkedAsFailed => {
+                    StopReason::MarkedAsFailed | StopReason::MarkedForRollback => {
                         let error = ErrorType::UserMarkedFailure;
                         self.fail(plan, step, attempt, error, Status::Failed);
                     }

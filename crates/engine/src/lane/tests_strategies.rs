@@ -273,6 +273,85 @@ fn a_step_that_a_person_stops_fails_by_its_strategies() {
     }
 }
 
+/// The last group first, those in a group before it, and none in which nothing ran; whatever becomes of each.
+#[test]
+fn a_group_is_rolled_back_after_the_groups_in_it() {
+    let inner = |id: &'static str, undo: &'static str| {
+        undone_by(
+            group(id, vec![step(id.to_uppercase().leak())]),
+            vec![step(undo)],
+        )
+    };
+    let back = on("AllErrors", "StepGroupRollback", Value::Null);
+    let mut outer = group(
+        "o",
+        vec![inner("i", "ui"), inner("j", "uj"), inner("k", "uk")],
+    );
+    if let Node::Group(outer) = &mut outer {
+        outer.timeout = Some(std::time::Duration::from_secs(60));
+    }
+    let outer = undone_by(outer.strategy(back), vec![step("uo")]);
+    let stage = stage("deploy", vec![outer, step("z")]);
+    let world =
+        World::new(&stage)
+            .fails("J", ErrorType::Unknown, 1)
+            .fails("uj", ErrorType::Unknown, 1);
+    insta::assert_snapshot!(world.story(), @"
+    0 open o #0
+    0 open i #0
+    0 start I #0
+    1 close i Success
+    1 open j #0
+    1 start J #0
+    2 J #0 Failed
+    2 close j Failed
+    2 start uj #0
+    3 uj #0 Failed
+    3 start ui #0
+    4 start uo #0
+    5 close o Failed
+    5 lane Failed
+    5 end Failed
+    ");
+}
+
+#[test]
+fn a_word_that_rolls_a_stage_back_asks_no_strategy() {
+    let ignore = on("AllErrors", "Ignore", Value::Null);
+    let stage = with_rollback(stage("deploy", vec![step("a").strategy(ignore), step("b")]));
+    let mut world = World::new(&stage);
+    let reason = StopReason::MarkedForRollback;
+    world.facts.stopped.insert((NodeId::new("a"), 0), reason);
+    insta::assert_snapshot!(world.story(), @"
+    0 start a #0
+    0 stop a (MarkedForRollback)
+    0 a #0 Failed
+    0 lane Failed
+    0 roll back
+    ");
+}
+
+#[test]
+fn an_attempt_that_is_stopped_before_its_time_is_not_waited_for() {
+    let stage = stage(
+        "deploy",
+        vec![step("a").strategy(retry(1, "1h", "Ignore")), step("b")],
+    );
+    let mut world = World::new(&stage).fails("a", ErrorType::Unknown, 9);
+    let reason = StopReason::MarkedAsFailed;
+    world.facts.stopped.insert((NodeId::new("a"), 1), reason);
+    insta::assert_snapshot!(world.story(), @"
+    0 start a #0
+    1 a #0 Failed
+    1 start a #1
+    1 stop a (MarkedAsFailed)
+    1 a #1 IgnoreFailed
+    1 start b #0
+    2 lane IgnoreFailed
+    2 end IgnoreFailed
+    ");
+}
+
 /// Gives groups a strategy, and rollback steps.
 fn give(nodes: &mut [Node], kinds: &mut impl Iterator<Item = u8>, count: &mut usize) {
     for node in nodes {

@@ -7,7 +7,7 @@ use slipway_plan::{GroupPlan, Node, ParallelPlan, StepPlan, When, WhenStatus};
 use super::facts::{Attempt, Facts, NodeFact, worst};
 use super::level::{self, Frame};
 use super::moves::{GroupThen, Halt, Move, Opening, StopReason};
-use super::plan::{LanePlan, children, groups_to_undo, node_id, undoing};
+use super::plan::{LanePlan, children, groups_below, groups_to_undo, node_id, undoing};
 use crate::name::Walk;
 use crate::strategy::{self, Failed, Undo, Verdict};
 
@@ -100,7 +100,7 @@ impl<'a, 'p> Walker<'a, 'p> {
             for way in groups_to_undo(self.lane.stage, self.facts) {
                 let Some(group) = way.last() else { continue };
                 let mut frames = level::frames(&way, self.facts);
-                match self.undo(group, &mut frames) {
+                match self.undo_own(group, &mut frames) {
                     Visit::Through | Visit::Halt(Halt::Failure { .. } | Halt::Group { .. }) => {}
                     open_or_stopped => return (open_or_stopped, statuses),
                 }
@@ -378,10 +378,18 @@ impl<'a, 'p> Walker<'a, 'p> {
         if let Some(barred) = self.barred() {
             return barred;
         }
-        Visit::Move(if self.now_ms >= at_ms {
+        // An attempt that is stopped before its time has nothing to wait for.
+        let next = fact.again();
+        let stopped = match node {
+            Opening::Step(step) => {
+                (self.facts.stopped).contains_key(&(step.id.clone(), next.number))
+            }
+            Opening::Group(_) | Opening::Parallel(_) => false,
+        };
+        Visit::Move(if stopped || self.now_ms >= at_ms {
             Move::Start {
                 node,
-                attempt: fact.again(),
+                attempt: next,
             }
         } else {
             let deadline = self.deadline_ms.unwrap_or(i64::MAX);
@@ -430,8 +438,25 @@ impl<'a, 'p> Walker<'a, 'p> {
         }
     }
 
-    /// The rollback steps of a group, which has its place in `frames`.
+    /// Rolls back a group that has its place in `frames`: the groups in it first, whatever becomes of each, as in a stage.
     fn undo(&self, group: &'p GroupPlan, frames: &mut Frames<'p>) -> Visit<'p> {
+        for way in groups_below(&group.nodes, self.facts) {
+            let mut inside = frames.clone();
+            for inner in &way {
+                let fact = self.fact(&inner.id, &inside);
+                inside.push(level::frame(inner, fact, round(&inside)));
+            }
+            let Some(inner) = way.last() else { continue };
+            match self.undo_own(inner, &mut inside) {
+                Visit::Through | Visit::Halt(Halt::Failure { .. } | Halt::Group { .. }) => {}
+                open_or_stopped => return open_or_stopped,
+            }
+        }
+        self.undo_own(group, frames)
+    }
+
+    /// The rollback steps of a group itself.
+    fn undo_own(&self, group: &'p GroupPlan, frames: &mut Frames<'p>) -> Visit<'p> {
         let walker = Walker {
             lane: self.lane,
             section: &group.rollback_steps,

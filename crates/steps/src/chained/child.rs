@@ -7,7 +7,7 @@ use slipway_engine::error::RunError;
 use slipway_engine::given::given;
 use slipway_engine::start::{Parent, StartRun, start_run};
 use slipway_expr::{Limits, evaluate_json};
-use slipway_model::id::{RunId, Scope};
+use slipway_model::id::{NodeId, RunId, Scope};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_model::{Kind, emit, entity};
 use slipway_store::record::{ParentRecord, RunRecord};
@@ -18,16 +18,21 @@ use crate::registry::STEP_TYPES;
 
 /// Id of the run: the same whenever an attempt of the step asks, so that it starts one run.
 pub(super) fn id(cx: &StepContext<'_>) -> RunId {
+    made_of(cx.run(), cx.node(), cx.attempt(), cx.started_ms())
+}
+
+/// Id of the run of an attempt of a step that began at this time.
+pub(super) fn made_of(run: &RunId, node: &NodeId, attempt: u32, began_ms: i64) -> RunId {
     let mut hash = Sha256::new();
-    for part in [cx.run().as_str(), cx.node().as_str()] {
+    for part in [run.as_str(), node.as_str()] {
         hash.update(part.as_bytes());
         hash.update([0]);
     }
-    hash.update(cx.attempt().to_be_bytes());
+    hash.update(attempt.to_be_bytes());
     let digest = hash.finalize();
     let mut random = [0; 10];
     random.copy_from_slice(&digest[..10]);
-    let began = u64::try_from(cx.started_ms()).unwrap_or(0);
+    let began = u64::try_from(began_ms).unwrap_or(0);
     let id = uuid::Builder::from_unix_timestamp_millis(began, &random).into_uuid();
     RunId::new(id.to_string())
 }

@@ -11,10 +11,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use slipway_engine::abort::abort_run;
 use slipway_engine::error_name::ErrorName;
+use slipway_engine::signal::stopped_by;
 use slipway_engine::unstarted::start_execution;
-use slipway_model::id::{EntityId, OrgId, PrincipalId, ProjectId};
+use slipway_model::id::{EntityId, OrgId, PrincipalId, ProjectId, RunId};
 use slipway_model::status::{Failure, Status};
 use slipway_plan::CHAINED;
+use slipway_store::record::NodeRecord;
 
 use crate::context::{StepContext, run_failure, store_failure};
 use crate::step::{Progress, Step, Undo};
@@ -25,6 +27,12 @@ const START_AGAIN: Duration = Duration::from_secs(15);
 
 /// Its one command unit.
 const UNIT: &str = "Execute";
+
+/// The run that a step has started; `None` for steps of other types.
+pub fn run_of(node: &NodeRecord) -> Option<RunId> {
+    let own = node.node_type == CHAINED;
+    own.then(|| child::made_of(&node.run, &node.id, node.attempt, node.started_ms))
+}
 
 /// The step.
 pub struct Pipeline;
@@ -109,9 +117,9 @@ impl Step for Pipeline {
     async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
         let parent = cx.store().get_run(cx.run()).await;
         let parent = parent.map_err(|error| store_failure("read the run", &error))?;
-        let who = parent
-            .abort
-            .map_or_else(|| PrincipalId::new("slipway"), |(who, _)| who);
+        let marked = stopped_by(&parent, cx.node(), cx.attempt()).cloned();
+        let who = parent.abort.map(|(who, _)| who).or(marked);
+        let who = who.unwrap_or_else(|| PrincipalId::new("slipway"));
         match abort_run(&cx.starts().runs, &child::id(cx), &who).await {
             Ok(()) => Ok(()),
             // It has ended, or never begun.

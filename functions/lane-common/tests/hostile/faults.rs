@@ -9,7 +9,7 @@ use slipway_model::status::{ErrorType, Status};
 use slipway_store::record::{RunRecord, SignalRecord};
 use slipway_world::tap::{Invocation, Place, Tap, Verdict};
 use slipway_world::yaml::{
-    ROLL_BACK, TARGET, beside, deployment, group, pipeline, script, stage, wait,
+    LEADS, ROLL_BACK, TARGET, beside, deployment, group, pipeline, script, stage, wait,
 };
 use slipway_world::{Options, World, by_hand};
 
@@ -167,6 +167,7 @@ async fn a_script_for_delegates_that_are_not_there_waits_and_fails_by_name() {
 #[tokio::test(start_paused = true)]
 async fn f5_a_word_that_woke_nobody_is_heard_when_it_is_said_again() {
     let world = World::new().await;
+    world.apply(LEADS).await;
     world
         .apply(&pipeline(&[stage("deploy", &approval("1d"), "", "")]))
         .await;

@@ -15,7 +15,7 @@ use slipway_model::status::Status;
 use slipway_store::record::RunRecord;
 use slipway_world::tap::{Invocation, Place, Tap, Verdict};
 use slipway_world::yaml::{
-    ROLL_BACK, TARGET, deployment, gate, meeting, pipeline, script, stage, wait,
+    LEADS, ROLL_BACK, TARGET, deployment, gate, meeting, pipeline, script, stage, wait,
 };
 use slipway_world::{Options, World, by_hand};
 
@@ -165,6 +165,7 @@ async fn a_queue_and_an_infrastructure_whose_holder_breaks_go_to_the_next() {
             ..Options::default()
         };
         let world = World::with(options).await;
+        world.apply(LEADS).await;
         world.apply(TARGET).await;
         world.apply(&yaml).await;
         let first = world.start("release").await;
@@ -212,6 +213,7 @@ async fn approves(world: &World, run: &RunId, who: &str) -> Result<(), String> {
 #[tokio::test(start_paused = true)]
 async fn an_approval_after_its_expiry_or_twice_by_one_person_is_refused() {
     let world = World::new().await;
+    world.apply(LEADS).await;
     let steps = approval("1h") + &script("after", "ok", "");
     let rest = stage(
         "rest",
@@ -257,6 +259,7 @@ async fn an_approval_after_its_expiry_or_twice_by_one_person_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn an_approval_that_races_with_an_abort_ends_the_run_one_way_or_the_other() {
     let world = World::new().await;
+    world.apply(LEADS).await;
     let steps = approval("1d") + &script("after", "ok", "");
     world
         .apply(&pipeline(&[stage("deploy", &steps, "", "")]))

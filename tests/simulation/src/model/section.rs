@@ -285,14 +285,21 @@ impl Run {
             }) = flow
                 && depth == place.depth()
             {
-                // Nothing cuts a rollback short.
-                let undo = Section::new(section.stage, None);
-                let inside = place.inside(&id, "rollbackSteps", around);
-                let undone = Box::pin(self.walk(&undo, &inside, &group.rollback)).await;
-                flow = match undone {
-                    Flow::Halt(Halt::Abort | Halt::Deadline) => undone,
-                    _ => Flow::Halt(Halt::Failure { stage: false }),
-                };
+                // The groups in it first.
+                let mut groups = Vec::new();
+                let steps = place.inside(&id, "steps", around.clone());
+                self.find_groups(&steps, &group.nodes, &mut groups);
+                groups.push((place.inside(&id, "rollbackSteps", around), group));
+                flow = Flow::Halt(Halt::Failure { stage: false });
+                for (inside, group) in groups {
+                    // Nothing cuts a rollback short.
+                    let undo = Section::new(section.stage, None);
+                    let undone = Box::pin(self.walk(&undo, &inside, &group.rollback)).await;
+                    if let Flow::Halt(Halt::Abort | Halt::Deadline) = undone {
+                        flow = undone;
+                        break;
+                    }
+                }
             }
             let status = self.section_status(&format!("{id}.steps"), &group.nodes);
             self.closes(&id, worst([status].into_iter().chain(cut(flow))));

@@ -9,7 +9,7 @@ use super::verdict::{Failed, Verdict, judge};
 use crate::ast::{Image, Kind, Script, Step};
 
 /// Longest wait that nothing cuts short, in milliseconds.
-const SLEEP: u64 = 60_000;
+const SLEEP: u64 = 1_000;
 /// What the machine waits for a delegate beyond the step's limit, less the second that a heartbeat is shorter.
 const GRACE: u64 = 9_000;
 /// How long a deployment takes, in milliseconds; about.
