@@ -172,6 +172,14 @@ impl<'a> StepContext<'a> {
         self.note_word(WARNING, text).await
     }
 
+    /// As [`StepContext::warn_of_run`], for steps that have no log.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn tell_run(&self, text: &str) -> Result<(), Failure> {
+        self.note_word(WARNING, text).await
+    }
+
     async fn note_word(&self, kind: &str, says: &str) -> Result<(), Failure> {
         let signal = SignalRecord {
             run: self.run().clone(),

@@ -5,6 +5,7 @@
 //! network does; the step reads them when it is woken.
 
 mod activity;
+mod asked;
 mod earlier;
 mod input;
 mod spec;
@@ -93,6 +94,9 @@ impl Step for HarnessApproval {
                 earlier::reject(&cx.starts().runs, cx.node(), &run, &last.who).await?;
             }
             return Ok(Progress::Done(outputs(&approval, &said)));
+        }
+        if said.is_empty() {
+            asked::check(cx, &approval).await?;
         }
         let now = cx.clock().now();
         match automatic {

@@ -154,6 +154,11 @@ impl Approval {
             .map_err(|error| format!("autoApproval.scheduledDeadline: {error}"))
     }
 
+    /// Whether it is approved at a time without anybody's word.
+    pub(super) fn is_automatic(&self) -> bool {
+        self.auto_approval.is_some()
+    }
+
     /// What stands beside an automatic approval.
     pub(super) fn automatic_comments(&self) -> String {
         let auto = self.auto_approval.as_ref();
