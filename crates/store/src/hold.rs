@@ -118,6 +118,15 @@ impl Store {
         })
     }
 
+    /// Who holds a key, and who waits for it, in order.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn line(&self, key: &str) -> Result<Vec<Holder>, StoreError> {
+        let (queue, _) = self.queue(key).await?;
+        Ok(queue.into_iter().map(|entry| entry.holder).collect())
+    }
+
     async fn queue(&self, name: &str) -> Result<(Vec<Entry>, Option<u64>), StoreError> {
         let key = key::hold(name);
         let Some(item) = self.get(&key).await? else {

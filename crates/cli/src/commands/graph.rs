@@ -19,6 +19,8 @@ pub struct Run {
     pub failure: Option<String>,
     /// Stages and what is in them.
     pub nodes: Vec<Node>,
+    /// What steps warned of, and notices that nobody got.
+    pub warnings: Vec<String>,
 }
 
 /// A stage, group or step of a run.
@@ -42,6 +44,8 @@ pub struct Node {
     pub ended: Option<i64>,
     /// Log keys with the names of their units.
     pub logs: Vec<(String, String)>,
+    /// Whom it waits for.
+    pub waits: Vec<String>,
     /// 0 for a stage.
     pub depth: usize,
 }
@@ -82,7 +86,15 @@ pub fn of_answer(run: &str, answer: &Value) -> Option<Run> {
         status,
         failure: text(&summary["failureInfo"]["message"]),
         nodes,
+        warnings: messages(&summary["warnings"]),
     })
+}
+
+/// The messages of a list of objects that have one.
+fn messages(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    let texts = items.filter_map(|item| item["message"].as_str());
+    texts.map(str::to_owned).collect()
 }
 
 /// Depth limit: a malformed answer with a cycle must end.
@@ -147,6 +159,7 @@ fn read(node: &Value, depth: usize) -> Node {
             .into_iter()
             .zip(strings(&task["units"]))
             .collect(),
+        waits: messages(&node["waitsFor"]),
         depth,
     }
 }

@@ -104,10 +104,17 @@ fn lines(run: &Run, now_ms: i64) -> Vec<(Style, String)> {
         let (took, waits) = (duration(node, now_ms), waits(node));
         let text = format!("{indent}{mark} {}{took}{waits}", node.name);
         lines.push((style, visible(&text)));
+        for whom in &node.waits {
+            lines.push((style, visible(&format!("{indent}    waits for {whom}"))));
+        }
         if let Some(why) = &node.failure {
             let first = why.lines().next().unwrap_or_default();
             lines.push((style, visible(&format!("{indent}    {first}"))));
         }
+    }
+    for warning in &run.warnings {
+        let style = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
+        lines.push((style, visible(&format!("warning: {warning}"))));
     }
     lines
 }
@@ -164,13 +171,20 @@ mod tests {
             started: Some(0),
             ended: (status != "Running").then_some(1_500),
             logs: Vec::new(),
+            waits: Vec::new(),
             depth,
         }
     }
 
     #[test]
     fn a_run_reads_as_a_tree() {
+        let behind = "queue `shared`, behind stage deploy of run q (other)";
+        let turn = Node {
+            waits: vec![behind.to_owned()],
+            ..node("turn", "ResourceWaiting", 1, None)
+        };
         let run = Run {
+            warnings: vec!["Nobody was told of PipelineEnd: HTTP 404".to_owned()],
             id: "r".to_owned(),
             pipeline: "shop".to_owned(),
             status: "Running".to_owned(),
@@ -179,6 +193,7 @@ mod tests {
                 node("deploy", "Running", 0, None),
                 node("rollout", "Failed", 1, Some("image not found\nmore")),
                 node("ask", "ApprovalWaiting", 1, None),
+                turn,
             ],
         };
         let text = told(&run, 61_000);
@@ -190,6 +205,9 @@ mod tests {
                 "    ✗ rollout  1.5 s",
                 "        image not found",
                 "    ▸ ask  1.5 s  ApprovalWaiting: ask",
+                "    ▸ turn  1.5 s  ResourceWaiting: turn",
+                "        waits for queue `shared`, behind stage deploy of run q (other)",
+                "warning: Nobody was told of PipelineEnd: HTTP 404",
             ]
         );
     }

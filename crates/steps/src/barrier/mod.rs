@@ -12,7 +12,7 @@ use slipway_engine::lane::GIVEN_UP;
 use slipway_model::id::{NodeId, StageId};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Node, Plan};
-use slipway_store::record::NodeRecord;
+use slipway_store::record::{NodeRecord, RunRecord};
 
 use crate::context::StepContext;
 use crate::step::{Progress, Step, Undo};
@@ -68,25 +68,7 @@ impl Step for Barrier {
         cx.say(KIND, &name).await?;
         let (run, nodes) = cx.run_so_far().await?;
         let mut awaited = 0_usize;
-        for (stage, node, groups) in places(cx.plan(), &name) {
-            let newest = |id: &NodeId| nodes.iter().rev().find(|record| record.id == *id);
-            let skipped = |group: &&NodeId| {
-                newest(group).is_some_and(|record| record.status == Status::Skipped)
-            };
-            // A group that is skipped has steps that nothing is recorded of.
-            let record = groups.iter().copied().find(skipped).unwrap_or(node);
-            let record = newest(record);
-            let arrived = run
-                .signals
-                .iter()
-                .any(|signal| signal.kind == KIND && signal.node == *node);
-            let ended = run.stages.iter().find(|known| known.id == *stage);
-            let given_up = |record: &NodeRecord| record.progress[GIVEN_UP] == true;
-            let place = place(
-                record.map(|record| (record.status, given_up(record))),
-                arrived,
-                ended.map(|stage| stage.status),
-            );
+        for (_, node, place) in standing(cx.plan(), &name, &run, &nodes) {
             match place {
                 Place::Reached | Place::Passed => {}
                 Place::Awaited => awaited += 1,
@@ -107,6 +89,48 @@ impl Step for Barrier {
             },
         })
     }
+}
+
+/// The steps that a barrier still waits for, each with its stage; `nodes` are those of the run, oldest attempts first.
+pub fn awaited<'p>(
+    plan: &'p Plan,
+    name: &str,
+    run: &RunRecord,
+    nodes: &[NodeRecord],
+) -> Vec<(&'p StageId, &'p NodeId)> {
+    let all = standing(plan, name, run, nodes).into_iter();
+    let awaited = all.filter(|(_, _, place)| *place == Place::Awaited);
+    awaited.map(|(stage, node, _)| (stage, node)).collect()
+}
+
+/// Where each place of a barrier stands.
+fn standing<'p>(
+    plan: &'p Plan,
+    name: &str,
+    run: &RunRecord,
+    nodes: &[NodeRecord],
+) -> Vec<(&'p StageId, &'p NodeId, Place)> {
+    let stands = |(stage, node, groups): At<'p>| {
+        let newest = |id: &NodeId| nodes.iter().rev().find(|record| record.id == *id);
+        let skipped =
+            |group: &&NodeId| newest(group).is_some_and(|record| record.status == Status::Skipped);
+        // A group that is skipped has steps that nothing is recorded of.
+        let record = groups.iter().copied().find(skipped).unwrap_or(node);
+        let record = newest(record);
+        let arrived = run
+            .signals
+            .iter()
+            .any(|signal| signal.kind == KIND && signal.node == *node);
+        let ended = run.stages.iter().find(|known| known.id == *stage);
+        let given_up = |record: &NodeRecord| record.progress[GIVEN_UP] == true;
+        let place = place(
+            record.map(|record| (record.status, given_up(record))),
+            arrived,
+            ended.map(|stage| stage.status),
+        );
+        (stage, node, place)
+    };
+    places(plan, name).into_iter().map(stands).collect()
 }
 
 /// Where a place stands by the newest record of its step and whether that was given up, whether somebody arrived there,

@@ -39,6 +39,9 @@ async fn whoever_comes_first_is_served_first() {
     assert_eq!(hold(0, None).await, Turn::Held);
     assert_eq!(hold(1, None).await, Turn::Waiting(1));
     assert_eq!(hold(2, Some("two")).await, Turn::Waiting(2));
+    let line = store.line("svc/infra").await.expect("a line");
+    assert_eq!(line, [holder(0), holder(1), holder(2)]);
+    assert_eq!(store.line("nobody's").await.expect("a line"), []);
     assert_eq!(
         hold(1, Some("one")).await,
         Turn::Waiting(1),

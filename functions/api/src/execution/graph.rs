@@ -15,6 +15,7 @@ use slipway_store::record::{NodeRecord, RunRecord, StageSummary, UnitRecord};
 
 use super::node::{LogPlace, id, log_places, run_key, unit_key};
 use super::summary::{failure_info, stages};
+use super::waits::Waits;
 
 /// Unique id of a stage in the graph.
 pub(crate) fn stage_uuid(stage: &StageId) -> String {
@@ -40,6 +41,7 @@ pub(crate) struct Builder<'a> {
     plan: Option<&'a Plan>,
     records: HashMap<&'a NodeId, &'a NodeRecord>,
     logs: HashMap<NodeId, String>,
+    waits: Waits,
     nodes: Map<String, Value>,
     edges: Map<String, Value>,
 }
@@ -69,9 +71,16 @@ impl<'a> Builder<'a> {
             plan,
             records: newest,
             logs,
+            waits: Waits::new(),
             nodes: Map::new(),
             edges: Map::new(),
         }
+    }
+
+    /// With what nodes wait for.
+    pub(crate) fn with_waits(mut self, waits: Waits) -> Self {
+        self.waits = waits;
+        self
     }
 
     /// The whole graph.
@@ -110,7 +119,10 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn add(&mut self, uuid: &str, node: Value, children: &[String]) {
+    fn add(&mut self, uuid: &str, mut node: Value, children: &[String]) {
+        if let Some(waits) = self.waits.get(uuid) {
+            node["waitsFor"] = json!(waits);
+        }
         self.nodes.insert(uuid.to_owned(), node);
         let edges = self.edges.entry(uuid.to_owned());
         let edges = edges.or_insert_with(|| json!({"children": [], "nextIds": []}));

@@ -5,6 +5,7 @@ pub(crate) mod node;
 mod notes;
 pub(crate) mod routes;
 pub(crate) mod summary;
+mod waits;
 
 use std::sync::Arc;
 

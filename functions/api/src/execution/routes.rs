@@ -10,7 +10,7 @@ use slipway_store::Page as StorePage;
 use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 
 use super::graph::Builder;
-use super::{find, notes, plan, summary};
+use super::{find, notes, plan, summary, waits};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
@@ -137,8 +137,12 @@ async fn detail(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiR
     let run = find(&deps, &caller, &query, &id).await?;
     let plan = plan(&deps, &run).await?;
     let nodes = deps.store.show_nodes(&run.id).await?;
+    let waits = match plan.as_deref() {
+        Some(plan) => waits::of_run(&deps, &run, plan, &nodes).await?,
+        None => waits::Waits::new(),
+    };
     let run = summary::waiting(run, &nodes);
-    let graph = graph(&run, plan.as_deref(), &nodes, &query)?;
+    let graph = graph(&run, (plan.as_deref(), &nodes, waits), &query)?;
     let mut rendered = summary::render(&run, plan.as_deref());
     let retries = deps.store.list_retries(run.root()).await?;
     rendered["showRetryHistory"] = (retries.len() > 1).into();
@@ -155,11 +159,10 @@ async fn detail(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiR
 /// person would look at first.
 fn graph(
     run: &RunRecord,
-    plan: Option<&Plan>,
-    nodes: &[NodeRecord],
+    (plan, nodes, waits): (Option<&Plan>, &[NodeRecord], waits::Waits),
     query: &Query,
 ) -> ApiResult<Value> {
-    let builder = Builder::new(run, plan, nodes);
+    let builder = Builder::new(run, plan, nodes).with_waits(waits);
     if query.one("renderFullBottomGraph")? == Some("true") {
         return Ok(builder.whole());
     }

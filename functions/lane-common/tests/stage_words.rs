@@ -1,0 +1,407 @@
+//! What people say about one stage of a run, over the REST API and on the real machines: abort it, mark it as failed, let
+//! it expire, roll it back; whatever it waits for.
+
+#![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
+
+use std::time::Duration;
+
+use serde_json::Value;
+use slipway_model::id::RunId;
+use slipway_model::status::Status;
+use slipway_world::yaml::{
+    LEADS, ROLL_BACK, TARGET, beside, deployment, gate, group, meeting, pipeline, queue, script,
+    stage, together, wait,
+};
+use slipway_world::{Api, World};
+
+const INTERRUPT: &str = "/pipeline/api/pipeline/execute/interrupt";
+
+const PROJECT: &str = "accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop";
+
+async fn minutes(world: &World, minutes: u64) {
+    let time = Duration::from_secs(60 * minutes);
+    world.runs.clock.sleep(time).await;
+}
+
+/// Somebody who uses the API.
+struct Sam<'w> {
+    world: &'w World,
+    api: Api,
+    token: String,
+}
+
+impl<'w> Sam<'w> {
+    async fn new(world: &'w World) -> Self {
+        let (api, token) = (world.api().await, world.token("sam").await);
+        Self { world, api, token }
+    }
+
+    /// Status and message, or type, of the answer to an interrupt; `node` is empty for the run.
+    async fn says(&self, run: &RunId, node: &str, kind: &str) -> (u16, String) {
+        let node = match node {
+            "" => String::new(),
+            node => format!("/{node}"),
+        };
+        let path = format!("{INTERRUPT}/{run}{node}?{PROJECT}&interruptType={kind}");
+        let (status, answer) = self.api.call(&self.token, "PUT", &path, None).await;
+        let told = answer["data"]["type"].as_str();
+        let told = told.or_else(|| answer["message"].as_str());
+        (status, told.unwrap_or_default().to_owned())
+    }
+
+    /// Says what is accepted.
+    async fn interrupts(&self, run: &RunId, node: &str, kind: &str) {
+        let (status, told) = self.says(run, node, kind).await;
+        assert_eq!(status, 200, "{told}");
+    }
+
+    /// The nodes of a run that wait for somebody, with whom.
+    async fn waits(&self, run: &RunId) -> Vec<String> {
+        let path = format!(
+            "/pipeline/api/pipelines/execution/v2/{run}?{PROJECT}&renderFullBottomGraph=true"
+        );
+        let (_, answer) = self.api.call(&self.token, "GET", &path, None).await;
+        let nodes = answer["data"]["executionGraph"]["nodeMap"].as_object();
+        let nodes = nodes.expect("a graph").values();
+        let told = nodes.flat_map(|node| {
+            let waits = node["waitsFor"].as_array().into_iter().flatten();
+            waits.map(|wait| {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let (node, kind) = (text(&node["identifier"]), text(&wait["type"]));
+                format!("{node}: {kind}: {}", text(&wait["message"]))
+            })
+        });
+        told.collect()
+    }
+
+    async fn end(&self, run: &RunId) -> String {
+        let run = self.world.finish(run).await;
+        self.world.assert_clean(&run.id).await;
+        self.world.story(&run).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_aborted_stage_stops_and_those_after_it_do_not_begin() {
+    let world = World::new().await;
+    let sam = Sam::new(&world).await;
+    let undo = script("undo", "ok", "");
+    let inner = beside(&[wait("w", "3h"), script("s", "vanish", "")]);
+    let stages = [
+        together(&[
+            stage("one", &group("g", &[inner]), &undo, ROLL_BACK),
+            stage("two", &wait("short", "30m"), "", ""),
+        ]),
+        stage(
+            "three",
+            &script("last", "ok", ""),
+            "",
+            "when:\n  pipelineStatus: All\n",
+        ),
+    ];
+    world.apply(&pipeline(&stages)).await;
+    let run = world.start("release").await;
+    // The delegate is not missed yet.
+    world.runs.clock.sleep(Duration::from_secs(20)).await;
+
+    let early = sam.says(&run, "stages.three", "AbortAll").await;
+    assert_eq!(early.0, 409, "{}", early.1);
+    assert!(early.1.contains("stage three has not begun"), "{}", early.1);
+    let unknown = sam.says(&run, "stages.four", "AbortAll").await;
+    assert_eq!(unknown.0, 404, "{}", unknown.1);
+    // Twice is as good as once.
+    sam.interrupts(&run, "stages.one", "AbortAll").await;
+    sam.interrupts(&run, "one", "Abort").await;
+    minutes(&world, 1).await;
+    let record = world.store.get_run(&run).await.expect("the run");
+    let one = record
+        .stages
+        .iter()
+        .find(|stage| stage.id.as_str() == "one");
+    assert_eq!(one.map(|stage| stage.status), Some(Status::Aborted));
+    let late = sam.says(&run, "stages.one", "AbortAll").await;
+    assert!(
+        late.1.contains("stage one has ended: Aborted"),
+        "{}",
+        late.1
+    );
+
+    insta::assert_snapshot!(sam.end(&run).await, @"
+    run Aborted: Step w: It was stopped: its stage was aborted by sam.
+    one Aborted: Step w: It was stopped: its stage was aborted by sam.
+    two Success
+    three Aborted: Stage three: stage one was aborted by sam before it.
+    one.steps.g #0 Aborted
+    one.steps.g.steps.s #0 Aborted
+    one.steps.g.steps.w #0 Aborted
+    one.steps.g.steps[0] #0 Aborted
+    two.steps.short #0 Success
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_that_is_marked_as_failed_is_rolled_back_by_its_strategy() {
+    let world = World::new().await;
+    world.apply(LEADS).await;
+    let sam = Sam::new(&world).await;
+    let ask = "- step:\n    name: ask\n    identifier: ask\n    type: HarnessApproval\n    timeout: 1d\n    spec:\n      \
+               includePipelineExecutionHistory: true\n      approvers: {minimumCount: 1, disallowPipelineExecutor: false, userGroups: [leads]}\n";
+    let steps = beside(&[
+        wait("w", "3h"),
+        ask.to_owned(),
+        script("s", "vanish", ""),
+        queue("q", "Stage"),
+    ]) + &script("never", "ok", "");
+    let stages = [
+        stage("deploy", &steps, &script("undo", "ok", ""), ROLL_BACK),
+        stage("next", &script("a", "ok", ""), "", ""),
+    ];
+    world.apply(&pipeline(&stages)).await;
+    let run = world.start("release").await;
+    world.runs.clock.sleep(Duration::from_secs(20)).await;
+    sam.interrupts(&run, "stages.deploy", "UserMarkedFailure")
+        .await;
+    insta::assert_snapshot!(sam.end(&run).await, @"
+    run Failed: Step w: It was marked as failed by sam. The stage was rolled back cleanly.
+    deploy Failed: Step w: It was marked as failed by sam. The stage was rolled back cleanly.
+    next Skipped
+    deploy.rollbackSteps.undo #0 Success
+    deploy.steps.ask #0 Failed
+    deploy.steps.q #0 Success
+    deploy.steps.s #0 Failed
+    deploy.steps.w #0 Failed
+    deploy.steps[0] #0 Failed
+    ");
+    assert_eq!(world.holds().await, [""; 0], "the queue is given back");
+}
+
+/// Harness fails running and queued stages (*Mark pipeline as failed*): also those that have not begun to work.
+#[tokio::test(start_paused = true)]
+async fn stages_that_wait_to_begin_hear_a_word_too() {
+    for (kind, expected) in [
+        ("AbortAll", Status::Aborted),
+        ("UserMarkedFailure", Status::Failed),
+        ("ExpireAll", Status::Expired),
+    ] {
+        let world = World::new().await;
+        let sam = Sam::new(&world).await;
+        world.apply(TARGET).await;
+        let holds = deployment(&stage("deploy", &wait("w", "2h"), "", ""));
+        world.apply(&pipeline(&[holds])).await;
+        let by_hand = stage(
+            "hand",
+            &wait("v", "1m"),
+            "",
+            "runMode: {type: Manual, timeout: 2h}\n",
+        );
+        let yaml = pipeline(&[by_hand]).replace("release", "manual");
+        world.apply(&yaml).await;
+        let first = world.start("release").await;
+        minutes(&world, 1).await;
+        let second = world.start("release").await;
+        let manual = world.start("manual").await;
+        minutes(&world, 1).await;
+        let waits = sam.waits(&second).await;
+        let [told] = waits.as_slice() else {
+            panic!("{waits:?}");
+        };
+        let behind = format!(
+            "deploy: Infrastructure: infrastructure `cluster` of environment `prod`, behind stage deploy of run {first} \
+             (release)"
+        );
+        assert_eq!(*told, behind);
+        sam.interrupts(&second, "stages.deploy", kind).await;
+        sam.interrupts(&manual, "stages.hand", kind).await;
+        let undone = sam.says(&first, "stages.deploy", "Pause").await;
+        assert!(undone.0 == 400 && undone.1.contains("none of a stage"));
+        for run in [&second, &manual] {
+            let run = world.finish(run).await;
+            assert_eq!(run.status, expected, "{}", world.story(&run).await);
+            let seconds = (run.ended_ms.expect("ended") - run.started_ms) / 1_000;
+            assert!(seconds < 130, "it waited {seconds} s");
+            let failure = run.stages[0].failure.as_ref().expect("a reason");
+            assert!(failure.message.contains("by sam"), "{}", failure.message);
+        }
+        let first = world.finish(&first).await;
+        assert_eq!(first.status, Status::Success);
+        assert_eq!(world.holds().await, [""; 0]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_word_that_rolls_a_stage_back_asks_no_strategy() {
+    let world = World::new().await;
+    let sam = Sam::new(&world).await;
+    let ignore = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        type: Ignore\n";
+    let stages = [stage(
+        "deploy",
+        &(script("a", "ok", "") + &wait("w", "3h") + &script("b", "ok", "")),
+        &(script("undo", "ok", "") + &wait("slow", "1h")),
+        ignore,
+    )];
+    world.apply(&pipeline(&stages)).await;
+    let run = world.start("release").await;
+    minutes(&world, 1).await;
+    let idle = sam.says(&run, "", "Retry").await;
+    assert!(
+        idle.0 == 409 && idle.1.contains("`slipway retry"),
+        "{}",
+        idle.1
+    );
+    sam.interrupts(&run, "", "StageRollback").await;
+    minutes(&world, 1).await;
+    let again = sam.says(&run, "stages.deploy", "StageRollback").await;
+    assert_eq!(again.0, 409, "a rollback is not rolled back: {}", again.1);
+    // It can be stopped.
+    sam.interrupts(&run, "stages.deploy", "AbortAll").await;
+    insta::assert_snapshot!(sam.end(&run).await, @"
+    run Aborted: Step w: It was stopped by sam to roll its stage back. LEFT BEHIND: rolling back failed. Step slow: It was stopped: its stage was aborted by sam. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.
+    deploy Aborted: Step w: It was stopped by sam to roll its stage back. LEFT BEHIND: rolling back failed. Step slow: It was stopped: its stage was aborted by sam. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.
+    deploy.rollbackSteps.slow #0 Aborted
+    deploy.rollbackSteps.undo #0 Success
+    deploy.steps.a #0 Success
+    deploy.steps.w #0 Failed
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_that_wait_for_an_answer_or_for_their_next_attempt_are_failed_too() {
+    let world = World::new().await;
+    let sam = Sam::new(&world).await;
+    let asks = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action: {type: ManualIntervention, \
+                spec: {timeout: 2h, onTimeout: {action: {type: Ignore}}}}\n";
+    let again = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action: {type: Retry, spec: \
+                 {retryCount: 1, retryIntervals: [5h], onRetryFailure: {action: {type: MarkAsFailure}}}}\n";
+    let both = beside(&[script("ask", "fail", asks), script("again", "fail", again)]);
+    world
+        .apply(&pipeline(&[stage("deploy", &both, "", "")]))
+        .await;
+    let run = world.start("release").await;
+    minutes(&world, 1).await;
+    let of_step = sam.says(&run, "again", "AbortAll").await;
+    assert_eq!(of_step.0, 400);
+    assert!(of_step.1.contains("is none of a step"), "{}", of_step.1);
+    sam.interrupts(&run, "stages.deploy", "UserMarkedFailure")
+        .await;
+    insta::assert_snapshot!(sam.end(&run).await, @"
+    run Failed: Step ask: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    deploy Failed: Step ask: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    deploy.steps.again #0 Failed
+    deploy.steps.again #1 Failed
+    deploy.steps.ask #0 Failed
+    deploy.steps[0] #0 Failed
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_that_is_aborted_at_a_barrier_fails_those_who_wait_for_it() {
+    let world = World::new().await;
+    let sam = Sam::new(&world).await;
+    let stages = [
+        stage("one", &(wait("w", "5h") + &gate("at", "1d")), "", ""),
+        stage("two", &gate("here", "1d"), "", ""),
+    ];
+    world.apply(&meeting(&stages)).await;
+    let run = world.start("release").await;
+    minutes(&world, 1).await;
+    assert_eq!(
+        sam.waits(&run).await,
+        ["here: Barrier: barrier `gate`, until stages.one.spec.execution.steps.at is reached"]
+    );
+    sam.interrupts(&run, "stages.one", "AbortAll").await;
+    insta::assert_snapshot!(sam.end(&run).await, @"
+    run Aborted: Step w: It was stopped: its stage was aborted by sam.
+    one Aborted: Step w: It was stopped: its stage was aborted by sam.
+    two Failed: Step here: Barrier gate cannot be passed: stages.one.spec.execution.steps.at is not reached, because its stage failed before it.
+    one.steps.w #0 Aborted
+    two.steps.here #0 Failed
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whom_a_queue_waits_for_is_told() {
+    let world = World::new().await;
+    let sam = Sam::new(&world).await;
+    let steps = queue("turn", "Pipeline") + &wait("w", "1h");
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+        .await;
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        runs.push(world.start("release").await);
+        minutes(&world, 1).await;
+    }
+    assert_eq!(sam.waits(&runs[0]).await, [""; 0]);
+    let told = sam.waits(&runs[2]).await;
+    let behind = format!(
+        "turn: Queue: queue `shared`, behind run {} (release), to its end; run {} (release), to its end",
+        runs[0], runs[1]
+    );
+    assert_eq!(told, [behind]);
+    for run in &runs {
+        world.finish(run).await;
+    }
+    assert_eq!(world.holds().await, [""; 0]);
+}
+
+/// A step's wait of up to a minute is no reason to hear late.
+#[tokio::test(start_paused = true)]
+async fn a_word_is_heard_in_a_short_wait() {
+    for (node, kind) in [
+        ("", "AbortAll"),
+        ("stages.deploy", "AbortAll"),
+        ("stages.deploy", "UserMarkedFailure"),
+        ("w", "UserMarkedFailure"),
+        ("", "ExpireAll"),
+    ] {
+        let world = World::new().await;
+        let sam = Sam::new(&world).await;
+        world
+            .apply(&pipeline(&[stage("deploy", &wait("w", "59s"), "", "")]))
+            .await;
+        let run = world.start("release").await;
+        world.runs.clock.sleep(Duration::from_secs(20)).await;
+        let at = world.runs.clock.now_ms();
+        sam.interrupts(&run, node, kind).await;
+        let run = world.finish(&run).await;
+        let heard = run.ended_ms.expect("ended") - at;
+        assert!(
+            heard <= 2_000,
+            "{kind} of {node:?} was heard after {heard} ms"
+        );
+        world.assert_clean(&run.id).await;
+    }
+}
+
+/// What was said about a stage is no word about its rollback with the run, which comes later.
+#[tokio::test(start_paused = true)]
+async fn a_stage_that_was_aborted_is_rolled_back_with_its_run() {
+    let world = World::new().await;
+    let sam = Sam::new(&world).await;
+    let back = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        type: PipelineRollback\n";
+    let undo = script("undo", "ok", "") + &wait("slow", "10m") + &script("end", "ok", "");
+    let stages = [together(&[
+        stage("one", &wait("w", "3h"), &undo, ""),
+        stage(
+            "two",
+            &(wait("v", "30m") + &script("bad", "fail", "")),
+            "",
+            back,
+        ),
+    ])];
+    world.apply(&pipeline(&stages)).await;
+    let run = world.start("release").await;
+    minutes(&world, 1).await;
+    sam.interrupts(&run, "stages.one", "AbortAll").await;
+    insta::assert_snapshot!(sam.end(&run).await, @"
+    run Aborted: Step w: It was stopped: its stage was aborted by sam. The run was rolled back: one.
+    one Aborted: Step w: It was stopped: its stage was aborted by sam.
+    two Failed: Step bad: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    one.rollbackSteps.end #0 Success
+    one.rollbackSteps.slow #0 Success
+    one.rollbackSteps.undo #0 Success
+    one.steps.w #0 Aborted
+    two.steps.bad #0 Failed
+    two.steps.v #0 Success
+    ");
+}
