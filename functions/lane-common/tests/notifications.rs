@@ -224,7 +224,7 @@ async fn f20_a_receiver_that_is_away_holds_no_run_up_and_gets_its_message_later(
         let dash = if what.is_empty() { "" } else { "-" };
         let name = format!("{run}-{event}-1-0{dash}{what}");
         match world.path("notify", &name).await.as_str() {
-            "Due Send NotSent" => given_up += 1,
+            "Due Send TellRun NotSent" => given_up += 1,
             path => assert_eq!(path, "Due Send Sent", "{name}"),
         }
     }
@@ -690,7 +690,10 @@ async fn a_mail_goes_to_all_who_are_named() {
     }
     let node = "stages.deploy.spec.execution.steps.b-0";
     let wrong = notify_execution(&run, &format!("StepFailed-1-0-{node}"));
-    assert_eq!(world.path("notify", &wrong).await, "Due Send NotSent");
+    assert_eq!(
+        world.path("notify", &wrong).await,
+        "Due Send TellRun NotSent"
+    );
     let reason = world.reasons("notify", &wrong).await;
     assert!(
         reason.contains("notification rule `rule1`: its recipients: `no address` is no address"),
@@ -755,7 +758,10 @@ async fn secrets_reach_their_receiver_and_nothing_else() {
     let mut seen = log;
     for rule in [1, 2] {
         let name = format!("{run}-PipelineEnd-{rule}-0");
-        assert_eq!(world.path("notify", &name).await, "Due Send NotSent");
+        assert_eq!(
+            world.path("notify", &name).await,
+            "Due Send TellRun NotSent"
+        );
         seen.push_str(&world.reasons("notify", &name).await);
     }
     assert!(

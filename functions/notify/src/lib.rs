@@ -3,7 +3,8 @@
 //!
 //! It reads the facts of the run, makes the message, fills in the rule's expressions and secrets, and sends. What may
 //! work later is `NotDelivered`, which the machine tries again for about a day; what never will is `DeliveryRefused`.
-//! The function writes nothing but what a receiver misses ([`digest`]), so repeating it is harmless but for the receiver: a
+//! What is given up is told as a warning of its run ([`lost`]).
+//! Else the function writes nothing but what a receiver misses ([`digest`]), so repeating it is harmless but for the receiver: a
 //! crash between sending and the answer sends the same message, with the same id, again.
 
 mod channel;
@@ -11,6 +12,7 @@ mod custom;
 mod digest;
 mod fact;
 mod freeze;
+mod lost;
 mod mail;
 mod message;
 mod rule;
@@ -122,7 +124,15 @@ pub async fn handle(deps: &Deps, notice: &Notice) -> Result<bool, HandlerError> 
 /// As [`handle`].
 pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
     // Boxed: the futures of the SDK clients nest deeper than the compiler likes to lay out.
-    let sent = if event.get("runId").is_some() {
+    let sent = if let Some(error) = event.get("lost") {
+        let lost = event.get("notice").cloned().unwrap_or_default();
+        // What a freeze tells is about no run that could warn; the history of the execution has it.
+        let told = match lost.get("runId") {
+            Some(_) => Box::pin(lost::tell(deps, &read(lost)?, error)).await?,
+            None => false,
+        };
+        return Ok(json!({"told": told}));
+    } else if event.get("runId").is_some() {
         let notice: Notice = read(event)?;
         Box::pin(handle(deps, &notice)).await?
     } else if event.get("watch").is_some() {
