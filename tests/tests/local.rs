@@ -170,6 +170,113 @@ async fn a_run_is_aborted_and_says_so() {
     assert_eq!(seen["status"], "Aborted");
 }
 
+/// A pipeline with a stage that takes a place in a queue, asks, and rolls back what fails.
+const TURNS: &str = "pipeline:
+  name: turns
+  identifier: turns
+  orgIdentifier: default
+  projectIdentifier: default
+  stages:
+    - stage:
+        name: deploy
+        identifier: deploy
+        type: Custom
+        spec:
+          execution:
+            steps:
+              - step: {name: turn, identifier: turn, type: Queue, timeout: 1d, spec: {key: shared, scope: Pipeline}}
+              - step:
+                  name: ask
+                  identifier: ask
+                  type: HarnessApproval
+                  timeout: 1d
+                  spec:
+                    approvers:
+                      userGroups: [account._account_all_users]
+                      minimumCount: 1
+                      disallowPipelineExecutor: false
+            rollbackSteps:
+              - step: {name: undo, identifier: undo, type: Wait, timeout: 1m, spec: {duration: 1s}}
+        failureStrategies:
+          - onFailure:
+              errors: [UserMarkedFailure]
+              action: {type: StageRollback}
+";
+
+#[tokio::test]
+async fn a_stage_is_stopped_and_shows_whom_it_waits_for() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = LocalProcess::start(dir.path());
+    let pipeline = dir.path().join("pipeline.yaml");
+    std::fs::write(&pipeline, TURNS).expect("a file");
+    let applied = local.slipway(&["apply", "-f", pipeline.to_str().expect("text")]);
+    assert_eq!(code(&applied), 0, "{}", text(&applied.stderr));
+    let waits = local.slipway(&["run", "turns", "--follow", "--no-wait", "-o", "json"]);
+    assert_eq!(code(&waits), 3, "{}", text(&waits.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&waits.stdout).expect("JSON");
+    let first = told["run"].as_str().expect("a run id").to_owned();
+    let started = local.json(&["run", "turns", "-o", "json"]);
+    let second = started["run"].as_str().expect("a run id").to_owned();
+    let behind = format!("waits for queue `shared`, behind run {first} (turns), to its end");
+    let shown = loop {
+        let shown = text(&local.slipway(&["get", "run", &second]).stdout);
+        if shown.contains("ResourceWaiting") {
+            break shown;
+        }
+    };
+    assert!(shown.contains(&behind), "{shown}");
+
+    let unknown = local.slipway(&["abort", &second, "--stage", "deploi"]);
+    assert_eq!(code(&unknown), 1);
+    let why = text(&unknown.stderr);
+    assert!(why.contains("deploi"), "{why}");
+    let aborted = local.slipway(&["abort", &second, "--stage", "deploy", "--follow"]);
+    assert_eq!(code(&aborted), 0, "{}", text(&aborted.stderr));
+    let failed = local.slipway(&["fail", &first, "--stage", "deploy"]);
+    assert_eq!(code(&failed), 0, "{}", text(&failed.stderr));
+    let seen = loop {
+        let seen = local.json(&["get", "run", &first, "-o", "json"]);
+        if seen["status"] == "Failed" {
+            break seen;
+        }
+    };
+    let why = seen["failureInfo"]["message"].as_str().unwrap_or_default();
+    assert!(why.contains("The stage was rolled back cleanly"), "{why}");
+}
+
+#[tokio::test]
+async fn a_second_person_gives_the_approval_that_one_may_not_give_alone() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = LocalProcess::start(dir.path());
+    let pipeline = dir.path().join("pipeline.yaml");
+    let yaml = TURNS.replace("minimumCount: 1", "minimumCount: 2");
+    std::fs::write(&pipeline, yaml).expect("a file");
+    let applied = local.slipway(&["apply", "-f", pipeline.to_str().expect("text")]);
+    assert_eq!(code(&applied), 0, "{}", text(&applied.stderr));
+    let waits = local.slipway(&["run", "turns", "--follow", "--no-wait", "-o", "json"]);
+    assert_eq!(code(&waits), 3, "{}", text(&waits.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&waits.stdout).expect("JSON");
+    let run = told["run"].as_str().expect("a run id").to_owned();
+
+    let first = local.slipway(&["approve", &run]);
+    assert_eq!(code(&first), 0, "{}", text(&first.stderr));
+    let again = local.slipway(&["approve", &run]);
+    assert_ne!(code(&again), 0, "one person is not two");
+    let made = local.slipway(&["token", "create", "--user", "kim@example.com"]);
+    assert_eq!(code(&made), 0, "{}", text(&made.stderr));
+    let token = text(&made.stdout).trim().to_owned();
+    let second = local.slipway(&["--token", &token, "approve", &run]);
+    assert_eq!(code(&second), 0, "{}", text(&second.stderr));
+    loop {
+        let seen = local.json(&["get", "run", &run, "-o", "json"]);
+        match seen["status"].as_str() {
+            Some("Success") => break,
+            Some("Failed" | "Aborted" | "Errored") => panic!("{seen}"),
+            _ => {}
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_is_wrong_is_refused_with_the_documented_exit_code() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -133,6 +133,8 @@ pub enum Command {
     Artifact(ArtifactArgs),
     /// Test the connection of a connector.
     Connector(ConnectorArgs),
+    /// Make a token with which somebody else uses the API.
+    Token(TokenArgs),
     /// Print the logs of a run.
     Logs(LogsArgs),
     /// Stop a run.
@@ -222,6 +224,31 @@ pub struct ArtifactArgs {
     /// What to do with it.
     #[command(subcommand)]
     pub command: ArtifactCommand,
+}
+
+/// Options of `slipway token`.
+#[derive(Debug, Args)]
+pub struct TokenArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: TokenCommand,
+}
+
+/// What can be done with tokens.
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Print a new token of somebody; it is shown once. Who has it may do everything in the account
+    Create {
+        /// Who uses it: a name, or an e-mail address, as user groups name their members.
+        #[arg(long, value_name = "NAME")]
+        user: String,
+        /// What it is for.
+        #[arg(long, default_value = "cli")]
+        name: String,
+        /// Days after which it is refused; without it never.
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+        days: Option<u32>,
+    },
 }
 
 /// What can be done with a connector.

@@ -122,6 +122,7 @@ pub fn router(deps: Deps) -> Router {
     let routes = Router::new()
         .route("/ng/api/user/currentUser", get(user::current))
         .route("/ng/api/accounts/{account}", get(user::account))
+        .route("/ng/api/token", post(token::create))
         .route("/ng/api/token/validate", post(token::validate))
         .merge(organization::routes())
         .merge(project::routes())

@@ -1,8 +1,9 @@
-//! Tokens: minted, looked up by hash, validated for `auth login`.
+//! Tokens: minted, looked up by hash, validated for `auth login`; and more of them for other people (`POST /ng/api/token`).
 
 use axum::extract::State;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use slipway_engine::error_name::ErrorName;
 use slipway_model::id::{AccountId, PrincipalId};
 use slipway_store::record::TokenRecord;
 use slipway_store::{Store, StoreError};
@@ -11,6 +12,7 @@ use uuid::Uuid;
 use crate::Deps;
 use crate::auth::look_up;
 use crate::body::Body;
+use crate::call::Call;
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 
@@ -81,13 +83,17 @@ pub struct NewToken {
 /// # Errors
 /// When the account cannot be part of a token, or the store cannot be written.
 pub async fn mint_token(store: &Store, new: NewToken) -> Result<String, MintError> {
+    mint(store, new, "pat").await
+}
+
+async fn mint(store: &Store, new: NewToken, kind: &str) -> Result<String, MintError> {
     if !is_segment(new.account.as_str()) {
         return Err(MintError::Account(new.account));
     }
     let id = Uuid::new_v4().simple().to_string();
     // Two random UUIDs: 244 bits that nobody can guess.
     let secret = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-    let text = format!("pat.{}.{id}.{secret}", new.account);
+    let text = format!("{kind}.{}.{id}.{secret}", new.account);
     let record = TokenRecord {
         account: new.account,
         principal: new.principal,
@@ -171,6 +177,79 @@ pub(crate) async fn find(
         valid_from_ms: record.valid_from_ms,
         valid_to_ms: record.valid_to_ms,
     }))
+}
+
+/// Longest name of somebody or of a token, in characters.
+const LONGEST_NAME: usize = 128;
+
+/// `POST /ng/api/token` (API.md 5): a token for somebody else, `parentIdentifier`, to call the API with; the answer is its
+/// text, which is shown once. There are no roles yet: whoever has a token may do everything in the account. Keys group
+/// tokens in Harness; there are none here, and `apiKeyIdentifier` is not kept.
+pub(crate) async fn create(Call(deps, caller, _): Call, body: Body) -> ApiResult {
+    let body = body.object()?;
+    let text = |field: &str| {
+        let value = body.get(field).and_then(Value::as_str).map(str::trim);
+        let value = value.unwrap_or_default();
+        let fits = !value.is_empty()
+            && value.chars().count() <= LONGEST_NAME
+            && !value.chars().any(char::is_control);
+        match fits {
+            true => Ok(value.to_owned()),
+            false => Err(ApiError::field(
+                field,
+                format!(
+                    "must be a text of 1 to {LONGEST_NAME} characters without control characters"
+                ),
+            )),
+        }
+    };
+    let name = text("name").or_else(|_| text("identifier"))?;
+    let kind = body.get("apiKeyType").and_then(Value::as_str);
+    let service = match kind {
+        None | Some("USER") => false,
+        Some("SERVICE_ACCOUNT") => true,
+        Some(_) => {
+            return Err(ApiError::field(
+                "apiKeyType",
+                "must be USER or SERVICE_ACCOUNT",
+            ));
+        }
+    };
+    let now_ms = deps.runs.clock.now_ms();
+    let valid_to_ms = match body.get("validTo") {
+        None | Some(Value::Null) => 0,
+        Some(value) => value
+            .as_i64()
+            .filter(|until| *until > now_ms)
+            .ok_or_else(|| {
+                ApiError::field(
+                    "validTo",
+                    "must be a time to come, in milliseconds since 1970",
+                )
+            })?,
+    };
+    let new = NewToken {
+        account: caller.account.clone(),
+        principal: PrincipalId::new(text("parentIdentifier")?),
+        name,
+        permission: Permission::Admin,
+        now_ms,
+        valid_to_ms,
+    };
+    let principal = new.principal.clone();
+    let minted = mint(&deps.store, new, if service { "sat" } else { "pat" }).await;
+    let minted = minted.map_err(|error| match error {
+        MintError::Store(error) => error.into(),
+        MintError::Account(_) => ApiError::new(ErrorName::InvalidRequest, error.to_string()),
+    })?;
+    tracing::info!(
+        target: "slipway::audit",
+        principal = %caller.principal,
+        token.id = %caller.token.id,
+        action = "create token",
+        "{} made a token for {principal}", caller.principal
+    );
+    Ok(success(json!(minted)))
 }
 
 /// `POST /ng/api/token/validate`: the body is the token.

@@ -17,6 +17,7 @@ pub mod plan;
 pub mod rollback;
 pub mod run;
 pub mod schema;
+pub mod token;
 pub mod transfer;
 pub mod tree;
 pub mod validate;

@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::Request;
+use serde_json::json;
 
 use super::{Api, SCOPE};
 use crate::Permission;
@@ -223,4 +224,41 @@ async fn the_calls_of_a_login_succeed() {
     assert_eq!(project["project"]["name"], "default");
     let org = api.get("/ng/api/organizations/default").await.data();
     assert_eq!(org["organization"]["name"], "default");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_made_for_somebody_else() {
+    let api = Api::new().await;
+    let body = json!({
+        "identifier": "laptop", "name": "laptop", "apiKeyType": "USER", "parentIdentifier": "kim@example.com",
+        "apiKeyIdentifier": "key", "accountIdentifier": "acme",
+    });
+    let path = "/ng/api/token?accountIdentifier=acme";
+    let made = api.post(path, &body).await.data();
+    let token = made.as_str().expect("a token");
+    assert!(token.starts_with("pat.acme."), "its form");
+    let validated = api
+        .call("POST", "/ng/api/token/validate", "text/plain", token)
+        .await
+        .data();
+    assert_eq!(validated["username"], "kim@example.com");
+    assert_eq!(validated["name"], "laptop");
+
+    let mut service = body.clone();
+    service["apiKeyType"] = "SERVICE_ACCOUNT".into();
+    let made = api.post(path, &service).await.data();
+    assert!(made.as_str().is_some_and(|it| it.starts_with("sat.acme.")));
+    for (field, value) in [
+        ("parentIdentifier", json!("")),
+        ("parentIdentifier", json!("a\nb")),
+        ("parentIdentifier", json!(7)),
+        ("apiKeyType", json!("ROOT")),
+        ("validTo", json!(1)),
+        ("validTo", json!("soon")),
+    ] {
+        let mut wrong = body.clone();
+        wrong[field] = value;
+        let (status, _, message) = api.post(path, &wrong).await.refusal();
+        assert!(status == 400 && message.contains(field), "{message}");
+    }
 }
