@@ -226,9 +226,8 @@ fn transact(
     let Some(token) = token else {
         return database.transact_write_items(request);
     };
-    let content: serde_json::Value = serde_json::from_slice(body)
+    let digest = tokens::digest(body)
         .map_err(|error| DynoxideError::SerializationException(error.to_string()))?;
-    let digest = tokens::digest(&content["TransactItems"]);
     let mut known = service.tokens.lock();
     if known.was_done(&token, digest, Instant::now())? {
         return Ok(TransactWriteItemsResponse::default());
