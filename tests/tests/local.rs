@@ -191,6 +191,7 @@ const TURNS: &str = "pipeline:
                   type: HarnessApproval
                   timeout: 1d
                   spec:
+                    includePipelineExecutionHistory: true
                     approvers:
                       userGroups: [account._account_all_users]
                       minimumCount: 1
@@ -219,7 +220,11 @@ async fn a_stage_is_stopped_and_shows_whom_it_waits_for() {
     let second = started["run"].as_str().expect("a run id").to_owned();
     let behind = format!("waits for queue `shared`, behind run {first} (turns), to its end");
     let shown = loop {
-        let shown = text(&local.slipway(&["get", "run", &second]).stdout);
+        let shown = text(
+            &local
+                .slipway(&["get", "run", &second, "-o", "table"])
+                .stdout,
+        );
         if shown.contains("ResourceWaiting") {
             break shown;
         }
@@ -229,7 +234,7 @@ async fn a_stage_is_stopped_and_shows_whom_it_waits_for() {
     let unknown = local.slipway(&["abort", &second, "--stage", "deploi"]);
     assert_eq!(code(&unknown), 1);
     let why = text(&unknown.stderr);
-    assert!(why.contains("deploi"), "{why}");
+    assert!(why.contains("has no stage deploi; it has deploy"), "{why}");
     let aborted = local.slipway(&["abort", &second, "--stage", "deploy", "--follow"]);
     assert_eq!(code(&aborted), 0, "{}", text(&aborted.stderr));
     let failed = local.slipway(&["fail", &first, "--stage", "deploy"]);

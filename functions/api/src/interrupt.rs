@@ -194,7 +194,15 @@ async fn about(deps: &Deps, run: &RunRecord, name: &str) -> Result<About, ApiErr
     }
     match named(deps, run, name).await {
         Ok(node) => Ok(About::Node(node)),
-        Err(error) => stage(&|id| id.as_str() == name).ok_or(error),
+        Err(error) => {
+            let known = stage(&|id| id.as_str() == name);
+            // Whoever carries the word out tells which stages there are.
+            let meant = name
+                .strip_prefix("stages.")
+                .filter(|rest| !rest.contains('.'));
+            let meant = meant.map(|rest| About::Stage(StageId::new(rest)));
+            known.or(meant).ok_or(error)
+        }
     }
 }
 

@@ -141,9 +141,11 @@ async fn detail(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiR
         Some(plan) => waits::of_run(&deps, &run, plan, &nodes).await?,
         None => waits::Waits::new(),
     };
+    let waiting = waits::listed(&waits);
     let run = summary::waiting(run, &nodes);
     let graph = graph(&run, (plan.as_deref(), &nodes, waits), &query)?;
     let mut rendered = summary::render(&run, plan.as_deref());
+    rendered["waitsFor"] = waiting.into();
     let retries = deps.store.list_retries(run.root()).await?;
     rendered["showRetryHistory"] = (retries.len() > 1).into();
     if retries.last().is_some_and(|last| *last != run.id) {

@@ -1,7 +1,7 @@
 //! Whom the stages and steps of a run wait for: other runs in front of them in the line for an infrastructure or a queue,
 //! places of a barrier that nobody has reached, and what the run of another pipeline waits for that a stage runs.
 //!
-//! Nodes of the graph show it as `waitsFor`, Slipway's own field: `[{"type":"Queue","name":"shared","message":"…",
+//! Nodes of the graph, and the summary in the detail of a run, show it as `waitsFor`, Slipway's own field: `[{"type":"Queue","name":"shared","message":"…",
 //! "runs":[{"planExecutionId":"…","pipelineIdentifier":"…","stageIdentifier":"deploy","status":"Running"}]}]`.
 
 use std::collections::HashMap;
@@ -20,6 +20,22 @@ use crate::error::ApiResult;
 
 /// What the nodes of a graph wait for, by their ids.
 pub(crate) type Waits = HashMap<String, Vec<Value>>;
+
+/// All of it, each with the node that waits: `waitsFor` of the summary of a run.
+pub(crate) fn listed(waits: &Waits) -> Vec<Value> {
+    let mut nodes: Vec<_> = waits.iter().collect();
+    nodes.sort_by(|one, other| one.0.cmp(other.0));
+    let of_node = |(node, waits): (&String, &Vec<Value>)| {
+        let node = node.clone();
+        let told = move |wait: &Value| {
+            let mut wait = wait.clone();
+            wait["node"] = node.as_str().into();
+            wait
+        };
+        waits.iter().map(told).collect::<Vec<_>>()
+    };
+    nodes.into_iter().flat_map(of_node).collect()
+}
 
 /// What the open stages and steps of a run wait for. `nodes` are all attempts, oldest first.
 pub(crate) async fn of_run(
