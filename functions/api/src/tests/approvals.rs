@@ -99,15 +99,7 @@ async fn an_approval_is_listed_answered_once_and_shown() {
     let elsewhere = format!("{run}.stages.deploy.spec.execution.steps.other.0");
     assert_eq!(api.post(&activity(&elsewhere), &yes).await.refusal().0, 404);
 
-    let token = NewToken {
-        account: AccountId::new("acme"),
-        principal: PrincipalId::new("sam"),
-        name: "test".to_owned(),
-        permission: Permission::Admin,
-        now_ms: 0,
-        valid_to_ms: 0,
-    };
-    api.token = mint_token(&api.store, token).await.expect("a token");
+    api.token = token_of(&api, "sam").await;
     let shown = api.post(&activity(&id), &missing).await.data();
     let said = &shown["details"]["approvalActivities"][1];
     assert_eq!(
@@ -115,6 +107,28 @@ async fn an_approval_is_listed_answered_once_and_shown() {
         (&json!("sam"), &json!([{"name": "ticket", "value": "A-1"}])),
         "the next approver finds what the one before gave"
     );
+
+    // Enough have answered, and the run has not gone on yet: who comes now is overtaken.
+    let more = leads(json!(["sam", "Jo@example.com", "kim"]));
+    api.put(&groups, &more).await.data();
+    api.token = token_of(&api, "kim").await;
+    let (status, _, message) = api.post(&activity(&id), &no).await.refusal();
+    assert!(
+        status == 409 && message.contains("it is APPROVED: sam was faster"),
+        "{message}"
+    );
+}
+
+async fn token_of(api: &Api, who: &str) -> String {
+    let token = NewToken {
+        account: AccountId::new("acme"),
+        principal: PrincipalId::new(who),
+        name: "test".to_owned(),
+        permission: Permission::Admin,
+        now_ms: 0,
+        valid_to_ms: 0,
+    };
+    mint_token(&api.store, token).await.expect("a token")
 }
 
 #[tokio::test(start_paused = true)]
