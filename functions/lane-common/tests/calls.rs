@@ -1,5 +1,7 @@
 //! The calls of AWS that a run makes until it waits for an approval: each costs time, and on AWS money.
 
+#![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Steps whose condition cannot be evaluated: they fail as a step that ran, and what they guard is never done.
 
-#![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
-
 use slipway_model::status::Status;
 use slipway_world::World;
 use slipway_world::yaml::{ROLL_BACK, pipeline, script, stage};
