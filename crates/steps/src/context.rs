@@ -356,8 +356,8 @@ impl<'a> StepContext<'a> {
             .transpose()
     }
 
-    /// Makes `state` durable, the log before it included. Called before each effect that the state guards.
-    pub async fn save<T: Serialize>(&mut self, state: &T) -> Result<(), Failure> {
+    /// Keeps `state` for the next call; it is written with what this one comes to. For what no effect depends on.
+    pub fn note<T: Serialize>(&mut self, state: &T) -> Result<(), Failure> {
         self.state = serde_json::to_value(state).map_err(|error| Failure {
             error: ErrorType::Unknown,
             message: format!(
@@ -366,6 +366,12 @@ impl<'a> StepContext<'a> {
             ),
             left_behind: None,
         })?;
+        Ok(())
+    }
+
+    /// Makes `state` durable, the log before it included. Called before each effect that the state guards.
+    pub async fn save<T: Serialize>(&mut self, state: &T) -> Result<(), Failure> {
+        self.note(state)?;
         self.flush().await?;
         let progress = self.progress();
         self.services
