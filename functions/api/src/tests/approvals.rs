@@ -1,5 +1,7 @@
 //! Approvals as the clients list and answer them.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use slipway_model::id::{AccountId, PrincipalId};
 use slipway_model::status::Status;
@@ -109,6 +111,7 @@ async fn an_approval_is_listed_answered_once_and_shown() {
     );
 
     // Enough have answered, and the run has not gone on yet: who comes now is overtaken.
+    api.clock.sleep(Duration::from_secs(1)).await;
     let more = leads(json!(["sam", "Jo@example.com", "kim"]));
     api.put(&groups, &more).await.data();
     api.token = token_of(&api, "kim").await;
