@@ -403,12 +403,18 @@ impl Run {
                 });
                 true
             }
-            Word::MarkNode(id) => with(&mut state, id, |node| {
-                if node.open {
+            Word::MarkNode(id) => {
+                // Of a step that loops: whichever of its turns run.
+                let nodes = state.nodes.iter_mut();
+                let open: Vec<_> = nodes
+                    .filter(|(known, node)| node.open && (*known == id || is_turn(known, id)))
+                    .collect();
+                let heard = !open.is_empty();
+                for (_, node) in open {
                     node.stopped.get_or_insert(false);
                 }
-                node.open
-            }),
+                heard
+            }
             Word::Vote {
                 node,
                 who,
@@ -481,6 +487,14 @@ fn places(stages: &[Stage]) -> tokio::sync::Semaphore {
         0 => stages.len(),
         most => most,
     })
+}
+
+/// Whether `id` is that of a turn of the step `looped`.
+fn is_turn(id: &str, looped: &str) -> bool {
+    let turn = id
+        .strip_prefix(looped)
+        .and_then(|rest| rest.strip_prefix('_'));
+    turn.is_some_and(|turn| turn.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn with(state: &mut State, id: &str, change: impl FnOnce(&mut NodeState) -> bool) -> bool {
