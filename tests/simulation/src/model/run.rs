@@ -332,7 +332,9 @@ impl Run {
     async fn undoes(&self, stage: &Stage) {
         self.model.passes().await;
         let held = stage.deploys.is_none() || self.takes_infrastructure(stage).await;
-        let undone = held && !self.state().aborted && self.rolls_back(stage).await;
+        // What another run has deployed since is left alone, and then nothing of the stage is undone.
+        let outrun = stage.deploys.is_some() && self.model.was_overtaken();
+        let undone = held && !outrun && !self.state().aborted && self.rolls_back(stage).await;
         let stopped = !undone && self.state().aborted;
         if let Some(ended) = self.state_mut().stages.get_mut(&stage.id) {
             ended.rolled_back = undone;
