@@ -41,7 +41,7 @@ struct Strategy {
 }
 
 const TAGS: (&str, [&str; 3]) = ("tag", ["1.0", "2.0", "3.0"]);
-const IMAGES: (&str, [&str; 3]) = ("image", ["ami-0a1", "ami-0a2", "ami-0a3"]);
+const IMAGES: (&str, [&str; 3]) = ("image", ["ami-000000a1", "ami-000000a2", "ami-000000a3"]);
 const PACKAGES: (&str, [&str; 3]) = ("version", ["v1", "v2", "v3"]);
 
 const STRATEGIES: &[Strategy] = &[

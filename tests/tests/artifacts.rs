@@ -75,6 +75,12 @@ impl Shop {
         let sources = format!(
             "          primaryArtifactRef: image\n          sources:\n            - {source}\n"
         );
+        // Fargate pulls images of ECR with this role.
+        let family = "                    family: shop\n";
+        let role = format!(
+            "{family}                    executionRoleArn: arn:aws:iam::123456789012:role/ecsTaskExecutionRole\n"
+        );
+        let start = start.replace(family, &role);
         self.apply_text("service.yaml", &format!("{start}{sources}"));
     }
 
@@ -157,8 +163,10 @@ fn ecr(version: &str) -> String {
 async fn what_a_tag_means_when_a_run_is_planned_is_what_is_deployed_and_deployed_again() {
     let shop = Shop::open(&["ecs-rolling"]).await;
     shop.takes("ecs-rolling", &ecr("tag: <+pipeline.variables.tag>"));
-    // The sandbox has no such repository: as before there were any.
-    well(&shop.run("deploy_shop", "tag=v1"));
+    // There is no such repository yet, and so no task starts.
+    let early = shop.run("deploy_shop", "tag=v1");
+    let why = text(&early.stdout) + &text(&early.stderr);
+    assert!(why.contains("CannotPullContainerError"), "{why}");
     shop.ecr("CreateRepository", json!({"repositoryName": "shop/web"}))
         .await;
     let v1 = shop.push(1, "v1").await;

@@ -44,6 +44,61 @@ fn runs(local: &LocalProcess, pipeline: &str, inputs: &[&str]) {
     assert_eq!(code, 0, "{pipeline}: {why}");
 }
 
+/// Runs a pipeline to its good end; its id.
+fn deployed(local: &LocalProcess, pipeline: &str, inputs: &[&str]) -> String {
+    let mut line = vec!["run", pipeline, "--follow", "-o", "json"];
+    for input in inputs {
+        line.extend(["--input", input]);
+    }
+    let ended = local.slipway(&line);
+    assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+    let row: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    row["run"].as_str().expect("a run").to_owned()
+}
+
+/// Launch template versions of the instances that are counted, with their groups.
+fn versions(local: &LocalProcess) -> Vec<String> {
+    let instances = local.json(&["list", "instance", "-o", "json"]);
+    let rows = instances.as_array().into_iter().flatten();
+    let mut versions: Vec<String> = rows
+        .map(|row| {
+            let info = |name: &str| row["info"][name].as_str().unwrap_or("?").to_owned();
+            format!("{} {}", info("asgName"), info("launchTemplateVersion"))
+        })
+        .collect();
+    versions.sort();
+    versions
+}
+
+#[tokio::test]
+async fn what_was_deployed_to_machines_is_rolled_back_after_its_run() {
+    for (pipeline, first, second) in [
+        ("deploy_machines", "shop 1", "shop 2"),
+        (
+            "deploy_machines_in_phases",
+            "shop_phased__1 1",
+            "shop_phased__2 1",
+        ),
+    ] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let local = shop(dir.path());
+        deployed(&local, pipeline, &["image=ami-000000a1"]);
+        let has = |version: &str| {
+            let seen = versions(&local);
+            let of_it = seen.iter().filter(|one| *one == version).count();
+            assert_eq!(of_it, 2, "{pipeline}: {seen:?}");
+        };
+        has(first);
+        let run = deployed(&local, pipeline, &["image=ami-000000a2"]);
+        has(second);
+        let undone = local.slipway(&["rollback", &run, "--follow", "-o", "json"]);
+        assert_eq!(undone.status.code(), Some(0), "{}", text(&undone.stderr));
+        has(first);
+        let again = local.slipway(&["rollback", &run, "-o", "json"]);
+        assert_eq!(again.stdout, undone.stdout);
+    }
+}
+
 /// Names of the groups that instances are counted of.
 fn counted(local: &LocalProcess) -> Vec<String> {
     let instances = local.json(&["list", "instance", "-o", "json"]);
@@ -60,15 +115,15 @@ fn counted(local: &LocalProcess) -> Vec<String> {
 async fn machines_are_rolled_out_tried_and_rolled_back() {
     let dir = tempfile::tempdir().expect("a folder");
     let local = shop(dir.path());
-    runs(&local, "deploy_machines", &["image=ami-0a1"]);
+    runs(&local, "deploy_machines", &["image=ami-000000a1"]);
     assert_eq!(counted(&local), ["shop", "shop"]);
-    runs(&local, "deploy_machines_by_canary", &["image=ami-0a2"]);
+    runs(&local, "deploy_machines_by_canary", &["image=ami-000000a2"]);
     assert_eq!(counted(&local), ["shop", "shop"]);
-    let (code, why) = run(&local, "deploy_machines", &["image=ami-0bad"]);
+    let (code, why) = run(&local, "deploy_machines", &["image=ami-00000bad"]);
     assert_eq!(code, 1);
     assert!(why.contains("health check"), "{why}");
     assert_eq!(counted(&local), ["shop", "shop"]);
-    let (code, why) = run(&local, "deploy_machines", &["image=ami-0403"]);
+    let (code, why) = run(&local, "deploy_machines", &["image=ami-00000403"]);
     assert_eq!(code, 1);
     assert!(why.contains("must be shared with this one"), "{why}");
 }
@@ -77,7 +132,7 @@ async fn machines_are_rolled_out_tried_and_rolled_back() {
 async fn machines_move_in_phases() {
     let dir = tempfile::tempdir().expect("a folder");
     let local = shop(dir.path());
-    for image in ["image=ami-0a1", "image=ami-0a2"] {
+    for image in ["image=ami-000000a1", "image=ami-000000a2"] {
         runs(&local, "deploy_machines_in_phases", &[image]);
     }
     assert_eq!(counted(&local), ["shop_phased__2", "shop_phased__2"]);
@@ -87,7 +142,7 @@ async fn machines_move_in_phases() {
 async fn machines_are_refreshed_behind_the_rollout_and_scaled_after_it() {
     let dir = tempfile::tempdir().expect("a folder");
     let local = shop(dir.path());
-    for image in ["image=ami-0a1", "image=ami-0a2"] {
+    for image in ["image=ami-000000a1", "image=ami-000000a2"] {
         runs(&local, "scale_machines", &[image]);
         assert_eq!(counted(&local), ["shop", "shop", "shop"]);
     }
@@ -113,12 +168,15 @@ async fn machines_behind_two_listeners_are_swapped() {
         inputs.push(image);
         run(&local, "swap_machines", &inputs)
     };
-    for (image, group) in [("image=ami-0a1", "shop__1"), ("image=ami-0a2", "shop__2")] {
+    for (image, group) in [
+        ("image=ami-000000a1", "shop__1"),
+        ("image=ami-000000a2", "shop__2"),
+    ] {
         let (code, why) = deploy(image);
         assert_eq!(code, 0, "{why}");
         assert_eq!(counted(&local), [group, group]);
     }
-    let (code, why) = deploy("image=ami-0bad");
+    let (code, why) = deploy("image=ami-00000bad");
     assert_eq!(code, 1);
     assert!(why.contains("health check"), "{why}");
     assert_eq!(counted(&local), ["shop__2", "shop__2"]);
@@ -137,7 +195,7 @@ async fn blue_and_green_machines_take_turns_without_a_failed_request() {
         let inputs = [image, listener_input.as_str(), rule.as_str()];
         run(&local, "deploy_machines_blue_green", &inputs)
     };
-    let first = deploy("image=ami-0a1");
+    let first = deploy("image=ami-000000a1");
     assert_eq!(first.0, 0, "{}", first.1);
     let since = local.json(&["list", "instance", "-o", "json"]);
     assert!(
@@ -145,12 +203,12 @@ async fn blue_and_green_machines_take_turns_without_a_failed_request() {
         "{since}"
     );
     let now = jiff::Timestamp::now();
-    for image in ["image=ami-0a2", "image=ami-0a3"] {
+    for image in ["image=ami-000000a2", "image=ami-000000a3"] {
         let next = deploy(image);
         assert_eq!(next.0, 0, "{}", next.1);
     }
     assert_eq!(counted(&local), ["shop__1", "shop__1"]);
-    let (code, why) = deploy("image=ami-0bad");
+    let (code, why) = deploy("image=ami-00000bad");
     assert_eq!(code, 1);
     assert!(why.contains("health check"), "{why}");
     let asked = format!("{}/_sandbox/traffic", local.url());

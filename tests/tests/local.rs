@@ -128,6 +128,12 @@ async fn a_deployment_is_rolled_back_after_it() {
     let shown = text(&undone.stderr);
     assert!(shown.contains("rollback Success"), "{shown}");
     assert!(!shown.contains("rollout"), "{shown}");
+    // Who asks once more is told how it ended, and starts nothing.
+    let again = local.slipway(&["rollback", &second, "-o", "json"]);
+    assert_eq!(code(&again), 0, "{}", text(&again.stderr));
+    let ended: serde_json::Value = serde_json::from_slice(&again.stdout).expect("JSON");
+    assert_eq!(ended["status"], "Success");
+    assert_eq!(again.stdout, undone.stdout);
     let runs = local.slipway(&["list", "instances", "-o", "json"]);
     let runs = text(&runs.stdout);
     assert!(

@@ -11,6 +11,7 @@ use crate::begin::release_infrastructure;
 use crate::directive::PAUSE_WAIT;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::kept;
 use crate::name::Lane;
 use crate::notify;
 use crate::queue::{self, release_run, release_stage};
@@ -108,7 +109,9 @@ fn decide(
     let (stage, now_ms) = (of_run.stage(), runs.clock.now_ms());
     if rolled_back {
         let facts = of_run.facts(&Lane::rollback(&stage.id), nodes);
-        return Ok((after_rollback(stage, &facts, now_ms), false));
+        let own = nodes.values().filter(|node| node.stage == stage.id);
+        let stays = kept::left(own.collect());
+        return Ok((after_rollback(stage, &facts, &stays, now_ms), false));
     }
     let facts = of_run.facts(&Lane::steps(&stage.id), nodes);
     match after_steps(stage, &facts, now_ms) {

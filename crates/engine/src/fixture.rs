@@ -113,6 +113,7 @@ pub(crate) fn stage(id: &str, steps: Vec<Node>) -> StagePlan {
         name: id.to_owned(),
         stage_type: "Deployment".to_owned(),
         deployment_type: Some("ECS".to_owned()),
+        description: None,
         tags: IndexMap::new(),
         variables: Vec::new(),
         when: None,
@@ -180,6 +181,7 @@ pub(crate) fn deploys(mut stage: StagePlan) -> StagePlan {
         identifier: EntityId::new("shop"),
         name: "Shop".to_owned(),
         deployment_type: "ECS".to_owned(),
+        description: Some("What customers see".to_owned()),
         tags: IndexMap::from([("team".to_owned(), "checkout".to_owned())]),
         variables: vec![variable("replicas", "Number", json!(3))],
         manifests: Vec::new(),
@@ -200,6 +202,7 @@ pub(crate) fn deploys(mut stage: StagePlan) -> StagePlan {
         identifier: EntityId::new("prod"),
         name: "Prod".to_owned(),
         kind: "Production".to_owned(),
+        description: None,
         tags: IndexMap::new(),
         variables: vec![variable("region", "String", json!("eu-west-1"))],
     });

@@ -19,6 +19,7 @@ pub mod form;
 pub mod freeze;
 pub mod gather;
 pub mod given;
+pub mod kept;
 pub mod lane;
 pub mod line;
 pub mod link;

@@ -298,7 +298,7 @@ impl StageOfRun {
                 .iter()
                 .map(|(id, node)| (id.clone(), fact(node)))
                 .collect(),
-            aborted: self.run.abort.is_some() || self.stage_aborted_by(lane).is_some(),
+            aborted: self.is_aborted(lane),
             deadline_ms: (!self.rolls_back(lane)).then(|| self.deadline_ms()),
             answers: signal::answers(&self.run),
             stopped: signal::stopped(&self.run),
@@ -306,6 +306,11 @@ impl StageOfRun {
             paused: signal::is_paused(&self.run),
             ..Facts::default()
         }
+    }
+
+    /// Whether the run, or the part of its stage that a lane belongs to, is aborted.
+    pub fn is_aborted(&self, lane: &Lane) -> bool {
+        self.run.abort.is_some() || self.stage_aborted_by(lane).is_some()
     }
 
     /// Who aborted the stage, as far as a lane of it is concerned: a word about a stage does not stop its rollback with

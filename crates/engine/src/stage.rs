@@ -126,13 +126,18 @@ pub fn after_steps(stage: &StagePlan, facts: &Facts, now_ms: i64) -> AfterSteps 
         && !ran.is_empty()
     {
         let ran = ran.join(", ");
-        failure.left_behind = Some(format!("not rolled back; these steps had begun: {ran}"));
+        let more = failure.left_behind.take();
+        let more = more.map_or_else(String::new, |left| format!(". {left}"));
+        failure.left_behind = Some(format!(
+            "not rolled back; these steps had begun: {ran}{more}"
+        ));
     }
     AfterSteps::End(Ending { status, failure })
 }
 
-/// Decides how a stage ended whose rollback lane has ended, or was lost.
-pub fn after_rollback(stage: &StagePlan, facts: &Facts, now_ms: i64) -> Ending {
+/// Decides how a stage ended whose rollback lane has ended, or was lost. `stays` is what its steps changed and no step
+/// takes back, as clauses.
+pub fn after_rollback(stage: &StagePlan, facts: &Facts, stays: &[String], now_ms: i64) -> Ending {
     let lane = LanePlan::of(stage, &Lane::rollback(&stage.id));
     let walked =
         lane.is_some_and(|lane| steps_verdict(&lane, facts, now_ms) == WalkOutcome::Walked);
@@ -145,13 +150,21 @@ pub fn after_rollback(stage: &StagePlan, facts: &Facts, now_ms: i64) -> Ending {
     };
     let mut failure = failure_of(stage, facts, status);
     if let Some(failure) = &mut failure {
-        if undone {
-            failure
-                .message
-                .push_str(" The stage was rolled back cleanly.");
-        } else {
-            failure.left_behind = Some(rollback_trouble(stage, facts));
-        }
+        let stays = (!stays.is_empty()).then(|| stays.join("; "));
+        failure.left_behind = match (undone, stays) {
+            (true, None) => {
+                failure
+                    .message
+                    .push_str(" The stage was rolled back cleanly.");
+                failure.left_behind.take()
+            }
+            (true, Some(stays)) => {
+                failure.message.push_str(" The stage was rolled back.");
+                Some(stays)
+            }
+            (false, None) => Some(rollback_trouble(stage, facts)),
+            (false, Some(stays)) => Some(format!("{} {stays}", rollback_trouble(stage, facts))),
+        };
     }
     Ending { status, failure }
 }
@@ -316,10 +329,12 @@ fn verdict(stage: &StagePlan, error: ErrorType, status: Status, now_ms: i64) -> 
         retried: u32::MAX,
     };
     let failed = Failed {
+        is_group: false,
         refused: &[],
         error,
         status,
         at_ms: i64::MIN,
+        limit_ms: None,
         answer: None,
         now_ms,
     };

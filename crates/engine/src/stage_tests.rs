@@ -133,6 +133,16 @@ fn the_end_tells_what_is_left_behind() {
     };
     insta::assert_snapshot!(text(ending.failure), @"Step b: No. | not rolled back; these steps had begun: a, b");
 
+    let mut cut = failed.clone();
+    let stopped = cut.nodes.get_mut(&NodeId::new("b")).expect("a step");
+    if let Some(failure) = &mut stopped.failure {
+        failure.left_behind = Some("Service web is without its scaling.".to_owned());
+    }
+    let AfterSteps::End(ending) = after_steps(&deploy, &cut, 9) else {
+        panic!("there is nothing to roll back with");
+    };
+    insta::assert_snapshot!(text(ending.failure), @"Step b: No. | not rolled back; these steps had begun: a, b. Service web is without its scaling.");
+
     deploy.rollback_steps = vec![step("undo")];
     assert_eq!(after_steps(&deploy, &failed, 9), AfterSteps::RollBack);
 
@@ -140,18 +150,26 @@ fn the_end_tells_what_is_left_behind() {
     cleanly
         .nodes
         .insert(NodeId::new("undo"), fact(Status::Success, ""));
-    let ending = after_rollback(&deploy, &cleanly, 9);
+    let ending = after_rollback(&deploy, &cleanly, &[], 9);
     assert_eq!(ending.status, Status::Failed);
     insta::assert_snapshot!(text(ending.failure), @"Step b: No. The stage was rolled back cleanly. | ");
+
+    let ending = after_rollback(
+        &deploy,
+        &cleanly,
+        &["service web keeps 0 tasks".to_owned()],
+        9,
+    );
+    insta::assert_snapshot!(text(ending.failure), @"Step b: No. The stage was rolled back. | service web keeps 0 tasks");
 
     let mut badly = failed.clone();
     badly
         .nodes
         .insert(NodeId::new("undo"), fact(Status::Failed, "Denied."));
-    let ending = after_rollback(&deploy, &badly, 9);
+    let ending = after_rollback(&deploy, &badly, &[], 9);
     insta::assert_snapshot!(text(ending.failure), @"Step b: No. | rolling back failed. Step undo: Denied. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.");
 
-    let ending = after_rollback(&deploy, &failed, 9);
+    let ending = after_rollback(&deploy, &failed, &[], 9);
     insta::assert_snapshot!(text(ending.failure), @"Step b: No. | rolling back did not come to its end. Nothing more is tried: look at what runs there, put it right, then run the pipeline again.");
 
     deploy.failure_strategies = vec![on("AllErrors", "Abort", json!(null))];

@@ -235,7 +235,7 @@ pub(crate) async fn about_stage(
 }
 
 /// What a word about every stage comes to that has begun and not ended. What is said of the run as a whole is about the
-/// steps that run; a rollback is about its stages.
+/// steps that run, and about stages that wait for their turn; a rollback is about its stages.
 ///
 /// # Errors
 /// `Conflict` where there is nothing that it could be about.
@@ -246,17 +246,17 @@ pub(crate) async fn about_all(
 ) -> Result<Vec<Said>, RunError> {
     let nodes = runs.nodes(run, None).await?;
     let mut said = Vec::new();
-    if word == StageWord::RollBack {
-        let (record, plan) = runs.load(run).await?;
-        for stage in plan.groups.iter().flatten() {
-            let known = summary(&record.stages, stage);
-            if part_of(run, &known).is_ok() {
-                said.extend(open_in(runs, &record, stage, &known, word).await?);
-            }
-        }
-    } else {
+    if word != StageWord::RollBack {
         let open = nodes.values().filter(|node| runs_now(node));
         said.extend(open.filter_map(|node| of_node(node, word)));
+    }
+    let (record, plan) = runs.load(run).await?;
+    for stage in plan.groups.iter().flatten() {
+        let known = summary(&record.stages, stage);
+        let has_begun = part_of(run, &known).is_ok();
+        if has_begun && (word == StageWord::RollBack || waits(&known)) {
+            said.extend(open_in(runs, &record, stage, &known, word).await?);
+        }
     }
     match said.is_empty() {
         true => Err(nothing_runs(run, nodes.values())),
@@ -298,6 +298,11 @@ pub(crate) async fn overtaken(
     Ok(more)
 }
 
+/// Whether a stage waits to begin.
+fn waits(known: &StageSummary) -> bool {
+    !known.status.is_final() && known.status != Status::Running
+}
+
 /// What is said about the steps of a stage that are open, or about the stage while it waits to begin.
 async fn open_in(
     runs: &Runs,
@@ -307,8 +312,7 @@ async fn open_in(
     word: StageWord,
 ) -> Result<Vec<Said>, RunError> {
     let says = word.of_steps();
-    let waits = !known.status.is_final() && known.status != Status::Running;
-    if waits {
+    if waits(known) {
         let said = (
             stage_node(&stage.id),
             0,

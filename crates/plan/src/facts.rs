@@ -33,8 +33,12 @@ pub(crate) fn names(path: &[Segment]) -> Option<Vec<&str>> {
     path.iter().map(Segment::key).collect()
 }
 
-/// Whether a text is data: what a loop hands out was evaluated when the loop was taken apart.
+/// Whether a text is data: what a loop hands out was evaluated when the loop was taken apart, and what a project is called
+/// is no place for expressions.
 fn is_data(path: &[&str]) -> bool {
     let path = path.strip_prefix(&["stage"]).unwrap_or(path);
-    matches!(path.first(), Some(&("matrix" | "repeat" | "strategy")))
+    matches!(
+        path.first(),
+        Some(&("matrix" | "repeat" | "strategy" | "account" | "org" | "project"))
+    )
 }

@@ -28,7 +28,8 @@ pub struct Plan {
     /// Pipeline variables; values may hold expressions. Secret variables hold a secret reference.
     pub variables: Vec<Variable>,
     /// Variables of the account, organization and project that anything in the plan reads, by how it calls
-    /// them: `variable.account.region`.
+    /// them: `variable.account.region`; and what it reads of these themselves and of the pipeline: `project.name`
+    /// ([`Plan::label`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scope_variables: Vec<Variable>,
     /// Files of the file store that expressions anywhere in the plan read, by the path they name, with content.
@@ -48,6 +49,14 @@ pub struct Plan {
     pub timeout: Duration,
     /// Stages that run one group after the other; the stages of one group run side by side.
     pub groups: Vec<Vec<StagePlan>>,
+}
+
+impl Plan {
+    /// What `project.name`, `org.tags.TEAM`, `pipeline.delegateSelectors` and the like stand for, as far as something in
+    /// the plan reads them.
+    pub fn label(&self, path: &[&str]) -> Option<Value> {
+        crate::resolve::label(&self.scope_variables, path)
+    }
 }
 
 /// One entry of `notificationRules`.
@@ -125,6 +134,9 @@ pub struct StagePlan {
     pub stage_type: String,
     /// `deploymentType` of a Deployment stage, `ECS` for instance.
     pub deployment_type: Option<String>,
+    /// `description` of the stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// `tags` of the stage.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub tags: IndexMap<String, String>,
@@ -184,6 +196,9 @@ pub struct ServicePlan {
     pub name: String,
     /// `serviceDefinition.type`, `ECS` for instance.
     pub deployment_type: String,
+    /// `description`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// `tags`.
     pub tags: IndexMap<String, String>,
     /// Service variables after overrides.
@@ -307,6 +322,9 @@ pub struct EnvironmentPlan {
     /// `Production` or `PreProduction`.
     #[serde(rename = "type")]
     pub kind: String,
+    /// `description`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// `tags`.
     pub tags: IndexMap<String, String>,
     /// Environment variables.
@@ -477,7 +495,7 @@ pub struct GroupPlan {
 pub struct ParallelPlan {
     /// Fully qualified name, made from the place in the YAML.
     pub id: NodeId,
-    /// The branches.
+    /// The branches; none of a loop of no turns.
     pub branches: Vec<Node>,
     /// How many of them run at once; 0 is no limit.
     #[serde(default, skip_serializing_if = "is_zero")]

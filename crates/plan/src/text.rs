@@ -266,6 +266,11 @@ impl<'p> Page<'p> {
             Node::Parallel(parallel) => {
                 let how = match &parallel.each {
                     Some(each) => later_turns(each),
+                    None if parallel.branches.is_empty() => {
+                        let id = parallel.id.as_str();
+                        let own = id.rsplit('.').next().unwrap_or(id);
+                        format!("{own}: a loop of no turns")
+                    }
                     None => side_by_side(parallel.concurrency),
                 };
                 let gives_up = match parallel.skips_queued && parallel.each.is_none() {

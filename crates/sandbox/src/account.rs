@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::ecs::capacity::CapacityProvider;
 use crate::ecs::cluster::Cluster;
 use crate::ecs::service::Service;
 use crate::ecs::task::Task;
@@ -64,6 +65,7 @@ pub(crate) struct Account {
     /// The instant that is being lived through: of the event, or of the request.
     pub(crate) now: Timestamp,
     pub(crate) clusters: Table<Cluster>,
+    pub(crate) capacity_providers: Table<CapacityProvider>,
     pub(crate) task_definitions: Table<TaskDefinition>,
     pub(crate) services: Table<Service>,
     pub(crate) tasks: Table<Task>,
@@ -97,6 +99,7 @@ impl Account {
             pace,
             now: Timestamp::UNIX_EPOCH,
             clusters: Table::new("cluster"),
+            capacity_providers: Table::new("capacity-provider"),
             task_definitions: Table::new("task-definition"),
             services: Table::new("service"),
             tasks: Table::new("task"),
@@ -123,6 +126,7 @@ impl Account {
     /// Takes in one stored entity. Entities of kinds that this version does not know are left alone.
     pub(crate) fn load(&mut self, key: &str, value: &[u8]) -> Result<(), StoreError> {
         let _known = self.clusters.load(key, value)?
+            || self.capacity_providers.load(key, value)?
             || self.task_definitions.load(key, value)?
             || self.services.load(key, value)?
             || self.tasks.load(key, value)?
@@ -172,6 +176,7 @@ impl Account {
     /// Everything that is there and is somebody's.
     pub(crate) fn show(&self, into: &mut Vec<Resource>) {
         self.clusters.show(into);
+        self.capacity_providers.show(into);
         self.services.show(into);
         self.tasks.show(into);
         self.task_definitions.show(into);
@@ -205,6 +210,7 @@ impl Account {
     pub(crate) fn changes(&mut self) -> Result<Vec<Change>, StoreError> {
         let mut changes = Vec::new();
         self.clusters.changes(&mut changes)?;
+        self.capacity_providers.changes(&mut changes)?;
         self.task_definitions.changes(&mut changes)?;
         self.services.changes(&mut changes)?;
         self.tasks.changes(&mut changes)?;
@@ -229,6 +235,7 @@ impl Account {
     /// Lets go of what changed, for an account that lives in memory only.
     pub(crate) fn forget_changes(&mut self) {
         self.clusters.forget_changes();
+        self.capacity_providers.forget_changes();
         self.task_definitions.forget_changes();
         self.services.forget_changes();
         self.tasks.forget_changes();

@@ -20,8 +20,8 @@
 //! ```
 //!
 //! What is not AWS's: signatures are not verified; there is one account, whatever account a role is in, but
-//! every region has its own resources; clusters have room for everything; there are no subnets and VPCs, any id will do; nothing scales by
-//! itself; only REPLICA services with rolling updates exist. Everything else that is missing says so when called.
+//! every region has its own resources; container instances have memory and CPU for every task; there are no subnets and
+//! VPCs, any id will do; nothing scales by itself; services have rolling updates only. Everything else that is missing says so when called.
 
 mod account;
 mod arn;

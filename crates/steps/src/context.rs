@@ -1,5 +1,7 @@
 //! All that a step can touch while it runs.
 
+pub(crate) mod patience;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use slipway_clock::Clock;
 use slipway_engine::error::RunError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::gather::SourceReader;
+use slipway_engine::kept::{KEPT, Kept};
 use slipway_engine::runs::Runs;
 use slipway_engine::signal::WARNING;
 use slipway_model::id::{NodeId, PrincipalId, RunId};
@@ -21,11 +24,12 @@ use slipway_store::record::{
 };
 use slipway_store::{Store, StoreError};
 
-use crate::aws::{AwsTarget, AwsTargets};
+use crate::aws::{AwsTarget, AwsTargets, limits_retries, takes_session};
 use crate::log::LogBuffer;
 use crate::names::Names;
 use crate::outage;
 use crate::secrets::{SecretSource, Secrets};
+use patience::Busy;
 
 /// What lives as long as the function and serves every step.
 #[derive(Clone)]
@@ -84,6 +88,8 @@ pub struct StepInput<'a> {
     pub earlier: &'a [NodeRecord],
     /// What was said about the run, as it was read when the lane was woken: what is said later wakes it again.
     pub said: &'a [SignalRecord],
+    /// Whether the run, or its stage, is aborted: nothing is rolled back then.
+    pub aborted: bool,
     /// Result of the delegate's work that the step asked for, if it did.
     pub delegate_result: Option<Value>,
     /// Evaluates expressions in documents that the step reads itself (manifests).
@@ -112,6 +118,10 @@ struct Saved {
     state: Value,
     #[serde(default)]
     units: Vec<UnitRecord>,
+    #[serde(default)]
+    busy: Option<Busy>,
+    #[serde(default)]
+    kept: Option<Kept>,
 }
 
 /// A step's view of its run. Made by the lane loop for one call of `advance` or `stop`.
@@ -126,6 +136,14 @@ pub struct StepContext<'a> {
     log: LogBuffer,
     said: bool,
     outputs: Value,
+    /// Since when the target does not do what it is asked for.
+    busy: Option<Busy>,
+    /// What it set and no step takes back.
+    kept: Option<Kept>,
+    /// Whether a connector says how often calls are repeated.
+    limited: bool,
+    /// Whether the credentials are those of a session that Slipway takes.
+    renewable: bool,
 }
 
 impl<'a> StepContext<'a> {
@@ -143,6 +161,10 @@ impl<'a> StepContext<'a> {
             log: LogBuffer::default(),
             said: false,
             outputs: Value::Null,
+            busy: saved.busy,
+            kept: saved.kept,
+            limited: false,
+            renewable: false,
         }
     }
 
@@ -282,6 +304,11 @@ impl<'a> StepContext<'a> {
         Duration::try_from(self.deadline().duration_since(self.clock().now())).unwrap_or_default()
     }
 
+    /// Whether what a step that is stopped leaves is left for good: nobody rolls it back.
+    pub fn stays_as_it_is(&self) -> bool {
+        self.input.aborted || self.input.stage.rollback_steps.is_empty()
+    }
+
     /// Result of the delegate's work, once there is one.
     pub fn delegate_result(&self) -> Option<&Value> {
         self.input.delegate_result.as_ref()
@@ -329,13 +356,24 @@ impl<'a> StepContext<'a> {
         read_state(&node.progress["state"], node.id.as_str()).map(|state| Some((node, state)))
     }
 
-    /// What each step of type `step_type` in this stage saved, in each attempt and turn of loops, oldest first.
+    /// What each step of type `step_type` saved, in each attempt and turn of loops, oldest first: of this stage, or where a
+    /// step group rolls itself back and has such steps, of that group.
     pub fn saved_by_all<T: DeserializeOwned>(&self, step_type: &str) -> Result<Vec<T>, Failure> {
         let nodes = self.input.earlier.iter();
-        let saved = nodes.filter(|node| {
-            node.node_type == step_type && node.progress.get("state").is_some_and(|s| !s.is_null())
-        });
-        saved
+        let saved: Vec<_> = nodes
+            .filter(|node| {
+                let saved = node.progress.get("state").is_some_and(|s| !s.is_null());
+                saved && node.node_type == step_type
+            })
+            .collect();
+        let group = group_rolled_back(self.node());
+        let inside = |node: &&NodeRecord| {
+            let own = group.and_then(|group| node.id.as_str().strip_prefix(group));
+            own.is_some_and(|own| own.starts_with('.'))
+        };
+        let has_own = saved.iter().copied().any(|node| inside(&node));
+        let undone = saved.into_iter().filter(|node| !has_own || inside(node));
+        undone
             .map(|node| read_state(&node.progress["state"], node.id.as_str()))
             .collect()
     }
@@ -354,6 +392,12 @@ impl<'a> StepContext<'a> {
         first
             .map(|node| read_state(&node.progress["state"], node.id.as_str()))
             .transpose()
+    }
+
+    /// Notes a count that no step takes back: where the stage is rolled back, its end tells what of it still stands. It is
+    /// written with what is saved next.
+    pub fn keeps(&mut self, kept: Kept) {
+        self.kept = Some(kept);
     }
 
     /// Keeps `state` for the next call; it is written with what this one comes to. For what no effect depends on.
@@ -480,6 +524,8 @@ impl<'a> StepContext<'a> {
         region: &str,
     ) -> Result<AwsTarget, Failure> {
         let evaluated = self.evaluate(&connector.spec)?;
+        self.limited |= limits_retries(&evaluated);
+        self.renewable |= takes_session(&evaluated);
         let scope = &self.input.plan.scope;
         self.services
             .aws
@@ -526,10 +572,33 @@ impl<'a> StepContext<'a> {
     }
 
     fn progress(&self) -> Value {
-        if self.state.is_null() && self.units.is_empty() {
+        let parts = (&self.busy, &self.kept);
+        if self.state.is_null() && self.units.is_empty() && parts == (&None, &None) {
             return Value::Null;
         }
-        serde_json::json!({"state": self.state, "units": self.units})
+        let mut progress = serde_json::json!({"state": self.state, "units": self.units});
+        if let Some(busy) = &self.busy {
+            progress["busy"] = serde_json::json!(busy);
+        }
+        if let Some(kept) = &self.kept {
+            progress[KEPT] = serde_json::json!(kept);
+        }
+        progress
+    }
+}
+
+/// The step group whose `rollbackSteps` a node is among; `None` for those of the stage and for other nodes. Such an id is
+/// `stages.S.spec.execution` and then pairs of a list and an identifier in it.
+fn group_rolled_back(node: &NodeId) -> Option<&str> {
+    let id = node.as_str();
+    let mut dots = id.match_indices('.').map(|(at, _)| at);
+    let execution = dots.nth(3)?;
+    let mut end = execution;
+    loop {
+        if id.get(end..)?.starts_with(".rollbackSteps.") {
+            return id.get(..end).filter(|_| end > execution);
+        }
+        end = dots.nth(1)?;
     }
 }
 

@@ -120,7 +120,8 @@ impl Step for CustomApproval {
             return Err(unfit(fault));
         }
         let limit = spec.script_timeout().map_err(unfit)?.min(cx.time_left());
-        let payload = spec.script.payload(limit.as_secs().max(1)).map_err(unfit)?;
+        let limit = shell::whole_seconds(limit);
+        let payload = spec.script.payload(limit).map_err(unfit)?;
         Ok(Progress::Delegate(DelegateWork {
             task_type: TASK_TYPE.to_owned(),
             payload: json!(payload),

@@ -34,6 +34,7 @@ pub mod ticket;
 mod variable;
 pub mod wait;
 
+pub use context::patience::advance;
 pub use context::{Expressions, StepContext, StepInput, StepServices};
 pub use registry::{STEPS, Swimlane, find, runnable, swimlane};
 pub use step::{DelegateWork, Progress, Step, Undo};

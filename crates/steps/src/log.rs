@@ -34,6 +34,11 @@ impl LogBuffer {
         self.0.push((unit, line));
     }
 
+    /// Forgets what is not written yet.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Takes what is there, grouped by unit.
     pub(crate) fn take(&mut self) -> Vec<(&'static str, Vec<LogLine>)> {
         let mut groups: Vec<(&'static str, Vec<LogLine>)> = Vec::new();

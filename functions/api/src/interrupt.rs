@@ -82,7 +82,7 @@ fn kind_of(known: &'static [(&str, &str)], interrupt: &str, what: &str) -> ApiRe
     })
 }
 
-/// Notes what shall happen to a run. Aborting twice, or after its end, changes nothing.
+/// Notes what shall happen to a run. Aborting twice changes nothing.
 async fn run(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let interrupt = query.required("interruptType")?;
     let kind = kind_of(OF_RUNS, interrupt, "run")?;
@@ -101,7 +101,6 @@ async fn run(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResu
     };
     match word {
         Some(word) => say(&deps.runs, &run.id, &caller.principal, &word).await?,
-        None if run.status.is_final() => {}
         None => runs::abort(&deps, &caller, &run).await?,
     }
     tell(&caller, &run, interrupt, None);

@@ -13,6 +13,7 @@ use slipway_engine::start::{StartRun, prepare, start_read};
 use slipway_model::emit;
 use slipway_model::entity::{self as language, Kind, Parsed};
 use slipway_model::id::{EntityId, RunId};
+use slipway_model::status::Status;
 use slipway_plan::{Choice, Chosen, Plan, allows_choice, choices};
 use slipway_steps::registry::STEP_TYPES;
 use slipway_store::Page;
@@ -194,12 +195,16 @@ async fn request(
     })
 }
 
-/// Notes that a run shall stop. One that ended in the meantime needs nothing more.
+/// Notes that a run shall stop. One that was aborted needs nothing more; one that ended otherwise is refused.
 pub(crate) async fn abort(deps: &Deps, caller: &Caller, run: &RunRecord) -> ApiResult<()> {
-    match abort_run(&deps.runs, &run.id, &caller.principal).await {
-        Err(error) if error.name() == ErrorName::Conflict => Ok(()),
-        other => Ok(other?),
+    let Err(error) = abort_run(&deps.runs, &run.id, &caller.principal).await else {
+        return Ok(());
+    };
+    let ended = error.name() == ErrorName::Conflict;
+    if ended && deps.store.get_run(&run.id).await?.status == Status::Aborted {
+        return Ok(());
     }
+    Err(error.into())
 }
 
 impl From<RunError> for ApiError {

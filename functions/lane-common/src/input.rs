@@ -119,7 +119,7 @@ impl Walk<'_> {
             Duration::from_millis(u64::try_from(deadline_ms - now_ms).unwrap_or(0))
         });
         let plan = Arc::clone(&self.of_run.plan);
-        let of_group = group_deadline(&self.lane_of(&plan)?, &self.facts, step);
+        let of_group = group_deadline(&self.lane_of(&plan)?, &self.facts, &step.id);
         let of_group = of_group.map_or(Duration::MAX, |deadline_ms| {
             Duration::from_millis(u64::try_from(deadline_ms - now_ms).unwrap_or(0))
         });

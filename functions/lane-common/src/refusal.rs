@@ -1,33 +1,32 @@
 //! Conditions of retries.
 
-use slipway_engine::lane::{LanePlan, retry_conditions};
-use slipway_plan::StepPlan;
+use slipway_engine::lane::{Failing, LanePlan, retry_conditions};
 use slipway_store::record::NodeRecord;
 
 use crate::expressions::NodeExpressions;
 use crate::walk::Walk;
 
 impl Walk<'_> {
-    /// A step that fails, with those of its retries' conditions that do not hold now. One that cannot be evaluated does
+    /// A node that fails, with those of its retries' conditions that do not hold now. One that cannot be evaluated does
     /// not hold, and the failure says why.
     pub(crate) fn with_refusals(
         &self,
         lane: &LanePlan<'_>,
-        step: &StepPlan,
+        node: Failing<'_>,
         mut failing: NodeRecord,
     ) -> NodeRecord {
         let Some(mut failure) = failing.failure.take() else {
             return failing;
         };
-        let conditions = retry_conditions(lane, &self.facts, step, failure.error);
+        let conditions = retry_conditions(lane, &self.facts, node, failure.error);
         if !conditions.is_empty() {
             let mut nodes = self.nodes.clone();
             let seen = NodeRecord {
                 failure: Some(failure.clone()),
                 ..failing.clone()
             };
-            nodes.insert(step.id.clone(), seen);
-            let expressions = NodeExpressions::new(&self.of_run, &nodes, &step.id, &self.tags);
+            nodes.insert(node.id.clone(), seen);
+            let expressions = NodeExpressions::new(&self.of_run, &nodes, node.id, &self.tags);
             for condition in conditions {
                 match expressions.condition(&condition) {
                     Ok(true) => continue,

@@ -5,12 +5,12 @@ use slipway_engine::abort::{FAILURE_STRATEGY, abort_run, cancel_task, task_of};
 use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::lane::{LanePlan, StopReason, judge};
+use slipway_engine::lane::{Failing, LanePlan, StopReason, UNDECIDED, judge};
 use slipway_engine::signal::{is_told, stopped_by};
 use slipway_engine::strategy::Verdict;
 use slipway_engine::wake::{tell_end, wake};
 use slipway_model::duration::shown;
-use slipway_model::id::PrincipalId;
+use slipway_model::id::{NodeId, PrincipalId};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{PIN_ARTIFACTS, StepPlan};
 use slipway_steps::context::StepTrace;
@@ -117,7 +117,7 @@ impl Walk<'_> {
         let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id, &self.tags);
         let input = self.input(step, delegate_result, &expressions)?;
         let mut cx = StepContext::new(&self.deps.services, input);
-        let (came, outage) = watched(implementation.advance(&mut cx)).await;
+        let (came, outage) = watched(slipway_steps::advance(implementation, &mut cx)).await;
         let came = came.map_err(|failure| cx.masked(failure));
         if let (Err(failure), true) = (&came, outage) {
             return Err(unavailable(failure.clone()));
@@ -149,14 +149,19 @@ impl Walk<'_> {
             started_ms: self.began_ms(record),
             earlier: &self.history,
             said: &self.of_run.run.signals,
+            aborted: self.of_run.is_aborted(&self.lane),
             delegate_result,
             expressions,
         })
     }
 
     pub(crate) fn record(&self, step: &StepPlan) -> Result<&NodeRecord, HandlerError> {
-        self.nodes.get(&step.id).ok_or_else(|| {
-            let message = format!("step {} goes on and has not begun", step.id);
+        self.record_of(&step.id)
+    }
+
+    pub(crate) fn record_of(&self, node: &NodeId) -> Result<&NodeRecord, HandlerError> {
+        self.nodes.get(node).ok_or_else(|| {
+            let message = format!("{node} goes on and has not begun");
             HandlerError::new(ErrorName::Internal, message)
         })
     }
@@ -214,7 +219,7 @@ impl Walk<'_> {
         if record.status != status {
             // What waits for other steps or runs asks nobody.
             if matches!(status, Status::ApprovalWaiting | Status::InputWaiting) {
-                self.tell_waits(step, attempt).await;
+                self.tell_waits(&step.id, attempt).await;
             }
             if status == Status::ApprovalWaiting {
                 self.tell_approvers(step, &record, false).await;
@@ -240,10 +245,24 @@ impl Walk<'_> {
         failed: Status,
         trace: Option<StepTrace>,
     ) -> Result<Option<Directive>, HandlerError> {
-        let record = self.record(step)?.clone();
         if failure.error == ErrorType::ApprovalRejection {
-            self.tell_approvers(step, &record, true).await;
+            self.tell_approvers(step, self.record(step)?, true).await;
         }
+        // On the heap: every way to fail would have room for it on the stack.
+        Box::pin(self.fail_node(lane, step.into(), failure, failed, trace)).await
+    }
+
+    /// As [`Walk::fail`], of any node that has begun.
+    pub(crate) async fn fail_node(
+        &mut self,
+        lane: &LanePlan<'_>,
+        node: Failing<'_>,
+        failure: Failure,
+        failed: Status,
+        trace: Option<StepTrace>,
+    ) -> Result<Option<Directive>, HandlerError> {
+        let record = self.record_of(node.id)?.clone();
+        let attempt = record.attempt;
         let (progress, units, outputs) = match trace {
             Some(trace) => (trace.progress, trace.units, trace.outputs),
             None => (record.progress.clone(), record.units.clone(), Value::Null),
@@ -256,19 +275,19 @@ impl Walk<'_> {
             outputs,
             ..record
         };
-        let record = self.with_refusals(lane, step, failing);
+        let record = self.with_refusals(lane, node, failing);
         let failure = record.failure.clone().unwrap_or_else(|| self.aborted(None));
         let now_ms = self.now_ms();
         let refused = &record.refused;
-        let verdict = judge(lane, &self.facts, step, &failure, refused, failed, now_ms);
+        let verdict = judge(lane, &self.facts, node, &failure, refused, failed, now_ms);
         let status = match verdict {
             Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed => failed,
             Verdict::Ask { .. } => Status::InterventionWaiting,
             Verdict::Over { status, .. } => status,
         };
         match verdict {
-            Verdict::Ask { .. } => self.tell_waits(step, record.attempt).await,
-            Verdict::Over { .. } => self.tell_failed(&step.id, record.attempt, status).await,
+            Verdict::Ask { .. } => self.tell_waits(node.id, attempt).await,
+            Verdict::Over { .. } => self.tell_failed(node.id, attempt, status).await,
             Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed => {}
         }
         let now = Some(now_ms);
@@ -283,13 +302,23 @@ impl Walk<'_> {
         if status == Status::Aborted {
             self.abort_by_strategy().await?;
         }
-        if !self.of_run.plan.barriers.is_empty() {
-            // Who waits at a barrier for this step waits in vain.
-            self.write().await?;
-            let attempt = self.record(step)?.attempt;
-            tell_end(&self.deps.runs, &self.of_run.run.id, &step.id, attempt).await?;
+        if !asks {
+            self.tell_barriers(node.id, attempt).await?;
         }
         Ok(None)
+    }
+
+    /// Tells those who wait at barriers that a node has failed: who waits for it waits in vain.
+    pub(crate) async fn tell_barriers(
+        &mut self,
+        node: &NodeId,
+        attempt: u32,
+    ) -> Result<(), HandlerError> {
+        if !self.of_run.plan.barriers.is_empty() {
+            self.write().await?;
+            tell_end(&self.deps.runs, &self.of_run.run.id, node, attempt).await?;
+        }
+        Ok(())
     }
 
     /// Tells of the failures of this stage that a crash kept from those who wait at barriers: nothing was said of them,
@@ -301,7 +330,8 @@ impl Walk<'_> {
         }
         for record in &self.history {
             let failed = record.status.is_final() && !record.status.is_good();
-            if !failed || is_container(&record.node_type) {
+            let undecided = record.progress.get(UNDECIDED).is_some();
+            if !failed || is_container(&record.node_type) && !undecided {
                 continue;
             }
             let is_last = self

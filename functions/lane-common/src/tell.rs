@@ -11,10 +11,10 @@ use crate::walk::Walk;
 
 impl Walk<'_> {
     /// Tells that a person is waited for: before it is recorded, because nobody comes back to tell it.
-    pub(crate) async fn tell_waits(&self, step: &StepPlan, attempt: u32) {
+    pub(crate) async fn tell_waits(&self, node: &NodeId, attempt: u32) {
         let event = Event::WaitingForUserAction {
             stage_id: self.lane.stage.clone(),
-            node_id: step.id.clone(),
+            node_id: node.clone(),
             attempt,
         };
         self.tell(event).await;

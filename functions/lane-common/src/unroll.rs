@@ -1,51 +1,55 @@
 //! Loops over what the run brings forth: taken apart when they begin.
 
 use slipway_engine::directive::Directive;
-use slipway_engine::lane::{Attempt, Opening};
+use slipway_engine::lane::{Attempt, LanePlan, Opening};
 use slipway_engine::runs::spec_of_turns;
 use slipway_engine::wake::tell_end;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::unroll::{RunTurn, turns};
 use slipway_plan::{Node, ParallelPlan};
 use slipway_steps::Expressions;
-use slipway_store::record::NodeRecord;
 
 use crate::HandlerError;
 use crate::expressions::NodeExpressions;
 use crate::walk::Walk;
 
 impl Walk<'_> {
-    /// Records the turns of a loop with the start of its block, and reads the plan as it is with them.
+    /// Records the turns of a loop with the start of its block, and reads the plan as it is with them. Where none of them
+    /// would run, for the reason `unmet`, it matters to nobody that they cannot be told.
     pub(crate) async fn unroll(
         &mut self,
+        lane: &LanePlan<'_>,
         parallel: &ParallelPlan,
         attempt: Attempt,
+        unmet: Option<String>,
     ) -> Result<Option<Directive>, HandlerError> {
-        let mut is_empty = false;
-        match self.turns_of(parallel) {
-            Ok(turns) => {
-                is_empty = turns.is_empty();
-                let spec = spec_of_turns(&turns);
-                let record = self
-                    .writer()
-                    .begins(Opening::Parallel(parallel), attempt, spec);
-                self.begin_container(record).await?;
+        let block = Opening::Parallel(parallel);
+        let turns = match (self.turns_of(parallel), unmet) {
+            (Ok(turns), _) => turns,
+            (Err(_), Some(reason)) => {
+                let node = Node::Parallel(parallel.clone());
+                return self.skip(&node, attempt, (&reason, true)).await;
             }
-            Err(message) => {
+            (Err(message), None) => {
                 let failure = Failure {
                     error: ErrorType::Unknown,
                     message: format!("The loop of {}: {message}.", parallel.id),
                     left_behind: None,
                 };
-                let node = Node::Parallel(parallel.clone());
-                let writer = self.writer();
-                let failed = writer.ends_unrun(&node, attempt, Status::Errored, Some(failure));
-                self.begin_container(failed).await?;
+                return self.fail_undecided(lane, block, attempt, failure).await;
             }
+        };
+        let mut record = self.writer().begins(block, attempt, spec_of_turns(&turns));
+        if turns.is_empty() {
+            record.status = Status::Skipped;
+            record.ended_ms = Some(record.started_ms);
         }
-        let run = &self.event.run_id;
-        if is_empty && !self.of_run.plan.barriers.is_empty() {
+        self.begin(record).await?;
+        // What follows depends on it.
+        self.write().await?;
+        if turns.is_empty() && !self.of_run.plan.barriers.is_empty() {
             // Who waits at a barrier for the element that loops waits for nobody.
+            let run = &self.event.run_id;
             tell_end(&self.deps.runs, run, &parallel.id, attempt.number).await?;
         }
         self.reload().await?;
@@ -68,11 +72,5 @@ impl Walk<'_> {
         let turns = turns(each, expressions.context())?;
         self.of_run.plan.check_turns(parallel, turns.len())?;
         Ok(turns)
-    }
-
-    /// Writes the record of a block that begins, with all that happened before: what follows depends on it.
-    async fn begin_container(&mut self, record: NodeRecord) -> Result<(), HandlerError> {
-        self.begin(record).await?;
-        self.write().await
     }
 }

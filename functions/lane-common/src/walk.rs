@@ -15,8 +15,8 @@ use slipway_engine::lane::{Attempt, LanePlan, Move, Opening, UNDECIDED, next, no
 use slipway_engine::name::{self, Lane, Walk as Nodes};
 use slipway_engine::runs::{self, StageOfRun, fact};
 use slipway_model::id::{NodeId, PrincipalId};
-use slipway_model::status::{Failure, Status};
-use slipway_plan::{Node, ParallelPlan, Plan, StagePlan, StepPlan};
+use slipway_model::status::{ErrorType, Failure, Status};
+use slipway_plan::{Node, ParallelPlan, Plan, StagePlan};
 use slipway_steps::Step;
 use slipway_store::StoreError;
 use slipway_store::record::NodeRecord;
@@ -43,6 +43,10 @@ const PARTS_APART: u32 = 10_000;
 /// How often another writer may be met before the invocation gives up.
 const MOST_CONFLICTS: u32 = 10;
 
+/// What the failure of a step adds where the question about it was cut short.
+const UNANSWERED: &str =
+    " Nobody had said what to do about it when the time of its step group, stage or run was up.";
+
 /// A lane in the course of one invocation.
 pub(crate) struct Walk<'d> {
     pub(crate) deps: &'d Deps,
@@ -62,6 +66,8 @@ pub(crate) struct Walk<'d> {
     abort_read: Timestamp,
     conflicts: u32,
     moves: u32,
+    /// Whether nothing has begun, run or waited in this invocation: only groups were closed around what had ended before.
+    closes_only: bool,
 }
 
 impl<'d> Walk<'d> {
@@ -84,6 +90,7 @@ impl<'d> Walk<'d> {
             abort_read: now,
             conflicts: 0,
             moves: 0,
+            closes_only: true,
         };
         match mentions_other_stages(&walk.of_run.plan, walk.of_run.stage()) {
             true => walk.read_nodes().await?,
@@ -165,7 +172,9 @@ impl<'d> Walk<'d> {
         }
         self.see_abort().await?;
         self.moves += 1;
-        match next(lane, &self.facts, self.now_ms()) {
+        let to_do = next(lane, &self.facts, self.now_ms());
+        self.closes_only &= matches!(to_do, Move::Close { .. } | Move::Done { .. });
+        match to_do {
             Move::Evaluate {
                 node,
                 attempt,
@@ -178,7 +187,11 @@ impl<'d> Walk<'d> {
                 given_up,
             } => self.skip(node, attempt, (&reason, given_up)).await,
             Move::Start { node, attempt } => self.start(node, attempt).await,
-            Move::Unroll { parallel, attempt } => self.unroll(parallel, attempt).await,
+            Move::Unroll {
+                parallel,
+                attempt,
+                unmet,
+            } => Box::pin(self.unroll(lane, parallel, attempt, unmet)).await,
             Move::Continue { step, attempt } => self.advance(lane, step, attempt).await,
             Move::Stop {
                 step,
@@ -193,7 +206,7 @@ impl<'d> Walk<'d> {
             Move::Fork { parallel } => Ok(Some(self.fork(parallel))),
             Move::Wait { until_ms } => Ok(self.wait_until(until_ms).await),
             Move::Hold { until_ms } => Ok(Some(self.hold(until_ms))),
-            Move::Settle { step, status } => self.settle(step, status).await,
+            Move::Settle { node, status } => self.settle(node, status).await,
             Move::Done { status } => self.done(status).await.map(Some),
         }
     }
@@ -215,35 +228,31 @@ impl<'d> Walk<'d> {
                     .insert((id.clone(), attempt.number), holds);
                 Ok(None)
             }
-            Err(failure) => match node {
-                Node::Step(step) => self.fail_undecided(lane, step, attempt, failure).await,
-                Node::Group(_) | Node::Parallel(_) => {
-                    let writer = self.writer();
-                    let failed = writer.ends_unrun(node, attempt, Status::Failed, Some(failure));
-                    self.begin(failed).await
-                }
-            },
+            Err(failure) => {
+                let node = Opening::of(node);
+                self.fail_undecided(lane, node, attempt, failure).await
+            }
         }
     }
 
-    /// A step whose condition cannot be evaluated fails as one that ran: its failure strategies answer. Its start is
-    /// written with its end only, so that nobody takes it for a step that runs.
-    async fn fail_undecided(
+    /// A node whose condition cannot be evaluated, or a loop over what cannot, fails as a step that ran: its failure
+    /// strategies answer. Its start is written with its end only, so that nobody takes it for something that runs.
+    pub(crate) async fn fail_undecided(
         &mut self,
         lane: &LanePlan<'_>,
-        step: &StepPlan,
+        node: Opening<'_>,
         attempt: Attempt,
         failure: Failure,
     ) -> Result<Option<Directive>, HandlerError> {
         let writer = self.writer();
         let begun = NodeRecord {
             progress: json!({ UNDECIDED: true }),
-            ..writer.begins(Opening::Step(step), attempt, Value::Null)
+            ..writer.begins(node, attempt, Value::Null)
         };
         self.unwritten.starts(begun.clone());
         self.history.push(begun.clone());
         self.know(begun);
-        self.fail(lane, step, failure, Status::Failed, None).await
+        Box::pin(self.fail_node(lane, node.into(), failure, Status::Failed, None)).await
     }
 
     async fn start(
@@ -394,21 +403,32 @@ impl<'d> Walk<'d> {
         Directive::Pause { seconds }
     }
 
-    /// Records what became of a step whose failure a person was asked about.
+    /// Records what became of a node whose failure a person was asked about.
     async fn settle(
         &mut self,
-        step: &StepPlan,
+        node: &NodeId,
         status: Status,
     ) -> Result<Option<Directive>, HandlerError> {
-        let record = NodeRecord {
+        let mut record = NodeRecord {
             status,
             ended_ms: Some(self.now_ms()),
-            ..self.record(step)?.clone()
+            ..self.record_of(node)?.clone()
         };
-        self.tell_failed(&step.id, record.attempt, status).await;
+        let failure = record
+            .failure
+            .as_mut()
+            .filter(|_| status == Status::Expired);
+        if let Some(failure) = failure.filter(|failure| failure.error != ErrorType::Timeout) {
+            failure.message.push_str(UNANSWERED);
+        }
+        let attempt = record.attempt;
+        self.tell_failed(node, attempt, status).await;
         self.end(record).await?;
         if status == Status::Aborted && !self.facts.aborted {
             self.abort_by_strategy().await?;
+        }
+        if !status.is_good() {
+            self.tell_barriers(node, attempt).await?;
         }
         Ok(None)
     }
@@ -439,14 +459,14 @@ impl<'d> Walk<'d> {
     }
 
     /// Whether a crash or an outage may have come between the end of a step that aborts the run and the abort, or between
-    /// that and those who wait: then the lane finds nothing to do when it comes back.
+    /// that and those who wait: then the lane finds nothing to do when it comes back but to close groups.
     fn may_abort_unheard(&self) -> bool {
         let by_strategy = |(who, _): &(PrincipalId, i64)| who.as_str() == FAILURE_STRATEGY;
         match &self.of_run.run.abort {
             // A person aborted the stage, and not the run.
             None if self.facts.aborted => false,
             None => true,
-            Some(abort) => by_strategy(abort) && self.moves <= 1,
+            Some(abort) => by_strategy(abort) && self.closes_only,
         }
     }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use slipway_model::status::Status;
 use slipway_world::tap::{Place, Tap, Verdict};
 use slipway_world::yaml::{
-    ROLL_BACK, beside, gate, group, meeting, pipeline, script, stage, together, wait, with_gate,
+    ROLL_BACK, beside, gate, group, meeting, on_failure, pipeline, script, stage, together, wait,
+    with_gate,
 };
 use slipway_world::{Options, World};
 
@@ -196,4 +197,35 @@ async fn who_fails_before_a_barrier_or_at_it_fails_the_others() {
         assert!(hours <= 5, "nobody waits for the timeout: {hours}");
         world.assert_clean(&run.id).await;
     }
+}
+
+/// Found by the simulation (seed 701867): the others heard of it when it was tried again, or never.
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_nobody_is_asked_about_any_longer_fails_the_others_at_once() {
+    let again = "{type: Retry, spec: {retryCount: 1, retryIntervals: [12h], onRetryFailure: {action: {type: StageRollback}}}}";
+    let asks = format!(
+        "{{type: ManualIntervention, spec: {{timeout: 2h, onTimeout: {{action: {again}}}}}}}"
+    );
+    let asks: String = on_failure(&asks)
+        .lines()
+        .map(|line| format!("    {line}\n"))
+        .collect();
+    let world = World::new().await;
+    let stages = [
+        stage("one", &gate("a", "1d"), "", ROLL_BACK),
+        stage("two", &(gate("b", "1h") + &asks), "", ""),
+        stage(
+            "three",
+            &(wait("rest", "10h") + &gate("c", "1d")),
+            "",
+            ROLL_BACK,
+        ),
+    ];
+    world.apply(&meeting(&stages)).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let one = run.stages.iter().find(|stage| stage.id.as_str() == "one");
+    let ended_ms = one.expect("one").ended_ms.expect("it ended");
+    assert_eq!((ended_ms - run.started_ms) / 60_000, 180);
+    world.assert_clean(&run.id).await;
 }

@@ -94,9 +94,61 @@ async fn a_turn_that_fails_fails_the_loop_and_a_loop_over_nothing_is_fine() {
     run Success
     deploy Success
     deploy.steps.after #0 Success
-    deploy.steps.each #0 Success
+    deploy.steps.each #0 Skipped
     deploy.steps.say #0 Success
     ");
+}
+
+/// As Harness shows the node of a strategy that has nothing to run.
+#[tokio::test(start_paused = true)]
+async fn a_loop_of_no_turns_is_shown_as_skipped() {
+    let world = World::new().await;
+    let none = "{repeat: {items: []}}";
+    let steps = looped(&script("each", "ok", ""), none)
+        + &looped(&group("g", &[script("in", "ok", "")]), none)
+        + &script("after", "ok", "");
+    let stages = [
+        stage(
+            "none",
+            &script("a", "<+matrix.x>", ""),
+            "",
+            "strategy: {matrix: {x: []}}\ntimeout: <+matrix.x>m\n",
+        ),
+        stage("deploy", &steps, "", ""),
+    ];
+    world.apply(&pipeline(&stages)).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Success
+    none Skipped
+    deploy Success
+    deploy.steps.after #0 Success
+    deploy.steps.each #0 Skipped
+    deploy.steps.g #0 Skipped
+    ");
+    world.assert_clean(&run.id).await;
+
+    let (api, token) = (world.api().await, world.token("sam").await);
+    let path = format!(
+        "/pipeline/api/pipelines/execution/v2/{}?accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop\
+         &renderFullBottomGraph=true",
+        run.id
+    );
+    let (status, answer) = api.call(&token, "GET", &path, None).await;
+    assert_eq!(status, 200, "{answer}");
+    let summary = &answer["data"]["pipelineExecutionSummary"];
+    assert_eq!(summary["successfulStagesCount"], 1, "of two");
+    assert_eq!(summary["totalStagesCount"], 2);
+    let nodes = &answer["data"]["executionGraph"]["nodeMap"];
+    let shown = |id: &str| {
+        let node = &nodes[format!("stages.deploy.spec.execution.steps.{id}")];
+        (node["name"].clone(), node["status"].clone())
+    };
+    for id in ["each", "g"] {
+        assert_eq!(shown(id), (id.into(), "Skipped".into()));
+    }
+    assert_eq!(nodes["stages.none"]["status"], "Skipped");
 }
 
 #[tokio::test(start_paused = true)]

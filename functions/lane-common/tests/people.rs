@@ -6,16 +6,11 @@ use slipway_engine::signal::{Word, say};
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_store::record::SignalRecord;
-use slipway_world::World;
 use slipway_world::yaml::{
-    LEADS, ROLL_BACK, beside, gate, group, meeting, pipeline, queue, script, stage, wait,
+    LEADS, ROLL_BACK, beside, gate, group, meeting, on_failure, pipeline, queue, script, stage,
+    wait,
 };
-
-fn on_failure(action: &str) -> String {
-    format!(
-        "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        {action}\n"
-    )
-}
+use slipway_world::{Options, World};
 
 /// Asks for two hours.
 fn asks(then: &str) -> String {
@@ -193,6 +188,27 @@ async fn what_runs_is_marked_as_failed_at_once() {
     world.assert_clean(&run.id).await;
 }
 
+/// The time of its stage is up before anybody answers.
+#[tokio::test(start_paused = true)]
+async fn a_question_whose_time_is_up_expires() {
+    let world = World::new().await;
+    let steps = script("a", "fail", &asks("Ignore")) + &script("b", "ok", "");
+    let undo = script("undo", "ok", "");
+    let more = format!("timeout: 10m\n{ROLL_BACK}");
+    world
+        .apply(&pipeline(&[stage("deploy", &steps, &undo, &more)]))
+        .await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Expired: Step a: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. Nobody had said what to do about it when the time of its step group, stage or run was up. The stage was rolled back cleanly.
+    deploy Expired: Step a: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. Nobody had said what to do about it when the time of its step group, stage or run was up. The stage was rolled back cleanly.
+    deploy.rollbackSteps.undo #0 Success
+    deploy.steps.a #0 Expired
+    ");
+    world.assert_clean(&run.id).await;
+}
+
 /// A word about steps that run is not kept for later ones: where none runs, it is refused with what to do instead.
 #[tokio::test(start_paused = true)]
 async fn where_nothing_runs_nothing_is_marked_as_failed() {
@@ -360,7 +376,7 @@ async fn what_was_said_to_approvals_is_read_in_one_list() {
     world.apply(LEADS).await;
     let one =
         |id: &str, more: &str| approval(id, more).replace("minimumCount: 2", "minimumCount: 1");
-    let clock = "autoApproval:\n  action: APPROVE\n  comments: as agreed\n  scheduledDeadline: {timeZone: UTC, time: 2020-01-01 10:00 AM}\n";
+    let clock = "autoApproval:\n  action: APPROVE\n  comments: as agreed\n  scheduledDeadline: {timeZone: UTC, time: 2026-01-01 12:30 AM}\n";
     let reads = "when:\n  stageStatus: Success\n  condition: <+approval.approvalActivities[1].user.name> + <+approval.approvalActivities[1].comments> == \
                  \"samwell\" && <+approval.approvalActivities[0].comments> == \"as agreed\"\n";
     let stages = [
@@ -370,7 +386,7 @@ async fn what_was_said_to_approvals_is_read_in_one_list() {
     ];
     world.apply(&pipeline(&stages)).await;
     let run = world.start("release").await;
-    minutes(&world, 5).await;
+    minutes(&world, 35).await;
     says(&world, &run, votes("sam", "APPROVE", "{}"))
         .await
         .expect("it waits");
@@ -506,6 +522,44 @@ async fn an_approval_is_given_by_the_clock() {
     assert_eq!(run.status, Status::Success);
     let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
     assert_eq!(hours, 7);
+
+    // Harness wants more than 15 minutes.
+    for (time, status) in [
+        ("2025-12-31 11:00 PM", Status::Failed),
+        ("2026-01-01 01:15 AM", Status::Failed),
+        ("2026-01-01 01:17 AM", Status::Success),
+    ] {
+        let world = World::new().await;
+        world.apply(LEADS).await;
+        let ask = approval("ask", &at.replace("2026-01-01 08:00 AM", time));
+        world
+            .apply(&pipeline(&[stage("deploy", &ask, "", "")]))
+            .await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        assert_eq!(run.status, status, "{time}: {:?}", run.failure);
+        let why = run.failure.map_or_else(String::new, |why| why.message);
+        assert_eq!(
+            why.contains("not more than 15 minutes after the step began"),
+            status == Status::Failed,
+            "{why}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_does_not_wait_for_what_its_own_run_holds() {
+    let world = World::new().await;
+    let stages = [
+        stage("one", &queue("q", "Pipeline"), "", ""),
+        stage("two", &queue("again", "Stage"), "", ""),
+    ];
+    world.apply(&pipeline(&stages)).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Success, "{:?}", run.failure);
+    assert_eq!(run.ended_ms, Some(run.started_ms));
+    world.assert_clean(&run.id).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -551,26 +605,32 @@ async fn runs_take_turns_in_a_queue_and_nobody_who_dies_keeps_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_while_people_and_others_are_waited_for_changes_nothing() {
-    let at = "autoApproval:\n  action: APPROVE\n  scheduledDeadline:\n    timeZone: UTC\n    time: 2026-01-01 01:00 AM\n";
+    let ask = approval("ask", "").replace(
+        "timeout: 1d\n",
+        "timeout: 5m\n    failureStrategies: [{onFailure: {errors: [Timeout], action: {type: MarkAsSuccess}}}]\n",
+    );
     let again = on_failure("{type: RetryStepGroup, spec: {retryCount: 1, retryIntervals: [10s]}}");
     let again: String = again.lines().map(|line| format!("    {line}\n")).collect();
-    let one = gate("a", "1d")
-        + &queue("q", "Stage")
-        + &approval("ask", at)
-        + &script("x", "fail", &asks("Ignore"));
+    let soon = asks("Ignore").replace("2h", "10m");
+    let one = gate("a", "1d") + &queue("q", "Stage") + &ask + &script("x", "fail", &soon);
     let two = group("g", &[script("y", "fail until 1", "")])
         + &again
         + &wait("w", "90s")
         + &gate("b", "1d");
     let yaml = meeting(&[stage("one", &one, "", ""), stage("two", &two, "", "")]);
-    let world = World::new().await;
+    // Paused time runs on, from one look at the run to the next, while something waits for a disk: minutes of work.
+    let world = World::with(Options {
+        in_memory: true,
+        ..Options::default()
+    })
+    .await;
     world.apply(LEADS).await;
     world.apply(&yaml).await;
     let run = world.start("release").await;
     let run = world.finish(&run).await;
     let expected = world.story(&run).await;
     assert_eq!(run.status, Status::IgnoreFailed, "{expected}");
-    let crashes = world.survives_crashes("release", 3, &expected).await;
+    let crashes = world.survives_crashes("release", 5, &expected).await;
     assert!(crashes > 20, "only {crashes} crashes");
 }
 

@@ -178,10 +178,12 @@ async fn a_stage_that_is_marked_as_failed_is_rolled_back_by_its_strategy() {
 /// Harness fails running and queued stages (*Mark pipeline as failed*): also those that have not begun to work.
 #[tokio::test(start_paused = true)]
 async fn stages_that_wait_to_begin_hear_a_word_too() {
-    for (kind, expected) in [
-        ("AbortAll", Status::Aborted),
-        ("UserMarkedFailure", Status::Failed),
-        ("ExpireAll", Status::Expired),
+    for (kind, of_run, expected) in [
+        ("AbortAll", false, Status::Aborted),
+        ("UserMarkedFailure", false, Status::Failed),
+        ("UserMarkedFailure", true, Status::Failed),
+        ("ExpireAll", false, Status::Expired),
+        ("ExpireAll", true, Status::Expired),
     ] {
         let world = World::new().await;
         let sam = Sam::new(&world).await;
@@ -210,8 +212,17 @@ async fn stages_that_wait_to_begin_hear_a_word_too() {
              (release)"
         );
         assert_eq!(*told, behind);
-        sam.interrupts(&second, "stages.deploy", kind).await;
-        sam.interrupts(&manual, "stages.hand", kind).await;
+        // What is said of the run is about its stages that wait, too.
+        let (of_second, of_manual) = match of_run {
+            true => ("", ""),
+            false => ("stages.deploy", "stages.hand"),
+        };
+        let kind = match (of_run, kind) {
+            (true, "UserMarkedFailure") => "UserMarkedFailAll",
+            _ => kind,
+        };
+        sam.interrupts(&second, of_second, kind).await;
+        sam.interrupts(&manual, of_manual, kind).await;
         let undone = sam.says(&first, "stages.deploy", "Pause").await;
         assert!(undone.0 == 400 && undone.1.contains("none of a stage"));
         for run in [&second, &manual] {

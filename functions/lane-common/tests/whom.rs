@@ -76,6 +76,35 @@ async fn an_approval_that_asks_nobody_fails_and_says_whom_it_misses() {
     }
 }
 
+/// More people than its groups have, or than may answer: nobody waits for them.
+#[tokio::test(start_paused = true)]
+async fn an_approval_that_too_few_can_give_fails() {
+    for (wanted, barred, status) in [
+        ("5, disallowPipelineExecutor: false", "", Status::Failed),
+        ("4, disallowPipelineExecutor: true", "sam", Status::Failed),
+        ("3, disallowPipelineExecutor: true", "eve", Status::Expired),
+        ("4, disallowPipelineExecutor: false", "", Status::Expired),
+    ] {
+        let world = World::new().await;
+        world.apply(LEADS).await;
+        let barring = format!("{wanted}, disallowedUserEmails: [{barred}]");
+        let steps = approval("leads").replacen("1, disallowPipelineExecutor: false", &barring, 1);
+        world
+            .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+            .await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        assert_eq!(run.status, status, "{wanted} {barred}: {:?}", run.failure);
+        let why = run.failure.map_or_else(String::new, |why| why.message);
+        assert_eq!(
+            why.contains("may answer"),
+            status == Status::Failed,
+            "{why}"
+        );
+        world.assert_clean(&run.id).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_approval_asks_the_groups_that_are_there_and_warns_of_the_others() {
     for groups in ["leads", "leads, gone", "_project_all_users"] {

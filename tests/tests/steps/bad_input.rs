@@ -161,7 +161,16 @@ async fn a_launch_type_beside_capacity_providers() {
     ");
     assert_eq!(world.ran(JOB).await, 0);
 
-    // One of them alone is fine.
+    // One of them alone is fine, where the cluster has the provider.
+    let providers = aws_sdk_ecs::types::CapacityProviderStrategyItem::builder()
+        .capacity_provider("FARGATE_SPOT")
+        .weight(1)
+        .build()
+        .expect("a strategy");
+    let put = world.ecs().put_cluster_capacity_providers().cluster("prod");
+    let put = put.capacity_providers("FARGATE_SPOT");
+    let put = put.default_capacity_provider_strategy(providers);
+    put.send().await.expect("providers of the cluster");
     world.next_run();
     world.deploys(&task_definition("nginx:1"), &without(both, "launchType"));
     world.run(DEPLOY, json!({})).await.done();

@@ -128,6 +128,19 @@ impl World {
         arn.expect("an ARN").to_owned()
     }
 
+    /// Deploys into the first target group, which serves, and then into the second.
+    pub(crate) async fn fills_both(&mut self) {
+        let balancer = self.balancer.clone().expect("a load balancer");
+        let create = "EcsBlueGreenCreateService";
+        self.run(create, balancer.shift_spec(0)).await.done();
+        let all = inherit_spec(100);
+        self.run("EcsBlueGreenTrafficShift", all).await.done();
+        self.next_run();
+        self.deploys(&task_definition("nginx:2"), &balanced_definition(2));
+        self.run(create, balancer.shift_spec(1)).await.done();
+        self.next_run();
+    }
+
     /// What became of the requests of production since an instant.
     pub(crate) fn requests(&self, since: jiff::Timestamp) -> Requests {
         let balancer = self.balancer.as_ref().expect("a load balancer");

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use slipway_sandbox::Pace;
 use slipway_store::InstanceFilter;
 
+use crate::tap::Mode;
 use crate::world::{World, manifest, scope, service_definition, task_definition};
 
 const SETUP: &str = "EcsServiceSetup";
@@ -77,13 +78,62 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     EcsUpgradeContainer
     DescribeServices UpdateService DescribeServices DescribeScalableTargets DescribeScalingPolicies UpdateService DescribeServices ListTasks DescribeTasks ListTasks
     ");
+    // What the second one had replaced goes.
     let third = deploy(&mut world, "nginx:3").await;
-    assert_eq!(third, second);
+    assert_eq!(third, second.replacen(" DescribeTaskDefinition", " DescribeTaskDefinition DescribeServices DescribeScalableTargets DescribeScalingPolicies DeleteService DescribeServices", 1));
     assert_eq!(
         world.account().await,
-        "absent, beside it web__1 web:1 0/0, beside it web__2 web:2 0/0, beside it web__3 web:3 4/4"
+        "absent, beside it web__2 web:2 0/0, beside it web__3 web:3 4/4"
     );
     assert_eq!(counted(&world).await, "web__3 4");
+}
+
+/// Two versions were deployed, somebody has another such service without tasks, and a third version is about to be deployed.
+async fn about_to_clear(store: &World) -> World {
+    use aws_sdk_ecs::types::{AwsVpcConfiguration, NetworkConfiguration};
+    let mut world = store.beside(Pace::brisk()).await;
+    deploy(&mut world, "nginx:1").await;
+    deploy(&mut world, "nginx:2").await;
+    let subnets = AwsVpcConfiguration::builder().subnets("subnet-1");
+    let subnets = subnets.build().expect("a configuration");
+    let network = NetworkConfiguration::builder().awsvpc_configuration(subnets);
+    let theirs = world.ecs().create_service().cluster("prod");
+    let theirs = theirs.service_name("web__7").task_definition("web:1");
+    let theirs = theirs.network_configuration(network.build());
+    let made = theirs.launch_type("FARGATE".into()).desired_count(0).send();
+    made.await.expect("a service");
+    world.next_run();
+    world.deploys(&task_definition("nginx:3"), &service_definition(4));
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_the_versions_without_tasks_only_the_one_that_was_replaced_goes() {
+    let store = World::new().await;
+    let calls = {
+        let world = about_to_clear(&store).await;
+        world.tap.set(Mode::Open);
+        world.run(SETUP, json!({})).await.done();
+        world.tap.calls()
+    };
+    for call in 1..=calls {
+        let world = about_to_clear(&store).await;
+        world.tap.set(Mode::DieAfter(call));
+        world.run(SETUP, json!({})).await.done();
+        world.tap.set(Mode::Open);
+        world.run(UPGRADE, percent(100)).await.done();
+        assert_eq!(
+            world.account().await,
+            "absent, beside it web__2 web:2 0/0, beside it web__7 web:1 0/0, beside it web__8 web:3 4/4",
+            "died after call {call}"
+        );
+        world.run(ROLLBACK, json!({})).await.done();
+        assert_eq!(
+            world.account().await,
+            "absent, beside it web__2 web:2 4/4, beside it web__7 web:1 0/0",
+            "died after call {call}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

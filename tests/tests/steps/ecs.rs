@@ -339,6 +339,36 @@ async fn a_short_throttling_is_waited_out() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_abort_tells_of_the_scaling_that_the_service_is_left_without() {
+    let mut world = World::new().await;
+    world.scales();
+    world.run(DEPLOY, json!({})).await.done();
+    assert_eq!(world.account().await, "web:1 2/2 COMPLETED scaled by P1");
+    world.next_run();
+    world.deploys(&task_definition("nginx:2"), &service_definition(2));
+    world.scales();
+    let limit = std::time::Duration::from_secs(12);
+    tokio::select! {
+        ended = world.run(DEPLOY, json!({})) => panic!("{ended:?}"),
+        () = world.clock.sleep(limit) => {}
+    }
+    let left = world.abort(DEPLOY, json!({})).await;
+    let left = left.expect_err("something is left").message;
+    insta::assert_snapshot!(left, @"Service web in cluster prod in eu-west-1 (infrastructure prod_cluster) is without its scalable target and scaling policies P1, which it had with web:1, and goes on to web:2. Run the pipeline again, which puts on the scaling of its manifests, or put it back with `aws ecs update-service` and `aws application-autoscaling register-scalable-target` and `put-scaling-policy`.");
+    let log = world.log(DEPLOY, "Deploy").await;
+    assert!(log.contains(&left), "{log}");
+    // Nothing was taken off where scaling is left alone.
+    world.run("EcsRollingRollback", json!({})).await.done();
+    world.next_run();
+    let alone = json!({"skipApplicationScaling": true});
+    tokio::select! {
+        ended = world.run(DEPLOY, alone.clone()) => panic!("{ended:?}"),
+        () = world.clock.sleep(limit) => {}
+    }
+    assert_eq!(world.abort(DEPLOY, alone).await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_service_that_vanishes_meanwhile_is_told() {
     let mut world = World::new().await;
     world.run(DEPLOY, json!({})).await.done();

@@ -152,10 +152,13 @@ fn before(step_type: &str) -> Vec<(&'static str, Spec)> {
             plain("EcsBlueGreenSwapTargetGroups", json!({})),
         ],
         "EcsBlueGreenTrafficShift" => vec![create(shift)],
-        "StandAloneTrafficShiftRollback" => vec![(
-            "EcsBlueGreenTrafficShift",
-            Spec::Balanced(Kind::Weighted, |balancer| balancer.standalone_spec(1, 2)),
-        )],
+        "StandAloneTrafficShiftRollback" => vec![
+            create(shift),
+            (
+                "EcsBlueGreenTrafficShift",
+                Spec::Balanced(Kind::Weighted, |balancer| balancer.standalone_spec(1, 2)),
+            ),
+        ],
         _ => Vec::new(),
     }
 }

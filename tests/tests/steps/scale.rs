@@ -1,6 +1,7 @@
 //! `EcsScale`: another number of tasks, for any service.
 
 use serde_json::{Value, json};
+use slipway_engine::kept::KEPT;
 use slipway_plan::ConnectorPlan;
 
 use crate::world::{World, service_definition, task_definition};
@@ -33,6 +34,33 @@ async fn a_service_gets_a_count_or_a_part_of_what_it_has() {
     let stored = world.store.list_deployed().await.expect("a list");
     assert_eq!(stored[0].counted.map(|(count, _)| count), Some(2));
     assert_eq!(world.count("RegisterTaskDefinition"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_no_rollback_brings_back_is_noted() {
+    let mut world = World::new().await;
+    world.run("EcsRollingDeploy", json!({})).await.done();
+    let noted = async |world: &World| {
+        let nodes = world.store.list_nodes(&world.run, None).await;
+        let mut nodes = nodes.expect("nodes").into_iter();
+        let node = nodes.find(|node| node.node_type == SCALE);
+        node.expect("the step").progress[KEPT].clone()
+    };
+    world.run(SCALE, spec("Count", 4)).await.done();
+    // The rollback of the deployment before it brings the count back.
+    assert_eq!(noted(&world).await, Value::Null);
+    world.next_run();
+    world.run(SCALE, spec("Count", 0)).await.done();
+    assert_eq!(
+        noted(&world).await,
+        json!({
+            "holder": "service web in cluster prod in eu-west-1 (infrastructure prod_cluster)",
+            "unit": "tasks",
+            "had": 4,
+            "has": 0,
+            "by": SCALE,
+        })
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -65,6 +65,8 @@ pub(crate) struct World {
     /// The artifact of the stage's service.
     pub(crate) artifact: Option<ArtifactPlan>,
     pub(crate) run: RunId,
+    /// The list of steps that the next one is in.
+    pub(crate) list: &'static str,
     /// Identifier of the stage's service.
     pub(crate) service: String,
     /// The load balancer of the account, where there is one.
@@ -273,6 +275,7 @@ impl World {
             services,
             names: Names::default(),
             manifests: Vec::new(),
+            list: STEPS,
             service_spec: json!({}),
             connector: json!({"credential": {"type": "InheritFromDelegate"}}),
             step_connector: None,
@@ -515,13 +518,14 @@ impl World {
                 started_ms: record.started_ms,
                 earlier: &earlier,
                 said: &[],
+                aborted: false,
                 delegate_result: None,
                 expressions: &self.names,
             };
             let mut cx = StepContext::new(&self.services, input);
             let implementation = slipway_steps::find(step_type).expect("a step of the registry");
             let advanced = tokio::select! {
-                advanced = implementation.advance(&mut cx) => advanced.map_err(|failure| cx.masked(failure)),
+                advanced = slipway_steps::advance(implementation, &mut cx) => advanced.map_err(|failure| cx.masked(failure)),
                 () = self.tap.died() => {
                     self.tap.set(Mode::Open);
                     continue;
@@ -536,6 +540,11 @@ impl World {
             let (status, failure, outputs) = match advanced {
                 Ok(Progress::Again(pause) | Progress::Hold { time: pause, .. }) => {
                     assert!(self.clock.now().duration_since(begun).unsigned_abs() < PATIENCE);
+                    if !trace.stored {
+                        let (store, progress) = (&self.store, &trace.progress);
+                        let saved = store.save_progress(&self.run, &record.id, attempt, progress);
+                        saved.await.expect("stored progress");
+                    }
                     self.clock.sleep(pause).await;
                     continue;
                 }
@@ -559,9 +568,42 @@ impl World {
         }
     }
 
+    /// Stops a step of the current run as an abort does, with what it had stored.
+    pub(crate) async fn abort(&self, step_type: &str, spec: Value) -> Result<(), Failure> {
+        let plan = self.plan(step_type, &spec);
+        let stage = &plan.groups[0][0];
+        let slipway_plan::Node::Step(step) = &stage.steps[0] else {
+            panic!("a step")
+        };
+        let stored = self.store.get_node(&self.run, &step.id).await;
+        let stored = stored.expect("an answer").expect("the node");
+        let earlier = self.store.list_nodes(&self.run, Some(&stored.stage)).await;
+        let earlier = earlier.expect("nodes");
+        let input = StepInput {
+            run: &self.run,
+            plan: &plan,
+            stage,
+            step,
+            attempt: stored.attempt,
+            spec: &spec,
+            progress: stored.progress,
+            started_ms: stored.started_ms,
+            earlier: &earlier,
+            said: &[],
+            aborted: true,
+            delegate_result: None,
+            expressions: &self.names,
+        };
+        let mut cx = StepContext::new(&self.services, input);
+        let implementation = slipway_steps::find(step_type).expect("a step of the registry");
+        let stopped = implementation.stop(&mut cx).await;
+        cx.finish(Some(false)).await.expect("a stored log");
+        stopped
+    }
+
     /// The log of a unit of a step of the current run.
     pub(crate) async fn log(&self, step_type: &str, unit: &str) -> String {
-        let node = node_id(step_type);
+        let node = self.node_id(step_type);
         let page = self
             .store
             .read_log(&self.run, &node, unit, 0)
@@ -612,9 +654,13 @@ impl World {
         }
     }
 
+    fn node_id(&self, step_type: &str) -> NodeId {
+        NodeId::new(format!("{}.{step_type}", self.list))
+    }
+
     pub(crate) fn plan(&self, step_type: &str, spec: &Value) -> Plan {
         let step = StepPlan {
-            id: node_id(step_type),
+            id: self.node_id(step_type),
             identifier: EntityId::new(step_type),
             name: step_type.to_owned(),
             step_type: step_type.to_owned(),
@@ -633,6 +679,7 @@ impl World {
             name: "Deploy".to_owned(),
             stage_type: "Deployment".to_owned(),
             deployment_type: Some("ECS".to_owned()),
+            description: None,
             tags: IndexMap::new(),
             variables: Vec::new(),
             when: None,
@@ -644,6 +691,7 @@ impl World {
                 identifier: EntityId::new("production"),
                 name: "production".to_owned(),
                 kind: "Production".to_owned(),
+                description: None,
                 tags: IndexMap::new(),
                 variables: Vec::new(),
             }),
@@ -677,6 +725,7 @@ impl World {
             identifier: EntityId::new(&self.service),
             name: self.service.clone(),
             deployment_type: "ECS".to_owned(),
+            description: None,
             tags: IndexMap::new(),
             variables: Vec::new(),
             manifests: self.manifests.clone(),
@@ -712,9 +761,8 @@ pub(crate) fn scope() -> Scope {
     )
 }
 
-fn node_id(step_type: &str) -> NodeId {
-    NodeId::new(format!("stages.deploy.spec.execution.steps.{step_type}"))
-}
+/// The list of the stage's own steps.
+pub(crate) const STEPS: &str = "stages.deploy.spec.execution.steps";
 
 pub(crate) fn credentials() -> aws_sdk_ecs::config::Credentials {
     aws_sdk_ecs::config::Credentials::new("AKIATESTTESTTESTTEST", "secret", None, None, "test")

@@ -83,6 +83,13 @@ pub fn gate(id: &str, timeout: &str) -> String {
     )
 }
 
+/// The failure strategy of a stage or step, for all errors: an action as flow YAML.
+pub fn on_failure(action: &str) -> String {
+    format!(
+        "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action:\n        {action}\n"
+    )
+}
+
 /// A `Queue` step on the key `shared`, held until the end of its `scope`.
 pub fn queue(id: &str, scope: &str) -> String {
     format!(

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::page;
 use super::request::Members;
+use super::{page, tags};
 use crate::arn;
 use crate::engine::Engine;
 use crate::error::ApiError;
@@ -16,6 +16,7 @@ pub(super) async fn create(engine: &Engine, members: &Members) -> Result<Value, 
     let inner = &engine.0;
     let name = members.required("name")?;
     arn::check_name(name)?;
+    let tags = tags::read(members)?;
     let _turn = inner.changes.lock().await;
     let arn = inner.home.activity(name);
     let activity = match find(engine, &arn)? {
@@ -28,6 +29,7 @@ pub(super) async fn create(engine: &Engine, members: &Members) -> Result<Value, 
             };
             let mut batch = Batch::default();
             batch.put(key::activity(&arn), &activity)?;
+            tags::put(&mut batch, &arn, &tags)?;
             inner.journal.commit(batch).await?;
             inner.activities.add(&arn);
             activity
@@ -46,6 +48,7 @@ pub(super) async fn delete(engine: &Engine, members: &Members) -> Result<Value, 
     let _turn = engine.0.changes.lock().await;
     let mut batch = Batch::default();
     batch.delete(key::activity(arn));
+    batch.delete(key::tags(arn));
     engine.0.journal.commit(batch).await?;
     engine.0.activities.remove(arn);
     Ok(json!({}))

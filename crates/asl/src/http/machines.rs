@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::request::Members;
-use super::{executions, page, settings};
+use super::{executions, page, settings, tags};
 use crate::arn;
 use crate::definition::{self, DefinitionError, MachineType};
 use crate::engine::Engine;
@@ -22,6 +22,7 @@ pub(super) async fn create(engine: &Engine, members: &Members) -> Result<Value, 
     arn::check_name(name)?;
     let kind = kind(members)?;
     settings::check(members)?;
+    let tags = tags::read(members)?;
     check(definition, kind)?;
     let _turn = inner.changes.lock().await;
     let arn = inner.home.machine(name);
@@ -49,7 +50,10 @@ pub(super) async fn create(engine: &Engine, members: &Members) -> Result<Value, 
         settings: wanted,
         express: kind == MachineType::Express,
     };
-    store(engine, &machine, definition.to_owned(), machine.created_ms).await?;
+    let mut batch = Batch::default();
+    tags::put(&mut batch, &machine.arn, &tags)?;
+    let now_ms = machine.created_ms;
+    store(engine, &machine, definition.to_owned(), now_ms, batch).await?;
     Ok(created(&machine))
 }
 
@@ -87,7 +91,7 @@ pub(super) async fn update(engine: &Engine, members: &Members) -> Result<Value, 
     machine.settings.extend(new_settings);
     machine.revision = uuid::Uuid::new_v4().to_string();
     let now_ms = inner.clock.now_ms();
-    store(engine, &machine, definition, now_ms).await?;
+    store(engine, &machine, definition, now_ms, Batch::default()).await?;
     Ok(json!({"updateDate": seconds(now_ms), "revisionId": machine.revision}))
 }
 
@@ -96,6 +100,7 @@ async fn store(
     machine: &Machine,
     definition: String,
     updated_ms: i64,
+    mut batch: Batch,
 ) -> Result<(), ApiError> {
     let revision = Revision {
         machine: machine.arn.clone(),
@@ -106,7 +111,6 @@ async fn store(
         settings: machine.settings.clone(),
         express: machine.express,
     };
-    let mut batch = Batch::default();
     batch.put(key::machine(&machine.arn), machine)?;
     batch.put(key::revision(&machine.revision), &revision)?;
     Ok(engine.0.journal.commit(batch).await?)
@@ -119,6 +123,7 @@ pub(super) async fn delete(engine: &Engine, members: &Members) -> Result<Value, 
     let _turn = engine.0.changes.lock().await;
     let mut batch = Batch::default();
     batch.delete(key::machine(arn));
+    batch.delete(key::tags(arn));
     engine.0.journal.commit(batch).await?;
     Ok(json!({}))
 }

@@ -11,6 +11,7 @@ mod map_runs;
 mod page;
 mod request;
 mod settings;
+mod tags;
 mod tasks;
 mod test_state;
 mod validate;
@@ -132,7 +133,9 @@ async fn operate(
         "DeleteActivity" => activities::delete(engine, members).await,
         "DescribeActivity" => activities::describe(engine, members),
         "ListActivities" => activities::list(engine, members),
-        "ListTagsForResource" => Ok(json!({"tags": []})),
+        "TagResource" => tags::tag(engine, members).await,
+        "UntagResource" => tags::untag(engine, members).await,
+        "ListTagsForResource" => tags::list(engine, members),
         _ => Err(unknown_operation()),
     }
 }

@@ -28,6 +28,11 @@ pub(crate) fn activity(arn: &str) -> Vec<u8> {
     text(b'a', arn)
 }
 
+/// Tags of a machine or an activity.
+pub(crate) fn tags(arn: &str) -> Vec<u8> {
+    text(b't', arn)
+}
+
 pub(crate) fn map_run(arn: &str) -> Vec<u8> {
     text(b'p', arn)
 }

@@ -9,6 +9,7 @@
 //! | `m` machine ARN | [`crate::record::Machine`] |
 //! | `r` revision id | [`crate::record::Revision`] |
 //! | `a` activity ARN | [`crate::record::Activity`] |
+//! | `t` machine or activity ARN | its tags, by key |
 //! | `p` map run ARN | [`crate::record::MapRunRecord`] |
 //! | `q` execution ARN `\0` map run ARN | nothing: map runs of an execution |
 //! | `n` execution ARN | execution number |

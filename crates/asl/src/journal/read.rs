@@ -1,5 +1,6 @@
 //! Reads of the journal. Each sees what has been committed, and nothing else.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rusqlite::OptionalExtension as _;
@@ -80,6 +81,11 @@ impl Journal {
 
     pub(crate) fn activity(&self, arn: &str) -> Result<Option<Activity>> {
         self.get("an activity", &key::activity(arn))
+    }
+
+    /// Tags of a machine or an activity, by key; `None` where it has none.
+    pub(crate) fn tags(&self, arn: &str) -> Result<Option<BTreeMap<String, String>>> {
+        self.get("tags", &key::tags(arn))
     }
 
     pub(crate) fn revision(&self, id: &str) -> Result<Option<Revision>> {

@@ -237,3 +237,82 @@ async fn services_are_called_and_jobs_waited_for() {
         })
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn machines_and_activities_are_tagged() {
+    let service = Service::new();
+    let create = json!({
+        "name": "m", "roleArn": "arn:aws:iam::000000000000:role/local",
+        "definition": machine(json!({"A": {"Type": "Succeed"}})).to_string(),
+        "tags": [{"key": "team", "value": "blue"}, {"key": "stage", "value": "dev"}],
+    });
+    let created = service.call("CreateStateMachine", create.clone()).await;
+    let arn = created.expect("created")["stateMachineArn"].clone();
+    let tags = async |arn: &Value| {
+        let list = service.call("ListTagsForResource", json!({"resourceArn": arn}));
+        list.await.map(|answer| answer["tags"].to_string())
+    };
+    let both = r#"[{"key":"stage","value":"dev"},{"key":"team","value":"blue"}]"#;
+    assert_eq!(tags(&arn).await.as_deref(), Ok(both));
+    // Other tags are no other machine, and change nothing.
+    let mut again = create;
+    again["tags"] = json!([{"key": "team", "value": "red"}]);
+    service
+        .call("CreateStateMachine", again)
+        .await
+        .expect("the same");
+    assert_eq!(tags(&arn).await.as_deref(), Ok(both));
+
+    let more = json!({"resourceArn": arn, "tags": [{"key": "team", "value": "red"}, {"key": "x", "value": ""}]});
+    service.call("TagResource", more).await.expect("tagged");
+    let fewer = json!({"resourceArn": arn, "tagKeys": ["stage", "nothing"]});
+    service
+        .call("UntagResource", fewer)
+        .await
+        .expect("untagged");
+    let left = r#"[{"key":"team","value":"red"},{"key":"x","value":""}]"#;
+    assert_eq!(tags(&arn).await.as_deref(), Ok(left));
+
+    let many: Vec<Value> = (0..51)
+        .map(|n| json!({"key": n.to_string(), "value": ""}))
+        .collect();
+    for (request, refused) in [
+        (json!({"resourceArn": arn, "tags": many}), "TooManyTags"),
+        (
+            json!({"resourceArn": arn, "tags": [{"key": "", "value": ""}]}),
+            "ValidationException",
+        ),
+        (
+            json!({"resourceArn": "arn:aws:s3:::b", "tags": []}),
+            "InvalidArn",
+        ),
+        (
+            json!({"resourceArn": "arn:aws:states:us-east-1:000000000000:stateMachine:none", "tags": []}),
+            "ResourceNotFound",
+        ),
+    ] {
+        let error = service
+            .call("TagResource", request)
+            .await
+            .expect_err(refused);
+        assert!(error.starts_with(refused), "{error}");
+    }
+
+    let activity = json!({"name": "a", "tags": [{"key": "k", "value": "v"}]});
+    let activity = service
+        .call("CreateActivity", activity)
+        .await
+        .expect("created");
+    let activity = activity["activityArn"].clone();
+    assert_eq!(
+        tags(&activity).await.as_deref(),
+        Ok(r#"[{"key":"k","value":"v"}]"#)
+    );
+    let gone = json!({"stateMachineArn": arn});
+    service
+        .call("DeleteStateMachine", gone)
+        .await
+        .expect("deleted");
+    let error = tags(&arn).await.expect_err("it is gone");
+    assert!(error.starts_with("ResourceNotFound"), "{error}");
+}

@@ -8,11 +8,12 @@ use crate::args::{Format, RollbackArgs};
 use crate::client::{Body, Client};
 use crate::commands::entity::segment;
 use crate::commands::graph;
-use crate::commands::run::{started, stay};
+use crate::commands::run::{shown, started, stay};
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Starts the rollback of a run, or of the newest deployment of a service; with --follow stays with it.
+/// Starts the rollback of a run, or of the newest deployment of a service; with --follow stays with it. One that has
+/// ended before is shown as it ended.
 pub async fn rollback(
     client: &Client,
     clock: &Clock,
@@ -23,8 +24,13 @@ pub async fn rollback(
         Some(run) => of_run(client, run, args).await?,
         None => of_service(client, args).await?,
     };
-    let pipeline = graph::fetch(client, &id).await?.pipeline;
-    stay(client, clock, format, (&id, &pipeline), args.follow).await
+    let run = graph::fetch(client, &id).await?;
+    // Who asks once more is answered with the run that did it.
+    if let (false, Some(exit)) = (args.follow.follow, Exit::of_status(&run.status)) {
+        shown(format, (&id, &run.pipeline), (&run.status, &run.failure))?;
+        return Ok(exit);
+    }
+    stay(client, clock, format, (&id, &run.pipeline), args.follow).await
 }
 
 async fn of_run(client: &Client, run: &str, args: &RollbackArgs) -> Result<String, CliError> {

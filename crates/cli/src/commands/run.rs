@@ -54,11 +54,18 @@ pub async fn stay(
         limit: args.wait_timeout.map(Duration::from_secs),
     };
     let (exit, run) = follow(client, clock, id, patience).await?;
-    let row = json!({
-        "run": id, "pipeline": pipeline, "status": run.status, "reason": run.failure,
-    });
-    output::one(format, COLUMNS, &row)?;
+    shown(format, (id, pipeline), (&run.status, &run.failure))?;
     Ok(exit)
+}
+
+/// Prints how a run stands, and why it failed if it did.
+pub fn shown(
+    format: Option<Format>,
+    (id, pipeline): (&str, &str),
+    (status, reason): (&str, &Option<String>),
+) -> Result<(), CliError> {
+    let row = json!({"run": id, "pipeline": pipeline, "status": status, "reason": reason});
+    output::one(format, COLUMNS, &row)
 }
 
 /// Starts the pipeline and gives the id of the run.

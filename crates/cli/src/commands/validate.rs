@@ -351,7 +351,7 @@ mod tests {
             (approvers("<+input>"), &[]),
             (
                 approvers("0"),
-                &["spec.approvers.minimumCount: expected a whole number from 1"],
+                &["spec.approvers.minimumCount: expected a whole number from 1 to 1000"],
             ),
             (
                 approval(

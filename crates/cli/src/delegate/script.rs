@@ -129,7 +129,7 @@ pub(super) async fn run(
             () = clock.sleep(DRAIN) => {}
         }
     }
-    Ok(outcome(ended, script, folder.path()))
+    Ok(outcome(ended, script, secrets, folder.path()))
 }
 
 fn start(script: &Script, folder: &Path) -> Result<Child, DelegateError> {
@@ -207,7 +207,7 @@ async fn wait(
     ended
 }
 
-fn outcome(ended: Ended, script: &Script, folder: &Path) -> Option<Outcome> {
+fn outcome(ended: Ended, script: &Script, secrets: &Secrets, folder: &Path) -> Option<Outcome> {
     let status = match ended {
         Ended::Cancelled => return None,
         Ended::Timeout => return Some(failed(Status::Timeout, None, None)),
@@ -228,10 +228,14 @@ fn outcome(ended: Ended, script: &Script, folder: &Path) -> Option<Outcome> {
         Ok(outputs) => Outcome {
             status: Status::Success,
             exit_code: Some(0),
+            // What would be masked in the log is a secret too, whatever its type says.
             secret_outputs: script
                 .outputs
                 .iter()
-                .filter(|output| output.secret && outputs.contains_key(&output.name))
+                .filter(|output| {
+                    let value = outputs.get(&output.name);
+                    value.is_some_and(|value| output.secret || secrets.mask(value) != *value)
+                })
                 .map(|output| output.name.clone())
                 .collect(),
             outputs,

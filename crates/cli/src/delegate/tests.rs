@@ -82,6 +82,13 @@ async fn variables_are_reported_however_a_script_ends_well() {
     }
 }
 
+#[tokio::test]
+async fn what_holds_a_secret_is_a_secret_whatever_its_type() {
+    let (outcome, _) = outcome("a=pre-hunter2; b=x; c=plain").await;
+    assert_eq!(outcome.secret_outputs, ["A", "B"]);
+    assert_eq!(outcome.outputs["C"], "plain");
+}
+
 /// A program in the place of PowerShell that takes its arguments as PowerShell does, and runs the script, which bash
 /// understands, as the wrapper says: the script, then the report.
 const PWSH: &str = r#"#!/bin/bash

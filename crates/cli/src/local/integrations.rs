@@ -4,7 +4,7 @@
 //! `DynamoDB.` for the optimized integration (recordings of AWS, `shared/asl/vectors`).
 
 use async_trait::async_trait;
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::primitives::ByteStream;
 use axum::Router;
 use axum::body::Body;
@@ -215,10 +215,7 @@ fn dynamodb_error(code: &str, why: &str, status: u16, optimized: bool) -> Lambda
     }
 }
 
-fn refused<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> LambdaError
-where
-    SdkError<E, R>: ProvideErrorMetadata,
-{
+fn refused(error: &impl ProvideErrorMetadata) -> LambdaError {
     let code = error.code().unwrap_or("InternalError");
     let status = match code {
         "NoSuchKey" | "NoSuchBucket" | "NotFound" | "NoSuchVersion" => 404,

@@ -102,9 +102,7 @@ impl RunContext<'_> {
         }
         let (first, rest) = keys.split_first()?;
         match *first {
-            "account" => identifier(rest, Some(self.plan.scope.account.as_str())),
-            "org" => identifier(rest, self.plan.scope.org.as_ref().map(|id| id.as_str())),
-            "project" => identifier(rest, self.plan.scope.project.as_ref().map(|id| id.as_str())),
+            "account" | "org" | "project" => self.place(&keys),
             "pipeline" => self.pipeline(rest),
             "stages" => self.stage_by_id(rest),
             "matrix" | "repeat" | "strategy" => self.in_loop(&keys),
@@ -169,6 +167,10 @@ impl RunContext<'_> {
                 text(status_name(self.pipeline_standing(Counted::of(word)?)))
             }
             ["tags", rest @ ..] => tags(&self.plan.tags, rest),
+            ["delegateSelectors"] => {
+                let found = self.plan.label(&["pipeline", "delegateSelectors"])?;
+                value(Value::from_json(&found))
+            }
             ["variables", name @ ..] => variable(&self.plan.variables, name),
             ["stages", rest @ ..] => self.stage_by_id(rest),
             _ => None,
@@ -209,6 +211,7 @@ impl RunContext<'_> {
             ["identifier"] => text(stage.identifier.as_str()),
             ["name"] => text(&stage.name),
             ["type"] => text(&stage.stage_type),
+            ["description"] => text(stage.description.as_deref()?),
             ["executionUrl"] => value(self.link(Some(stage))?),
             ["tags", rest @ ..] => tags(&stage.tags, rest),
             ["identifierPostFix"] => value(
@@ -241,6 +244,17 @@ impl RunContext<'_> {
         }
     }
 
+    /// The account, organization or project.
+    fn place(&self, path: &[&str]) -> Option<Found> {
+        let scope = &self.plan.scope;
+        match path {
+            ["account", "identifier"] => value(scope.account.as_str()),
+            ["org", "identifier"] => value(scope.org.as_ref()?.as_str()),
+            ["project", "identifier"] => value(scope.project.as_ref()?.as_str()),
+            _ => value(Value::from_json(&self.plan.label(path)?)),
+        }
+    }
+
     fn scope_variable(&self, path: &[&str]) -> Option<Found> {
         let name = path.join(".");
         let found = self.plan.scope_variables.iter();
@@ -255,13 +269,6 @@ fn text(text: &str) -> Option<Found> {
 
 fn value(value: impl Into<Value>) -> Option<Found> {
     Some(Found::Value(value.into()))
-}
-
-fn identifier(path: &[&str], id: Option<&str>) -> Option<Found> {
-    match path {
-        ["identifier"] => value(id?),
-        _ => None,
-    }
 }
 
 fn tags(tags: &indexmap::IndexMap<String, String>, path: &[&str]) -> Option<Found> {

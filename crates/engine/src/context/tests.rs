@@ -214,11 +214,12 @@ fn turns_of_loops_are_read_from_the_inside_out() {
     let mut deploy = deploys(stage("deploy_2", vec![shift]));
     deploy.iteration = Some(turn("deploy", 2, 4, 0));
     let mut plan = plan(vec![vec![deploy]]);
-    plan.scope_variables = vec![variable(
-        "variable.org.zone",
-        "String",
-        json!("<+env.name>-1"),
-    )];
+    plan.scope_variables = vec![
+        variable("variable.org.zone", "String", json!("<+env.name>-1")),
+        variable("project.name", "String", json!("The <+Shop>")),
+        variable("project.tags", "String", json!({"team.a": "blue"})),
+        variable("pipeline.delegateSelectors", "String", json!(["main"])),
+    ];
     plan.files = vec![("account:/motd".to_owned(), "<+not.read>".to_owned())];
     if let Some(service) = &mut plan.groups[0][0].service {
         service.config_files = vec![slipway_plan::ConfigFilePlan {
@@ -256,6 +257,11 @@ fn turns_of_loops_are_read_from_the_inside_out() {
         ),
         ("<+stage.identifierPostFix>", "\"_2\""),
         ("<+variable.org.zone>", "\"Prod-1\""),
+        ("<+project.name>", "\"The <+Shop>\""),
+        ("<+project.tags.team.a>", "\"blue\""),
+        ("<+project.tags>", "{\"team.a\":\"blue\"}"),
+        ("<+pipeline.delegateSelectors[0]>", "\"main\""),
+        ("<+service.description>", "\"What customers see\""),
         ("<+configFile.getAsString(\"app\")>", "\"a: 1\""),
         ("<+configFile.getAsBase64(\"app\")>", "\"YTogMQ==\""),
         (
@@ -267,8 +273,8 @@ fn turns_of_loops_are_read_from_the_inside_out() {
         let found = parse(text).unwrap().evaluate(&context, &Limits::default());
         assert_eq!(found.unwrap().to_shown_json().to_string(), value, "{text}");
     }
-    let unknown = parse("<+matrix.other>")
-        .unwrap()
-        .evaluate(&context, &Limits::default());
-    assert!(unknown.is_err());
+    for text in ["<+matrix.other>", "<+org.name>", "<+env.description>"] {
+        let unknown = parse(text).unwrap().evaluate(&context, &Limits::default());
+        assert!(unknown.is_err(), "{text}");
+    }
 }

@@ -29,7 +29,8 @@ pub struct NodeFact {
     pub base: u32,
     /// Conditions of retries that did not hold when it failed.
     pub refused: Vec<String>,
-    /// Whether its own condition could not be evaluated: another attempt asks it again before anything runs.
+    /// Whether its own condition, or what it loops over, could not be evaluated: another attempt asks it again before
+    /// anything runs.
     pub undecided: bool,
 }
 

@@ -7,11 +7,55 @@ use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{FailureStrategy, GroupPlan, StagePlan, StepPlan};
 
 use super::facts::{Facts, NodeFact};
-use super::moves::StopReason;
+use super::moves::{Opening, StopReason};
 use super::plan::{LanePlan, runs_in};
 use crate::name::Lane;
 use crate::stage::each_step;
 use crate::strategy::{self, Failed, Level, Undo, Verdict};
+
+/// What failed: a step, or a step group or loop of which it cannot be told whether it runs, or how often.
+#[derive(Clone, Copy, Debug)]
+pub struct Failing<'p> {
+    /// Which node.
+    pub id: &'p NodeId,
+    /// `failureStrategies` of its own.
+    pub strategies: &'p [FailureStrategy],
+    /// Whether it is a step group: its own strategies may begin it again.
+    pub(crate) is_group: bool,
+}
+
+impl<'p> From<Opening<'p>> for Failing<'p> {
+    /// A loop has the strategies of the element that loops.
+    fn from(node: Opening<'p>) -> Self {
+        match node {
+            Opening::Step(step) => step.into(),
+            Opening::Group(group) => Self {
+                id: &group.id,
+                strategies: &group.failure_strategies,
+                is_group: true,
+            },
+            Opening::Parallel(block) => {
+                let element = block.branches.first().filter(|_| block.each.is_some());
+                let element = element.map(|element| Self::from(Opening::of(element)));
+                Self {
+                    id: &block.id,
+                    strategies: element.map_or(&[], |element| element.strategies),
+                    is_group: element.is_some_and(|element| element.is_group),
+                }
+            }
+        }
+    }
+}
+
+impl<'p> From<&'p StepPlan> for Failing<'p> {
+    fn from(step: &'p StepPlan) -> Self {
+        Self {
+            id: &step.id,
+            strategies: &step.failure_strategies,
+            is_group: false,
+        }
+    }
+}
 
 /// A group that has begun, on the way to a node in it.
 #[derive(Clone, Copy, Debug)]
@@ -70,30 +114,32 @@ pub(super) fn levels<'p>(
     std::iter::once(own).chain(groups).chain([stage]).collect()
 }
 
-/// What a failure of a step of `lane`, that has just happened, comes to: what to record of it. `refused` are those of
+/// What a failure of a node of `lane`, that has just happened, comes to: what to record of it. `refused` are those of
 /// its [`retry_conditions`] that do not hold.
 pub fn judge(
     lane: &LanePlan<'_>,
     facts: &Facts,
-    step: &StepPlan,
+    node: Failing<'_>,
     failure: &Failure,
     refused: &[String],
     failed: Status,
     now_ms: i64,
 ) -> Verdict {
-    let attempt = facts.nodes.get(&step.id).map_or(0, |fact| fact.attempt);
-    if let Some(ruled) = ruled(facts, (&step.id, attempt), failure.error, failed) {
+    let attempt = facts.nodes.get(node.id).map_or(0, |fact| fact.attempt);
+    if let Some(ruled) = ruled(facts, (node.id, attempt), failure.error, failed) {
         return ruled;
     }
     let failed = Failed {
+        is_group: node.is_group,
         refused,
         error: failure.error,
         status: failed,
         at_ms: now_ms,
+        limit_ms: None,
         answer: None,
         now_ms,
     };
-    strategy::judge(&around(lane, facts, step), &failed)
+    strategy::judge(&around(lane, facts, node), &failed)
 }
 
 /// What a person said with the word that stopped a step, which no failure strategy is asked about.
@@ -128,13 +174,13 @@ pub(crate) fn awaited_retries(
             return None;
         }
         let lane = LanePlan::of(stage, &Lane::steps(&stage.id))?;
-        let (_, groups) = lane.step(&step.id)?;
+        let groups = lane.around(&step.id)?;
         let frames = frames(&groups, &facts);
         if fact.round < frames.last().map_or(0, |frame| frame.round) {
             return None;
         }
         let levels = levels(&step.failure_strategies, fact.retried(), &frames, stage);
-        let verdict = recorded(&levels, &facts, step, fact, now_ms);
+        let verdict = recorded(&lane, &levels, &facts, step.into(), fact, now_ms);
         let next = (step.id.clone(), fact.again().number);
         matches!(verdict, Verdict::Again(_)).then_some(next)
     };
@@ -145,58 +191,64 @@ pub(crate) fn awaited_retries(
     found
 }
 
-/// When the time of a step of `lane` is up by the `timeout` of the groups around it, in epoch milliseconds. A group that
+/// When the time of a node of `lane` is up by the `timeout` of the groups around it, in epoch milliseconds. A group that
 /// is begun again has its time again; its rollback steps have their own limits only.
-pub fn group_deadline(lane: &LanePlan<'_>, facts: &Facts, step: &StepPlan) -> Option<i64> {
-    let (_, groups) = lane.step(&step.id)?;
+pub fn group_deadline(lane: &LanePlan<'_>, facts: &Facts, node: &NodeId) -> Option<i64> {
+    let groups = lane.around(node)?;
     let limits = groups.into_iter().filter_map(|group| {
-        let limit = group.timeout.filter(|_| runs_in(&group.nodes, &step.id))?;
+        let limit = group.timeout.filter(|_| runs_in(&group.nodes, node))?;
         let began_ms = facts.nodes.get(&group.id)?.started_ms;
         Some(began_ms.saturating_add(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX)))
     });
     limits.min()
 }
 
-/// The conditions of retries that a failure of a step of `lane` may ask for, see [`strategy::conditions`].
+/// The conditions of retries that a failure of a node of `lane` may ask for, see [`strategy::conditions`].
 pub fn retry_conditions(
     lane: &LanePlan<'_>,
     facts: &Facts,
-    step: &StepPlan,
+    node: Failing<'_>,
     error: ErrorType,
 ) -> Vec<String> {
-    strategy::conditions(&around(lane, facts, step), error)
+    strategy::conditions(&around(lane, facts, node), error)
 }
 
-/// The levels around a step of `lane`.
-fn around<'p>(lane: &LanePlan<'p>, facts: &Facts, step: &'p StepPlan) -> Vec<Level<'p>> {
-    let groups = lane.step(&step.id).map(|(_, groups)| groups);
-    let frames = frames(&groups.unwrap_or_default(), facts);
-    let fact = facts.nodes.get(&step.id);
+/// The levels around a node of `lane`.
+fn around<'p>(lane: &LanePlan<'p>, facts: &Facts, node: Failing<'p>) -> Vec<Level<'p>> {
+    let frames = frames(&lane.around(node.id).unwrap_or_default(), facts);
+    let fact = facts.nodes.get(node.id);
     let retried = fact.map_or(0, NodeFact::retried);
-    levels(&step.failure_strategies, retried, &frames, lane.stage)
+    levels(node.strategies, retried, &frames, lane.stage)
 }
 
-/// What the failure of a step comes to that is recorded.
+/// What the failure of a node of `lane` comes to that is recorded.
 pub(super) fn recorded(
+    lane: &LanePlan<'_>,
     levels: &[Level<'_>],
     facts: &Facts,
-    step: &StepPlan,
+    node: Failing<'_>,
     fact: &NodeFact,
     now_ms: i64,
 ) -> Verdict {
     let ended = fact.ended_ms.unwrap_or(fact.started_ms);
     let error = fact.failure.as_ref().map(|failure| failure.error);
     let error = error.unwrap_or(ErrorType::Unknown);
-    if let Some(ruled) = ruled(facts, (&step.id, fact.attempt), error, fact.status) {
+    if let Some(ruled) = ruled(facts, (node.id, fact.attempt), error, fact.status) {
         return ruled;
     }
     let failed = Failed {
+        is_group: node.is_group,
         refused: &fact.refused,
         error,
         status: failed_as(fact),
         at_ms: fact.asked_ms.unwrap_or(ended),
-        answer: facts.answers.get(&(step.id.clone(), fact.attempt)),
-        now_ms,
+        limit_ms: group_deadline(lane, facts, node.id),
+        answer: facts.answers.get(&(node.id.clone(), fact.attempt)),
+        // A question that is over stays as it was left, however late it is looked at.
+        now_ms: match (fact.asked_ms, fact.ended_ms) {
+            (Some(_), Some(ended_ms)) => ended_ms.min(now_ms),
+            _ => now_ms,
+        },
     };
     strategy::judge(levels, &failed)
 }

@@ -11,7 +11,7 @@ mod walk;
 
 pub use facts::{Attempt, Facts, NodeFact, worst};
 pub(crate) use level::awaited_retries;
-pub use level::{group_deadline, judge, retry_conditions};
+pub use level::{Failing, group_deadline, judge, retry_conditions};
 pub use moves::{GroupThen, Halt, Move, Opening, StopReason};
 pub use plan::{LanePlan, node_id};
 pub(crate) use plan::{any_step_ran, children, contains, groups_to_undo, is_rollback, undoing};
@@ -20,7 +20,8 @@ pub use walk::{WalkOutcome, next, steps_verdict};
 /// Field of the progress of a node that does not run because something failed before it.
 pub const GIVEN_UP: &str = "givenUp";
 
-/// Field of the progress of a step that failed before it was decided whether it runs: its condition cannot be evaluated.
+/// Field of the progress of a node that failed before it was decided whether it runs, or how often: its condition, or what
+/// it loops over, cannot be evaluated.
 pub const UNDECIDED: &str = "undecided";
 
 #[cfg(test)]

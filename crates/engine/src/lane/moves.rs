@@ -1,5 +1,6 @@
 //! What a lane can do next, as closed sets.
 
+use slipway_model::id::NodeId;
 use slipway_model::status::{Failure, Status};
 use slipway_plan::{GroupPlan, Node, ParallelPlan, StepPlan};
 
@@ -43,6 +44,8 @@ pub enum Move<'p> {
         parallel: &'p ParallelPlan,
         /// Its attempt that begins.
         attempt: Attempt,
+        /// Why none of its turns would run, if none would: what it goes over need not be known then.
+        unmet: Option<String>,
     },
     /// Let a step that has begun go on.
     Continue {
@@ -60,10 +63,10 @@ pub enum Move<'p> {
         /// Why.
         reason: StopReason,
     },
-    /// Record what a person's answer, or none in time, makes of a step that had failed.
+    /// Record what a person's answer, or none in time, makes of a node that had failed.
     Settle {
-        /// The step.
-        step: &'p StepPlan,
+        /// The node.
+        node: &'p NodeId,
         /// How it ended.
         status: Status,
     },
@@ -107,6 +110,17 @@ pub enum Opening<'p> {
     Group(&'p GroupPlan),
     /// A parallel block.
     Parallel(&'p ParallelPlan),
+}
+
+impl<'p> Opening<'p> {
+    /// A node of the plan.
+    pub fn of(node: &'p Node) -> Self {
+        match node {
+            Node::Step(step) => Self::Step(step),
+            Node::Group(group) => Self::Group(group),
+            Node::Parallel(parallel) => Self::Parallel(parallel),
+        }
+    }
 }
 
 /// Why a step is stopped.

@@ -2,7 +2,7 @@
 
 use slipway_model::id::NodeId;
 use slipway_model::status::Status;
-use slipway_plan::{GroupPlan, Node, ParallelPlan, StagePlan, StepPlan};
+use slipway_plan::{GroupPlan, Node, ParallelPlan, StagePlan};
 
 use super::facts::Facts;
 use crate::name::{Lane, Walk};
@@ -90,13 +90,13 @@ impl<'p> LanePlan<'p> {
         }
     }
 
-    /// A step of the stage, and the groups around it, from the outside in: also around its rollback steps, for a lane whose
-    /// section these are.
-    pub(crate) fn step(&self, id: &NodeId) -> Option<(&'p StepPlan, Vec<&'p GroupPlan>)> {
+    /// The groups around a node of the stage, from the outside in: also around rollback steps, for a lane whose section
+    /// these are. `None` where the stage has no such node.
+    pub(crate) fn around(&self, id: &NodeId) -> Option<Vec<&'p GroupPlan>> {
         let mut sections = [&self.stage.steps, &self.stage.rollback_steps].into_iter();
         sections.find_map(|section| {
             let mut groups = Vec::new();
-            find_step(section, id, &mut groups).map(|step| (step, groups))
+            find(section, id, &mut groups).then_some(groups)
         })
     }
 }
@@ -216,14 +216,14 @@ fn find_parallel<'p>(
     })
 }
 
-fn find_step<'p>(
-    nodes: &'p [Node],
-    id: &NodeId,
-    groups: &mut Vec<&'p GroupPlan>,
-) -> Option<&'p StepPlan> {
-    nodes.iter().find_map(|node| match node {
-        Node::Step(step) => (step.id == *id).then_some(step),
-        other => below(other, groups, |nodes, groups| find_step(nodes, id, groups)),
+/// Whether a node is among `nodes` or below them; the groups on the way to it stay in `groups`.
+fn find<'p>(nodes: &'p [Node], id: &NodeId, groups: &mut Vec<&'p GroupPlan>) -> bool {
+    nodes.iter().any(|node| {
+        node_id(node) == id
+            || below(node, groups, |nodes, groups| {
+                find(nodes, id, groups).then_some(())
+            })
+            .is_some()
     })
 }
 

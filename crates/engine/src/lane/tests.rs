@@ -29,7 +29,7 @@ enum Outcome {
 pub(super) struct World<'p> {
     stage: &'p StagePlan,
     pub(super) facts: Facts,
-    now_ms: i64,
+    pub(super) now_ms: i64,
     outcomes: BTreeMap<&'static str, Outcome>,
     conditions: BTreeMap<&'static str, bool>,
     abort_at: Option<&'static str>,
@@ -90,10 +90,10 @@ impl<'p> World<'p> {
                 self.begin(node_id(node), attempt);
                 self.record(node_id(node), Status::Skipped, None);
             }
-            Move::Settle { step, status } => {
-                self.note(format!("settle {} {status:?}", step.id));
-                let failure = self.facts.nodes[&step.id].failure.clone();
-                self.record(&step.id, status, failure);
+            Move::Settle { node, status } => {
+                self.note(format!("settle {node} {status:?}"));
+                let failure = self.facts.nodes[node].failure.clone();
+                self.record(node, status, failure);
             }
             Move::Hold { until_ms } => self.hold(until_ms),
             Move::Start { node, attempt } => self.start(node, attempt),
@@ -223,7 +223,15 @@ impl<'p> World<'p> {
         };
         let refused = self.refuse(plan, step, error);
         let now_ms = self.now_ms;
-        let verdict = judge(plan, &self.facts, step, &failure, &refused, failed, now_ms);
+        let verdict = judge(
+            plan,
+            &self.facts,
+            step.into(),
+            &failure,
+            &refused,
+            failed,
+            now_ms,
+        );
         let status = match verdict {
             Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed => failed,
             Verdict::Ask { .. } => Status::InterventionWaiting,
@@ -235,7 +243,7 @@ impl<'p> World<'p> {
 
     /// The conditions of its retries that do not hold: those that the test says so of.
     fn refuse(&mut self, plan: &LanePlan<'p>, step: &'p StepPlan, error: ErrorType) -> Vec<String> {
-        let mut refused = retry_conditions(plan, &self.facts, step, error);
+        let mut refused = retry_conditions(plan, &self.facts, step.into(), error);
         refused.retain(|condition| condition == "false");
         let fact = self.facts.nodes.get_mut(&step.id).expect("it has begun");
         fact.refused.clone_from(&refused);

@@ -3,7 +3,7 @@
 use proptest::prelude::{prop, proptest};
 use serde_json::{Value, json};
 use slipway_model::id::NodeId;
-use slipway_model::status::ErrorType;
+use slipway_model::status::{ErrorType, Status};
 use slipway_plan::{FailureStrategy, Node};
 
 use super::StopReason;
@@ -241,6 +241,44 @@ fn without_an_answer_the_fallback_counts() {
     3601 lane Failed
     3601 roll back
     ");
+}
+
+/// The time of the stage ends it; that of a group brings what nobody's answer brings.
+#[test]
+fn a_question_whose_time_is_up_expires() {
+    let asked = || step("a").strategy(ask("1h", "StageRollback"));
+    let late = stage("deploy", vec![asked(), step("b")]);
+    let mut world = World::new(&late).fails("a", ErrorType::Unknown, 9);
+    world.facts.deadline_ms = Some(600_000);
+    let lane = Lane::steps(&late.id);
+    assert_eq!(world.walk(&lane), Status::Expired);
+    assert_eq!(world.facts.status(&NodeId::new("a")), Some(Status::Expired));
+    world.now_ms = 7_200_000;
+    assert_eq!(
+        world.walk(&lane),
+        Status::Expired,
+        "looked at again after its own time"
+    );
+
+    let mut hurried = group("g", vec![asked(), step("b")]);
+    if let Node::Group(hurried) = &mut hurried {
+        hurried.timeout = Some(std::time::Duration::from_secs(600));
+    }
+    let hurried = with_rollback(stage("deploy", vec![hurried]));
+    let world = World::new(&hurried).fails("a", ErrorType::Unknown, 9);
+    insta::assert_snapshot!(world.story(), @"
+      0 open g #0
+      0 start a #0
+      1 a #0 InterventionWaiting
+    600 settle a Expired
+    600 close g Expired
+    600 lane Expired
+    600 roll back
+    ");
+    let mut world = World::new(&hurried).fails("a", ErrorType::Unknown, 9);
+    world.answers = ["Ignore"].into();
+    let story = world.story();
+    assert!(story.ends_with("end IgnoreFailed"), "{story}");
 }
 
 #[test]

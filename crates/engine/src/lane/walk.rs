@@ -5,7 +5,7 @@ use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{GroupPlan, Node, ParallelPlan, StepPlan, When, WhenStatus};
 
 use super::facts::{Attempt, Facts, NodeFact, worst};
-use super::level::{self, Frame};
+use super::level::{self, Failing, Frame};
 use super::moves::{GroupThen, Halt, Move, Opening, StopReason};
 use super::plan::{LanePlan, children, groups_below, groups_to_undo, node_id, undoing};
 use crate::name::Walk;
@@ -131,7 +131,13 @@ impl<'a, 'p> Walker<'a, 'p> {
         match (node, fact) {
             (_, None) => self.untouched(node, frames),
             (_, Some(fact)) if fact.status == Status::Skipped => Visit::Through,
-            (Node::Step(step), Some(fact)) => self.step(node, step, fact, frames),
+            (_, Some(fact)) if fact.undecided => self.failed(node, fact, frames),
+            (Node::Step(step), Some(fact)) => {
+                match fact.status.is_final() || fact.status == Status::InterventionWaiting {
+                    true => self.failed(node, fact, frames),
+                    false => Visit::Move(self.open_step(step, fact)),
+                }
+            }
             (Node::Group(group), Some(fact)) => self.group(node, group, fact, frames),
             (Node::Parallel(parallel), Some(fact)) => self.parallel(node, parallel, fact, frames),
         }
@@ -160,11 +166,8 @@ impl<'a, 'p> Walker<'a, 'p> {
         if let Some(barred) = self.barred() {
             return barred;
         }
-        let (when, opening) = match node {
-            Node::Step(step) => (step.when.as_ref(), Opening::Step(step)),
-            Node::Group(group) => (group.when.as_ref(), Opening::Group(group)),
-            Node::Parallel(parallel) => (None, Opening::Parallel(parallel)),
-        };
+        let when = when_of(node);
+        let opening = Opening::of(node);
         // Attempts of earlier rounds keep their numbers.
         let before = self.facts.nodes.get(node_id(node));
         let number = before.map_or(0, |fact| fact.attempt.saturating_add(1));
@@ -187,27 +190,47 @@ impl<'a, 'p> Walker<'a, 'p> {
             });
         }
         Visit::Move(match node {
-            Node::Parallel(parallel) if parallel.each.is_some() => {
-                Move::Unroll { parallel, attempt }
-            }
+            Node::Parallel(parallel) if parallel.each.is_some() => self.unroll(parallel, attempt),
+            Node::Parallel(parallel) if parallel.branches.is_empty() => Move::Skip {
+                node,
+                attempt,
+                reason: "it is a loop of no turns".to_owned(),
+                given_up: false,
+            },
             // A block has no condition; its branches have.
             Node::Parallel(_) => start,
             Node::Step(_) | Node::Group(_) => self.gate(node, when, attempt).unwrap_or(start),
         })
     }
 
-    /// What the condition of a node demands instead of starting it.
-    fn gate(&self, node: &'p Node, when: Option<&'p When>, attempt: Attempt) -> Option<Move<'p>> {
+    fn unroll(&self, parallel: &'p ParallelPlan, attempt: Attempt) -> Move<'p> {
+        let element = parallel.branches.first();
+        let when = element.and_then(|element| when_of(element));
+        Move::Unroll {
+            parallel,
+            attempt,
+            unmet: self.unmet(when),
+        }
+    }
+
+    /// Why the status condition of a node is not met, if it is not.
+    fn unmet(&self, when: Option<&When>) -> Option<String> {
         let wanted = when.map_or(WhenStatus::Success, |when| when.status);
         let failed = self.has_failed(self.section, &mut self.around.clone());
+        status_mismatch(wanted, failed, "stageStatus")
+    }
+
+    /// What the condition of a node demands instead of starting it.
+    fn gate(&self, node: &'p Node, when: Option<&'p When>, attempt: Attempt) -> Option<Move<'p>> {
         let skip = |reason, given_up| Move::Skip {
             node,
             attempt,
             reason,
             given_up,
         };
-        if let Some(reason) = status_mismatch(wanted, failed, "stageStatus") {
-            return Some(skip(reason, failed));
+        if let Some(reason) = self.unmet(when) {
+            let given_up = when.is_none_or(|when| when.status == WhenStatus::Success);
+            return Some(skip(reason, given_up));
         }
         let condition = when?.condition.as_deref()?;
         let number = attempt.number;
@@ -231,9 +254,13 @@ impl<'a, 'p> Walker<'a, 'p> {
             if fact.status.is_good() {
                 return false;
             }
+            if fact.undecided {
+                let over = matches!(self.judge(node, fact, frames), Verdict::Over { .. });
+                return fact.status.is_final() && over;
+            }
             let below = match node {
-                Node::Step(step) => {
-                    let over = matches!(self.judge(step, fact, frames), Verdict::Over { .. });
+                Node::Step(_) => {
+                    let over = matches!(self.judge(node, fact, frames), Verdict::Over { .. });
                     return fact.status.is_final() && over;
                 }
                 Node::Group(group) => {
@@ -251,19 +278,14 @@ impl<'a, 'p> Walker<'a, 'p> {
         })
     }
 
-    fn judge(&self, step: &'p StepPlan, fact: &NodeFact, frames: &[Frame<'p>]) -> Verdict {
-        let own = &step.failure_strategies;
-        let levels = level::levels(own, fact.retried(), frames, self.lane.stage);
-        level::recorded(&levels, self.facts, step, fact, self.now_ms)
+    fn judge(&self, node: &'p Node, fact: &NodeFact, frames: &[Frame<'p>]) -> Verdict {
+        let node = Failing::from(Opening::of(node));
+        let levels = level::levels(node.strategies, fact.retried(), frames, self.lane.stage);
+        level::recorded(self.lane, &levels, self.facts, node, fact, self.now_ms)
     }
 
-    fn step(
-        &self,
-        node: &'p Node,
-        step: &'p StepPlan,
-        fact: &NodeFact,
-        frames: &[Frame<'p>],
-    ) -> Visit<'p> {
+    /// A node that has ended, or of whose failure a person is asked: a step, or what could not be decided about.
+    fn failed(&self, node: &'p Node, fact: &NodeFact, frames: &[Frame<'p>]) -> Visit<'p> {
         if fact.status.is_good() {
             return Visit::Through;
         }
@@ -271,33 +293,19 @@ impl<'a, 'p> Walker<'a, 'p> {
             return Visit::Halt(Halt::Abort);
         }
         if fact.status == Status::InterventionWaiting {
-            return Visit::Move(self.asked(step, fact, frames));
-        }
-        if !fact.status.is_final() {
-            return Visit::Move(self.open_step(step, fact));
+            return Visit::Move(self.asked(node, fact, frames));
         }
         let ended = fact.ended_ms.unwrap_or(fact.started_ms);
-        match self.judge(step, fact, frames) {
-            Verdict::Again(wait) => {
-                match self.retry(Opening::Step(step), fact, later(ended, wait)) {
-                    Visit::Move(Move::Start {
-                        node: opening,
-                        attempt,
-                    }) if fact.undecided => {
-                        let start = Move::Start {
-                            node: opening,
-                            attempt,
-                        };
-                        let gate = self.gate(node, step.when.as_ref(), attempt);
-                        Visit::Move(gate.unwrap_or(start))
-                    }
-                    visit => visit,
-                }
+        match self.judge(node, fact, frames) {
+            Verdict::Again(wait) => self.once_more(node, fact, later(ended, wait)),
+            // What could not be decided about is itself the group that its own strategies name.
+            Verdict::GroupAgain { level: 0, wait } => {
+                self.once_more(node, fact, later(ended, wait))
             }
             Verdict::Proceed => match self.barred() {
                 Some(barred) => barred,
                 None => Visit::Move(Move::Start {
-                    node: Opening::Step(step),
+                    node: Opening::of(node),
                     attempt: fact.afresh(),
                 }),
             },
@@ -308,6 +316,13 @@ impl<'a, 'p> Walker<'a, 'p> {
                 },
             }),
             Verdict::Over { halt: None, .. } => Visit::Through,
+            // Nothing of it ran.
+            Verdict::Over {
+                halt: Some(Undo::Group(0)),
+                ..
+            } => Visit::Halt(Halt::Failure {
+                undo: Undo::Nothing,
+            }),
             Verdict::Over {
                 halt: Some(Undo::Group(level)),
                 ..
@@ -323,14 +338,38 @@ impl<'a, 'p> Walker<'a, 'p> {
         }
     }
 
-    /// A step whose failure waits for a person.
-    fn asked(&self, step: &'p StepPlan, fact: &NodeFact, frames: &[Frame<'p>]) -> Move<'p> {
-        let settle = |status| Move::Settle { step, status };
-        match (self.stopping(), self.judge(step, fact, frames)) {
+    /// Another attempt, when its time has come. What was not decided is asked again before anything runs.
+    fn once_more(&self, node: &'p Node, fact: &NodeFact, at_ms: i64) -> Visit<'p> {
+        match self.retry(Opening::of(node), fact, at_ms) {
+            Visit::Move(Move::Start {
+                node: opening,
+                attempt,
+            }) if fact.undecided => Visit::Move(match node {
+                Node::Parallel(parallel) => self.unroll(parallel, attempt),
+                Node::Step(_) | Node::Group(_) => {
+                    let start = Move::Start {
+                        node: opening,
+                        attempt,
+                    };
+                    self.gate(node, when_of(node), attempt).unwrap_or(start)
+                }
+            }),
+            visit => visit,
+        }
+    }
+
+    /// A node whose failure waits for a person.
+    fn asked(&self, node: &'p Node, fact: &NodeFact, frames: &[Frame<'p>]) -> Move<'p> {
+        let settle = |status| Move::Settle {
+            node: node_id(node),
+            status,
+        };
+        match (self.stopping(), self.judge(node, fact, frames)) {
             (Some(Halt::Abort), _) => settle(Status::Aborted),
             (_, Verdict::Over { status, .. }) => settle(status),
-            (Some(_), _)
-            | (_, Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed) => {
+            // A question that is cut short ends as a step whose time is up does.
+            (Some(_), Verdict::Ask { .. }) => settle(Status::Expired),
+            (_, Verdict::Again(_) | Verdict::GroupAgain { .. } | Verdict::Proceed) => {
                 settle(level::failed_as(fact))
             }
             (None, Verdict::Ask { until_ms }) => {
@@ -369,7 +408,7 @@ impl<'a, 'p> Walker<'a, 'p> {
     }
 
     fn is_late_in_group(&self, step: &StepPlan) -> bool {
-        let limit_ms = level::group_deadline(self.lane, self.facts, step);
+        let limit_ms = level::group_deadline(self.lane, self.facts, &step.id);
         limit_ms.is_some_and(|limit_ms| self.now_ms >= limit_ms)
     }
 
@@ -528,10 +567,12 @@ impl<'a, 'p> Walker<'a, 'p> {
             level.retried = u32::MAX;
         }
         let failed = Failed {
+            is_group: false,
             refused: &[],
             error: ErrorType::Unknown,
             status: fact.status,
             at_ms: i64::MIN,
+            limit_ms: None,
             answer: None,
             now_ms: self.now_ms,
         };
@@ -568,6 +609,14 @@ impl<'a, 'p> Walker<'a, 'p> {
             _ => None,
         };
         worst(begun.chain(cut))
+    }
+}
+
+fn when_of(node: &Node) -> Option<&When> {
+    match node {
+        Node::Step(step) => step.when.as_ref(),
+        Node::Group(group) => group.when.as_ref(),
+        Node::Parallel(_) => None,
     }
 }
 

@@ -84,6 +84,8 @@ pub struct Level<'p> {
 /// A failure to be judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Failed<'a> {
+    /// Whether it is of a step group itself: the first level is that group then.
+    pub is_group: bool,
     /// Conditions of retries (see [`conditions`]) that did not hold when it happened.
     pub refused: &'a [String],
     /// Its type.
@@ -92,6 +94,9 @@ pub struct Failed<'a> {
     pub status: Status,
     /// When it happened, in epoch milliseconds.
     pub at_ms: i64,
+    /// When the time of a step group around it is up, in epoch milliseconds. A question that was asked before waits no
+    /// longer for its answer.
+    pub limit_ms: Option<i64>,
     /// What a person said about it.
     pub answer: Option<&'a Answer>,
     /// Now, in epoch milliseconds.
@@ -173,7 +178,8 @@ pub fn conditions(levels: &[Level<'_>], error: ErrorType) -> Vec<String> {
 
 fn settle(action: Action, level: usize, levels: &[Level<'_>], failed: &Failed<'_>) -> Verdict {
     // The level of the innermost group at least; none where the last level, the stage, comes next.
-    let group = Some(level.max(1)).filter(|group| group + 1 < levels.len());
+    let innermost = usize::from(!failed.is_group);
+    let group = Some(level.max(innermost)).filter(|group| group + 1 < levels.len());
     let again = |retry: &Retry, level: usize| {
         let retried = levels.get(level).map_or(u32::MAX, |level| level.retried);
         let condition = retry.condition.as_ref();
@@ -208,10 +214,16 @@ fn settle(action: Action, level: usize, levels: &[Level<'_>], failed: &Failed<'_
         }
         Action::ManualIntervention(asked) => {
             let timeout = i64::try_from(asked.timeout.as_millis()).unwrap_or(i64::MAX);
-            let until_ms = failed.at_ms.saturating_add(timeout);
+            let own_ms = failed.at_ms.saturating_add(timeout);
+            let limit_ms = failed.limit_ms.filter(|limit| failed.at_ms < *limit);
+            let until_ms = limit_ms.map_or(own_ms, |limit| limit.min(own_ms));
             match failed.answer.filter(|answer| answer.at_ms < until_ms) {
                 Some(answer) => settle(answer.action.clone(), level, levels, failed),
                 None if failed.now_ms < until_ms => Verdict::Ask { until_ms },
+                None if until_ms < own_ms => {
+                    let status = Status::Expired;
+                    settle(*asked.then, level, levels, &Failed { status, ..*failed })
+                }
                 None => settle(*asked.then, level, levels, failed),
             }
         }

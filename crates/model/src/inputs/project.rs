@@ -42,7 +42,13 @@ impl Projector<'_> {
             return self.map(value, &[]);
         }
         let text = (self.wanted)(value)?;
-        Some(self.tree.push_text(value.place(), &text, Style::Plain))
+        // Without quotes nothing is no value.
+        let style = if text.is_empty() {
+            Style::Quoted
+        } else {
+            Style::Plain
+        };
+        Some(self.tree.push_text(value.place(), &text, style))
     }
 
     fn list(&mut self, list: Ref<'_>) -> Option<u32> {

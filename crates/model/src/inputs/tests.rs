@@ -308,6 +308,9 @@ fn assignments_are_inputs() {
         Some("v2")
     );
 
+    let empty = assign(&[("tag", "")]).unwrap().unwrap();
+    assert!(emit::to_yaml(&empty).contains("value: \"\"\n"));
+
     let faults = assign(&[
         ("tga", "1"),
         ("variables.fixed", "1"),

@@ -7,7 +7,7 @@ use slipway_model::{Code, Kind, Ref};
 
 use super::Resolver;
 use super::known::Known;
-use super::registry::Source;
+use super::registry::{Source, server_host};
 use crate::ArtifactPlan;
 use crate::artifact::{docker_registry, fields};
 
@@ -159,8 +159,8 @@ impl Resolver<'_> {
         found
     }
 
-    /// What the image's name needs of the source's connector: the host of a Docker registry, the account of an
-    /// ECR registry whose source does not name it.
+    /// What the image's name needs of the source's connector: the host of a Docker registry or of a Nexus, the account of
+    /// an ECR registry whose source does not name it.
     fn registry(
         &mut self,
         kind: &str,
@@ -171,6 +171,7 @@ impl Resolver<'_> {
         let asked = match kind {
             "DockerRegistry" => true,
             "Ecr" => spec.get_text("registryId").is_none_or(str::is_empty),
+            "Nexus3Registry" => spec.get_text("repositoryUrl").is_none_or(str::is_empty),
             _ => false,
         };
         let reference = spec
@@ -181,6 +182,10 @@ impl Resolver<'_> {
         if kind == "Ecr" {
             let access = &json["spec"]["credential"]["crossAccountAccess"];
             return account_of(access["crossAccountRoleArn"].as_str()?);
+        }
+        if kind == "Nexus3Registry" {
+            let (_, host) = server_host(json["spec"]["nexusServerUrl"].as_str()?)?;
+            return Some(host.to_owned());
         }
         let url = json["spec"]["dockerRegistryUrl"].as_str()?;
         let (address, hub) = docker_registry(url);
@@ -266,6 +271,12 @@ fn repository<'t>(
             text("project")?,
             text("repositoryName")?,
             text("package")?
+        ),
+        "Nexus3Registry" if text("repositoryUrl").is_none() => format!(
+            "{}:{}/{}",
+            registry?,
+            text("repositoryPort")?,
+            text("artifactPath")?
         ),
         "ArtifactoryRegistry" | "Nexus3Registry" => {
             format!("{}/{}", text("repositoryUrl")?, text("artifactPath")?)

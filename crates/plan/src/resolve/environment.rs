@@ -7,7 +7,7 @@ use slipway_model::{Code, Kind, Parsed, Ref};
 use super::known::Known;
 use super::spread::{Choice, Site};
 use super::variable::overridden;
-use super::{Referred, Resolver, is_empty, tags, texts, unplanned};
+use super::{Referred, Resolver, described, is_empty, tags, texts, unplanned};
 use crate::{ConnectorPlan, EnvironmentPlan, InfrastructurePlan, StagePlan, fit, template};
 
 impl Resolver<'_> {
@@ -77,6 +77,7 @@ impl Resolver<'_> {
             identifier: environment.head.identifier.clone(),
             name: environment.head.name.clone(),
             kind: environment.head.entity_type.clone().unwrap_or_default(),
+            description: described(body),
             tags: tags(body),
             variables: self.variables(body.get("variables"), "env.variables"),
         }

@@ -138,6 +138,7 @@ impl Resolver<'_> {
             .turns
             .first()
             .map_or(0, |turn| turn.iteration.concurrency);
+        let has_turns = !found.turns.is_empty();
         let mut nodes = Vec::new();
         for turn in found.turns {
             if self.faults.is_full() {
@@ -147,7 +148,8 @@ impl Resolver<'_> {
             nodes.extend(self.element(element, key, place, known, Some(&turn)));
             known.turns.pop();
         }
-        if nodes.is_empty() {
+        // A loop of no turns is shown as skipped.
+        if nodes.is_empty() && has_turns {
             return;
         }
         out.push(Node::Parallel(ParallelPlan {
@@ -275,7 +277,7 @@ impl Resolver<'_> {
         let step_type = type_field.text()?;
         self.fits(type_field, step_type, &called.identifier, place);
         if step_type == "Barrier" {
-            self.check_barrier(step);
+            self.check_barrier(step, &called.id);
         }
         let own = self.selectors(step, known);
         let timeout = self.timeout(step, known);

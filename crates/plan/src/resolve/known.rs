@@ -67,6 +67,19 @@ impl<'a> Known<'a> {
         self.stage_turn = turn.cloned();
     }
 
+    /// Notes the delegate selectors of the pipeline, where an expression reads them.
+    pub(super) fn tell_selectors(&mut self, selectors: &[String]) {
+        let mut all = self.scope_variables.iter_mut();
+        if let Some(told) = all.find(|known| known.name == "pipeline.delegateSelectors") {
+            told.value = selectors.into();
+        }
+    }
+
+    /// What the account, organization, project or pipeline is called, as far as an expression reads it.
+    fn label(&self, path: &[&str]) -> Option<Json> {
+        label(&self.scope_variables, path)
+    }
+
     /// A stage of the pipeline as it is written.
     pub(super) fn stage(&self, name: &str) -> Option<Ref<'a>> {
         let mut all = Vec::new();
@@ -85,6 +98,18 @@ impl<'a> Known<'a> {
     /// What a text stands for, or why that cannot be told yet.
     pub(super) fn value(&self, text: &str) -> Result<Value, String> {
         evaluate(text, self)
+    }
+}
+
+/// What `project.name`, `org.tags.TEAM` and the like stand for, out of what was looked up for a plan.
+pub(crate) fn label(labels: &[Variable], path: &[&str]) -> Option<Json> {
+    let (of, field) = (path.first()?, path.get(1)?);
+    let called = format!("{of}.{field}");
+    let found = &labels.iter().find(|label| label.name == called)?.value;
+    match path.get(2..).unwrap_or_default() {
+        [] => Some(found.clone()),
+        // A tag may hold dots.
+        rest => found.get(rest.join(".")).cloned(),
     }
 }
 
@@ -157,6 +182,15 @@ impl Facts for Known<'_> {
             ["account", "identifier"] => Some(self.scope.account.as_str().into()),
             ["org", "identifier"] => Some(self.scope.org.as_ref()?.as_str().into()),
             ["project", "identifier"] => Some(self.scope.project.as_ref()?.as_str().into()),
+            ["account" | "org" | "project", ..] | ["pipeline", "delegateSelectors"] => {
+                self.label(path)
+            }
+            ["service", "description"] => {
+                Some(self.service.as_ref()?.description.as_deref()?.into())
+            }
+            ["env" | "environment", "description"] => {
+                Some(self.environment.as_ref()?.description.as_deref()?.into())
+            }
             _ => None,
         }
     }

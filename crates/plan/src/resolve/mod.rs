@@ -1,6 +1,7 @@
 //! From a pipeline, its inputs and the entities it refers to, to the plan of a run.
 
 mod artifact;
+mod barriers;
 mod chained;
 mod connector;
 mod deployment;
@@ -43,6 +44,7 @@ use lookup::Referred;
 use stage_inputs::Later;
 
 pub use draft::draft;
+pub(crate) use known::label;
 pub use listing::{ArtifactSource, artifact_sources};
 pub(crate) use looping::taken_apart;
 pub use notification::{ALL_STAGES, reaches_groups, receiver_field};
@@ -205,6 +207,8 @@ struct Resolver<'a> {
     repeated: usize,
     /// Barriers of the pipeline.
     barriers: Vec<BarrierPlan>,
+    /// Where their steps are written.
+    waiting: barriers::Written,
     /// Steps and stages so far, those of loops counted as often as they run.
     steps: usize,
     stages: usize,
@@ -225,6 +229,7 @@ impl<'a> Resolver<'a> {
             bytes: 0,
             repeated: 0,
             barriers: Vec::new(),
+            waiting: barriers::Written::new(),
             steps: 0,
             stages: 0,
             later,
@@ -270,7 +275,9 @@ impl<'a> Resolver<'a> {
         self.barriers = self.barriers_of(body);
         let notifications = self.notifications(body);
         let selectors = self.selectors(body, &known);
+        known.tell_selectors(&selectors);
         let groups = self.groups(body, &mut known, &selectors);
+        self.check_meetings(&groups, body);
         Some(Plan {
             format: FORMAT,
             scope: self.request.scope.clone(),
@@ -392,12 +399,20 @@ fn is_empty(value: Ref<'_>) -> bool {
     }
 }
 
+/// `description` of an element or entity, where it has one.
+fn described(value: Ref<'_>) -> Option<String> {
+    let text = value.get_text("description")?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
 fn tags(value: Ref<'_>) -> indexmap::IndexMap<String, String> {
     entity::tags(value).into_iter().collect()
 }
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_barriers;
 #[cfg(test)]
 mod tests_broken;
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use slipway_model::diagnostic::nearest;
-use slipway_model::id::EntityId;
+use slipway_model::id::{EntityId, NodeId};
 use slipway_model::{Code, Diagnostic, Ref};
 
+use super::barriers::place_of;
 use super::{Resolver, texts};
 use crate::chosen::flatten;
 use crate::{BarrierPlan, EventPlan, MessagePlan, NotificationPlan, template};
@@ -135,7 +136,7 @@ impl Resolver<'_> {
     }
 
     /// Whether the barrier that a step waits at is one of the pipeline's.
-    pub(super) fn check_barrier(&mut self, step: Ref<'_>) {
+    pub(super) fn check_barrier(&mut self, step: Ref<'_>, id: &str) {
         let Some(field) = step.at(&["spec", "barrierRef"]) else {
             return;
         };
@@ -152,7 +153,9 @@ impl Resolver<'_> {
             let fault =
                 Diagnostic::at(Code::NotFound, field, message).suggest(nearest(name, known));
             self.faults.push(fault);
+            return;
         }
+        self.waiting.insert(NodeId::new(id), place_of(field));
     }
 }
 

@@ -157,6 +157,12 @@ impl Source<'_, '_> {
             }
             "Nexus3Registry" => {
                 let server = address("nexusServerUrl")?.trim_end_matches('/');
+                // The port of a repository is a registry of its own (Nexus documentation, *Docker repository connectors*).
+                if let Some(port) = self.text("repositoryPort") {
+                    let (scheme, host) = server_host(server).ok_or(Open)?;
+                    let registry = format!("{scheme}://{host}:{port}");
+                    return Ok(image(registry, self.must("artifactPath")?));
+                }
                 let registry = format!("{server}/repository/{}", self.must("repository")?);
                 image(registry, self.must("artifactPath")?)
             }
@@ -176,6 +182,17 @@ impl Source<'_, '_> {
             _ => return Err(Open),
         })
     }
+}
+
+/// Scheme and host of the address of a server, without its port.
+pub(super) fn server_host(address: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = address.split_once("://")?;
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    (!host.is_empty()).then_some((scheme, host))
 }
 
 /// Harness's own example writes `*-dev`, which is no regular expression.

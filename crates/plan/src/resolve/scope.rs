@@ -1,14 +1,24 @@
 //! What expressions read of the scopes around a pipeline: variables of the account, the organization and the
-//! project (`<+variable.account.region>`), and files of the file store (`<+fileStore.getAsString("/a")>`).
+//! project (`<+variable.account.region>`), what these are called (`<+project.name>`), and files of the file store
+//! (`<+fileStore.getAsString("/a")>`).
 
 use serde_json::Value;
 use slipway_expr::Segment;
 use slipway_model::id::{EntityId, Scope};
-use slipway_model::{Code, Ref, variable};
+use slipway_model::{Code, Kind, Ref, variable};
 
 use super::Resolver;
 use super::known::Known;
 use crate::{Found, Reference, VARIABLE, Variable};
+
+/// What a text holds that names something of a scope, or of the pipeline as a whole.
+const NAMED: &[&str] = &[
+    "variable.",
+    "account.",
+    "org.",
+    "project.",
+    "pipeline.delegateSelectors",
+];
 
 /// Most files that the expressions of one plan read.
 const MOST_FILES: usize = 100;
@@ -29,7 +39,7 @@ impl Resolver<'_> {
         if text.contains("fileStore.") {
             self.read_files(text, known);
         }
-        if !text.contains("variable.") {
+        if !NAMED.iter().any(|name| text.contains(name)) {
             return;
         }
         let Ok(template) = slipway_expr::parse(text) else {
@@ -37,7 +47,9 @@ impl Resolver<'_> {
         };
         for path in template.references() {
             let names: Option<Vec<&str>> = path.segments.iter().map(Segment::key).collect();
-            let Some((scope, called)) = self.called(names.as_deref().unwrap_or_default()) else {
+            let names = names.unwrap_or_default();
+            self.read_label(&names, known);
+            let Some((scope, called)) = self.called(&names) else {
                 continue;
             };
             let name = called.rsplit('.').next().unwrap_or_default();
@@ -50,6 +62,67 @@ impl Resolver<'_> {
                 known.scope_variables.extend(found);
             }
         }
+    }
+
+    /// What the project, organization or account that a path begins with is called, described as and tagged with. Nobody
+    /// gives the account a name but its identifier.
+    fn read_label(&mut self, path: &[&str], known: &mut Known<'_>) {
+        let (Some(of), Some(field)) = (path.first(), path.get(1)) else {
+            return;
+        };
+        let called = format!("{of}.{field}");
+        if known
+            .scope_variables
+            .iter()
+            .any(|label| label.name == called)
+        {
+            return;
+        }
+        let value = match (*of, *field) {
+            ("account", "name" | "companyName") => Some(self.request.scope.account.as_str().into()),
+            ("org" | "project", "name" | "description" | "tags") => self.label(of, field),
+            // Filled in when they are known.
+            ("pipeline", "delegateSelectors") => Some(Value::Null),
+            _ => None,
+        };
+        known.scope_variables.extend(value.map(|value| Variable {
+            name: called,
+            kind: "String".to_owned(),
+            value,
+        }));
+    }
+
+    fn label(&mut self, of: &str, field: &str) -> Option<Value> {
+        let own = self.request.scope;
+        let account = own.account.clone();
+        let (scope, kind, id) = match of {
+            "org" => {
+                let id = own.org.as_ref()?.as_str();
+                (Scope::account(account), Kind::Organization, id)
+            }
+            _ => {
+                let id = own.project.as_ref()?.as_str();
+                (Scope::org(account, own.org.clone()?), Kind::Project, id)
+            }
+        };
+        let reference = Reference {
+            scope,
+            kind: kind.key(),
+            parent: None,
+            id: EntityId::new(id),
+        };
+        let Found::Entity(entity) = self.find(&reference)? else {
+            return None;
+        };
+        let text = |text: &str| Value::from(text);
+        Some(match field {
+            "name" => text(&entity.head.name),
+            "tags" => {
+                let tags = entity.head.tags.iter();
+                Value::Object(tags.map(|(key, tag)| (key.clone(), text(tag))).collect())
+            }
+            _ => text(entity.body().get_text("description").unwrap_or_default()),
+        })
     }
 
     /// Looks up the files that a text names in calls of `fileStore`. A file that does not exist is a fault of

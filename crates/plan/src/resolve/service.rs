@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use slipway_model::{Code, Kind, Parsed, Ref};
 
 use super::known::Known;
-use super::{Resolver, tags, unplanned};
+use super::{Resolver, described, tags, unplanned};
 use crate::{ServicePlan, StagePlan};
 
 /// Parts of `serviceDefinition.spec` that have a place of their own in the plan.
@@ -79,6 +79,7 @@ impl Resolver<'_> {
             identifier: service.head.identifier.clone(),
             name: service.head.name.clone(),
             deployment_type,
+            description: described(service.body()),
             tags: tags(service.body()),
             variables: self.variables(part("variables"), "serviceVariables"),
             manifests: Vec::new(),

@@ -10,7 +10,7 @@ use super::looping::{Looping, Turn};
 use super::several::{self, Several};
 use super::spread::{Spread, Target};
 use super::stage_inputs::Question;
-use super::{Resolver, is_empty, tags};
+use super::{Resolver, described, is_empty, tags};
 use crate::chosen::flatten;
 use crate::{CHAINED, Iteration, StagePlan, late};
 
@@ -83,6 +83,9 @@ impl Resolver<'_> {
         let found = match self.looping(stage, &format!("stage `{identifier}`"), known) {
             Looping::None => return Some(self.turn(&around, None, 0, known).in_waves()),
             Looping::Later => return Some(self.stage_that_loops_later(&around, known)),
+            Looping::Known(found) if found.turns.is_empty() => {
+                return Some(vec![vec![self.without_turns(&around, known)]]);
+            }
             Looping::Known(found) => found,
         };
         let concurrency = found
@@ -122,6 +125,26 @@ impl Resolver<'_> {
             }
         }
         planned.in_waves()
+    }
+
+    /// A stage whose loop has no turns: one of which nothing else is known, that is skipped when its loop is to begin.
+    fn without_turns(&mut self, around: &Around<'_, '_>, known: &Known<'_>) -> StagePlan {
+        let stage = around.stage;
+        let own = stage.get_text("identifier").unwrap_or_default();
+        let name = stage.get_text("name").unwrap_or(own).to_owned();
+        self.count_stage(stage);
+        StagePlan {
+            each: run_loop(stage),
+            ..bare((own.to_owned(), name), around.stage_type, known)
+        }
+    }
+
+    fn count_stage(&mut self, stage: Ref<'_>) {
+        self.stages += 1;
+        if self.stages == MOST_STAGES + 1 {
+            let message = format!("with its loops the pipeline has more than {MOST_STAGES} stages");
+            self.fault(Code::Limit, stage, message);
+        }
     }
 
     /// The stages of a turn, `before` of which were planned in earlier turns.
@@ -227,31 +250,18 @@ impl Resolver<'_> {
     ) -> StagePlan {
         let stage = around.stage;
         let question = Question::of_stage(&identifier, &mut known.stage_variables);
-        self.stages += 1;
-        if self.stages == MOST_STAGES + 1 {
-            let message = format!("with its loops the pipeline has more than {MOST_STAGES} stages");
-            self.fault(Code::Limit, stage, message);
-        }
+        self.count_stage(stage);
         let mut plan = StagePlan {
-            id: StageId::new(identifier.as_str()),
-            identifier: EntityId::new(identifier),
-            name,
-            stage_type: around.stage_type.to_owned(),
-            deployment_type: None,
+            description: described(stage),
             tags: tags(stage),
             variables: known.stage_variables.clone(),
             when: self.when(stage, "pipelineStatus"),
             failure_strategies: self.failure_strategies(stage),
             delegate_selectors: self.selectors(stage, known),
             timeout: self.timeout(stage, known).unwrap_or(known.pipeline_timeout),
-            service: None,
-            environment: None,
-            infrastructure: None,
-            steps: Vec::new(),
-            rollback_steps: Vec::new(),
             iteration,
-            each: None,
             start_within: self.start_within(stage, known),
+            ..bare((identifier, name), around.stage_type, known)
         };
         if plan.delegate_selectors.is_empty() {
             plan.delegate_selectors = around.selectors.to_vec();
@@ -297,6 +307,32 @@ impl Resolver<'_> {
             return None;
         }
         Some(stage_type)
+    }
+}
+
+/// A stage that does nothing yet.
+fn bare((identifier, name): (String, String), stage_type: &str, known: &Known<'_>) -> StagePlan {
+    StagePlan {
+        id: StageId::new(identifier.as_str()),
+        identifier: EntityId::new(identifier),
+        name,
+        stage_type: stage_type.to_owned(),
+        deployment_type: None,
+        description: None,
+        tags: indexmap::IndexMap::new(),
+        variables: Vec::new(),
+        when: None,
+        failure_strategies: Vec::new(),
+        delegate_selectors: Vec::new(),
+        timeout: known.pipeline_timeout,
+        service: None,
+        environment: None,
+        infrastructure: None,
+        steps: Vec::new(),
+        rollback_steps: Vec::new(),
+        iteration: None,
+        each: None,
+        start_within: None,
     }
 }
 

@@ -69,6 +69,12 @@ fn what_is_open_may_still_become_right() {
 fn what_no_input_puts_right_is_told() {
     let barrier = "{step: {identifier: b, name: B, type: Barrier, spec: {barrierRef: gate}}}";
     insta::assert_snapshot!(told(&custom("", "", barrier)), @"Error pipeline.stages[0].stage.spec.execution.steps[0].step.spec.barrierRef: the barrier `gate` is not in the pipeline's `flowControl`");
+    let gates = "flowControl: {barriers: [{identifier: gate, name: G}]},";
+    let twice = format!(
+        "{barrier}, {}",
+        barrier.replacen("identifier: b", "identifier: c", 1)
+    );
+    insta::assert_snapshot!(told(&custom(gates, "", &twice)), @"Error pipeline.stages[0].stage.spec.execution.steps[1].step.spec.barrierRef: barrier `gate` cannot be passed: stages.s.spec.execution.steps.b waits there for stages.s.spec.execution.steps.c, which comes after it; let them run side by side, or give one of them a barrier of its own");
     let billion = wait("strategy: {repeat: {times: 1000000000}},");
     insta::assert_snapshot!(told(&custom("", "", &billion)), @"Error pipeline.stages[0].stage.spec.execution.steps[0].step.strategy.repeat.times: the looping `strategy` of step `w`: 1000000000 turns; a loop has at most 256");
     let when = wait("when: {stageStatus: Success, condition: '<+a> =='},");

@@ -170,6 +170,14 @@ fn every_registry_is_asked_in_its_own_words_and_the_image_is_its_digest() {
             "v1",
         ),
         (
+            source(
+                "Nexus3Registry",
+                "nexus",
+                "repositoryFormat: docker, repository: hosted, repositoryPort: '8083', artifactPath: web, tag: v1",
+            ),
+            "v1",
+        ),
+        (
             source("AmazonS3", "aws", "bucketName: b, filePathRegex: 'web-.*'"),
             "web-2.zip",
         ),
@@ -220,6 +228,8 @@ fn every_registry_is_asked_in_its_own_words_and_the_image_is_its_digest() {
       local.a.example/web@sha256:aa v1
     {"connector":"account.nexus","place":{"type":"image","registry":"https://n.example:8081/repository/hosted","repository":"web"},"version":{"exact":"v1"}}
       n.example:8082/web@sha256:aa v1
+    {"connector":"account.nexus","place":{"type":"image","registry":"https://n.example:8083","repository":"web"},"version":{"exact":"v1"}}
+      n.example:8083/web@sha256:aa v1
     {"connector":"account.aws","place":{"type":"s3","region":null,"bucket":"b"},"version":{"pattern":"web-.*"}}
       - -
     {"connector":"account.aws","place":{"type":"ami","region":"eu-west-1","filters":[["tag:app","shop"],["owner-id","1"]]},"version":{"pattern":"web.*"}}

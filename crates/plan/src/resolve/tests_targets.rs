@@ -9,7 +9,7 @@ use slipway_model::{Diagnostic, Kind, entity, yaml};
 
 use super::tests::project;
 use super::*;
-use crate::{EVERY, FILE, Found, Snapshot};
+use crate::{EVERY, FILE, Found, Reference, Snapshot};
 
 const ENTITIES: &[&str] = &[
     "service: {identifier: web, name: Web, tags: {team: a}, serviceDefinition: {type: ECS, spec: {
@@ -601,6 +601,69 @@ fn variables_of_scopes_are_in_the_plan() {
             r#"variable.cluster="main""#
         ]
     );
+}
+
+#[test]
+fn what_a_project_and_its_organization_are_called_is_in_the_plan() {
+    let own = project();
+    let org = own.org.clone().unwrap();
+    let mut snapshot = world(&[]);
+    for (scope, id, yaml) in [
+        (
+            Scope::account(own.account.clone()),
+            "default",
+            "organization: {identifier: default, name: Default, description: 'All of <+it>'}",
+        ),
+        (
+            Scope::org(own.account.clone(), org),
+            "shop",
+            "project: {identifier: shop, name: The Shop, orgIdentifier: default, tags: {team.a: blue}}",
+        ),
+    ] {
+        let entity = entity::parse("e", yaml).unwrap();
+        let reference = Reference {
+            scope,
+            kind: entity.head.kind.key(),
+            parent: None,
+            id: slipway_model::id::EntityId::new(id),
+        };
+        snapshot.put(reference, Some(Found::Entity(Arc::new(entity))));
+    }
+    let text = "pipeline: {identifier: p, name: P, delegateSelectors: [main], variables: [
+  {name: a, type: String, value: '<+project.name> of <+org.name>: <+org.description>'},
+  {name: b, type: String, value: '<+project.tags.get(\"team.a\")> <+account.name> <+project.description>'}],
+  stages: [{stage: {identifier: s, name: S, type: Custom, description: Says it, delegateSelectors: ['<+project.name>'], spec: {execution: {steps: [
+    {step: {identifier: w, name: W, type: Wait, spec: {duration: '<+pipeline.delegateSelectors>'}}}]}}}}]}";
+    let pipeline = entity::parse("pipeline.yaml", text).unwrap();
+    let plan = resolve(&Request {
+        pipeline: &pipeline,
+        inputs: &[],
+        scope: &own,
+        entities: &snapshot,
+        runnable: &|_| true,
+        chosen: None,
+    });
+    let plan = plan.map_err(told).unwrap();
+    let all: Vec<_> = plan
+        .scope_variables
+        .iter()
+        .map(|v| format!("{}={}", v.name, v.value))
+        .collect();
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    project.name="The Shop"
+    org.name="Default"
+    org.description="All of <+it>"
+    project.tags={"team.a":"blue"}
+    account.name="acc"
+    project.description=""
+    pipeline.delegateSelectors=["main"]
+    "#);
+    let stage = &plan.groups[0][0];
+    assert_eq!(stage.delegate_selectors, ["The Shop"]);
+    assert_eq!(stage.description.as_deref(), Some("Says it"));
+    let of = |path: &[&str]| plan.label(path);
+    assert_eq!(of(&["project", "tags", "team", "a"]), Some("blue".into()));
+    assert_eq!(of(&["org", "tags"]), None, "nothing reads it");
 }
 
 proptest! {

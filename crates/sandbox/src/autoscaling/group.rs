@@ -14,7 +14,7 @@ use super::scheduler;
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::ec2::template::{self, Template};
-use crate::ec2::{image, version};
+use crate::ec2::{image, user_data, version};
 use crate::error::ApiError;
 use crate::fields::{Document, Fields};
 
@@ -44,6 +44,8 @@ pub(super) struct Ready {
     pub(super) number: u64,
     pub(super) image: String,
     pub(super) kind: String,
+    /// The ECS cluster that its user data names.
+    pub(super) cluster: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -61,6 +63,9 @@ pub(crate) struct Group {
     pub(super) tags: BTreeMap<String, Tag>,
     pub(super) target_groups: Vec<String>,
     pub(super) metrics: BTreeSet<String>,
+    /// Processes that were suspended.
+    #[serde(default)]
+    pub(super) suspended: BTreeSet<String>,
     pub(super) members: Vec<Member>,
     /// Oldest first.
     pub(super) refreshes: Vec<Refresh>,
@@ -135,6 +140,13 @@ pub(super) fn not_found(name: &str) -> ApiError {
     validation(format!("AutoScalingGroup name not found - {name}"))
 }
 
+/// Name of the group of an ARN.
+pub(crate) fn name_of(account: &Account, region: &str, arn: &str) -> Option<String> {
+    let mut own = account.autoscaling.groups.under(&format!("{region}/"));
+    own.find(|(_, row)| row.arn == arn)
+        .map(|(_, row)| row.name.clone())
+}
+
 /// The launch template that a request names, as the group keeps it.
 pub(super) fn launch(
     account: &Account,
@@ -185,6 +197,7 @@ pub(super) fn ready(account: &Account, region: &str, launch: &Launch) -> Result<
         number,
         image,
         kind: text("InstanceType").unwrap_or_else(|| "m1.small".to_owned()),
+        cluster: text("UserData").and_then(|data| user_data::cluster(&data)),
     })
 }
 

@@ -43,6 +43,9 @@ pub(super) struct Member {
     /// The lifecycle hooks that hold it.
     #[serde(default)]
     pub(super) waits: Vec<Wait>,
+    /// Whether it stays when the group becomes smaller.
+    #[serde(default)]
+    pub(super) protected: bool,
     /// Whether no hook holds its termination any more.
     #[serde(default)]
     pub(super) released: bool,
@@ -116,6 +119,7 @@ pub(super) fn start(account: &mut Account, group: &mut Group, ready: &Ready, cau
         state: State::Pending,
         group: group.name.clone(),
         template: template.clone(),
+        cluster: ready.cluster.clone(),
     });
     let description = format!("Launching a new EC2 instance: {id}");
     group.note(Activity::done(account, description, cause));
@@ -133,6 +137,7 @@ pub(super) fn start(account: &mut Account, group: &mut Group, ready: &Ready, cau
         checked: None,
         due: Some(account.later(pending)),
         waits: Vec::new(),
+        protected: group.protects(),
         released: false,
     });
 }
@@ -237,7 +242,8 @@ fn step(account: &mut Account, group: &mut Group, id: &str) {
             if image::behaviour(account, &group.members[at].image) != ImageBehaviour::Unhealthy {
                 account.set_instance(id, State::ShuttingDown);
             }
-            group.members[at].healthy = false;
+            // Nobody finds out while health checks are suspended.
+            group.members[at].healthy = !group.runs("HealthCheck");
             group.members[at].due = None;
         }
     }
@@ -280,6 +286,9 @@ fn serve(account: &mut Account, group: &mut Group, at: usize) {
     member.in_service = Some(now);
     member.checked = Some(checked);
     member.due = due;
+    if !group.runs("AddToLoadBalancer") {
+        return;
+    }
     for one in group.target_groups.clone() {
         elb::register_instance(account, &one, &id);
     }

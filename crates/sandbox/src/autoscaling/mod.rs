@@ -4,17 +4,19 @@
 //! A group is looked at when something happened to it or is due for one of its instances ([`scheduler`]): instances
 //! go Pending → InService → Terminating → gone, and lifecycle hooks hold them on the way ([`wait`]). What is not AWS's: nothing scales by itself, neither by policies nor
 //! by scheduled actions, which are kept and shown; grace periods and warm-ups are no longer than the pace's
-//! `drain_max`; there are no warm pools, mixed instances (the policy's launch template counts) and
-//! suspended processes.
+//! `drain_max`; there are no warm pools and mixed instances (the policy's launch template counts);
+//! of suspended processes those that scale have nothing to suspend, and instance refreshes replace protected instances too.
 
 mod activity;
 mod attachment;
 mod capacity;
+mod cron;
 mod group;
 mod hook;
 mod member;
 mod metrics;
 mod policy;
+mod process;
 mod refresh;
 mod refresh_ops;
 mod request;
@@ -28,6 +30,7 @@ mod wait;
 
 use serde_json::Value;
 
+pub(crate) use group::name_of;
 pub(crate) use scheduler::{advance, notice};
 pub(crate) use tables::Tables;
 
@@ -56,6 +59,9 @@ pub(crate) fn call(account: &mut Account, caller: &Caller, form: &Form) -> Resul
         "DeleteAutoScalingGroup" => group::delete,
         "SetDesiredCapacity" => capacity::set,
         "TerminateInstanceInAutoScalingGroup" => capacity::terminate,
+        "SetInstanceProtection" => process::protect,
+        "SuspendProcesses" => process::suspend,
+        "ResumeProcesses" => process::resume,
         "SetInstanceHealth" => capacity::set_health,
         "AttachLoadBalancerTargetGroups" => attachment::attach,
         "DetachLoadBalancerTargetGroups" => attachment::detach,

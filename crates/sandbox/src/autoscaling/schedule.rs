@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::cron;
 use super::group::find;
 use super::request::{bounded, page, required, validation};
 use crate::account::Account;
@@ -38,6 +39,81 @@ impl Action {
     }
 }
 
+/// What an action is to do: sizes, at least one of them, in their order.
+fn check_sizes(request: Fields<'_>) -> Result<(), ApiError> {
+    let size = |name: &str| bounded(request, name, -1, 10_000);
+    let (min, max, desired) = (size("MinSize")?, size("MaxSize")?, size("DesiredCapacity")?);
+    if min.or(max).or(desired).is_none() {
+        return Err(validation(
+            "At least one of max size, min size, or desired capacity must be specified",
+        ));
+    }
+    // -1 leaves a size as it is.
+    let told = |size: Option<i64>| size.filter(|size| *size >= 0);
+    for (low, high, what) in [
+        (
+            desired,
+            max,
+            "Desired capacity must be less than or equal to max size",
+        ),
+        (
+            min,
+            desired,
+            "Desired capacity must be greater than or equal to min size",
+        ),
+        (
+            min,
+            max,
+            "Max size must be greater than or equal to min size",
+        ),
+    ] {
+        if let (Some(low), Some(high)) = (told(low), told(high))
+            && low > high
+        {
+            return Err(validation(what));
+        }
+    }
+    Ok(())
+}
+
+/// When: times to come in their order, a recurrence that there is, in a time zone that there is.
+fn check_times(account: &Account, request: Fields<'_>) -> Result<(), ApiError> {
+    let time = |name: &str| match request.text(name)? {
+        None => Ok(None),
+        Some(text) => text
+            .parse::<jiff::Timestamp>()
+            .map(Some)
+            .map_err(|_| validation(format!("{name} must be a timestamp: {text}"))),
+    };
+    let start = time("StartTime")?.or(time("Time")?);
+    let end = time("EndTime")?;
+    for (at, what) in [(start, "start"), (end, "end")] {
+        if at.is_some_and(|at| at <= account.now) {
+            return Err(validation(format!("Given {what} time is in the past")));
+        }
+    }
+    if let (Some(start), Some(end)) = (start, end)
+        && end < start
+    {
+        return Err(validation("Given end time must be after start time"));
+    }
+    match request.text("Recurrence")? {
+        Some(recurrence) => cron::check(recurrence)?,
+        None if start.is_none() => {
+            return Err(validation(
+                "Scheduled start time must be specified for non-recurrent future group action",
+            ));
+        }
+        None => {}
+    }
+    match request.text("TimeZone")? {
+        Some(zone) if jiff::tz::TimeZone::get(zone).is_err() => Err(validation(
+            "Time zone specified does not conform to standardized time zones found in IANA Time Zone Database",
+        )),
+        _ => Ok(()),
+    }
+}
+
 pub(super) fn put(
     account: &mut Account,
     caller: &Caller,
@@ -46,45 +122,8 @@ pub(super) fn put(
     let name = required(request, "ScheduledActionName")?.to_owned();
     let group = find(account, caller, request)?;
     let (prefix, group) = (format!("{}|", group.key()), group.name.clone());
-    let sizes = ["MinSize", "MaxSize", "DesiredCapacity"];
-    let mut sized = false;
-    for size in sizes {
-        sized |= bounded(request, size, -1, 10_000)?.is_some();
-    }
-    if !sized {
-        return Err(validation(
-            "At least one of MinSize, MaxSize or DesiredCapacity must be specified.",
-        ));
-    }
-    let times = ["StartTime", "Time", "EndTime"];
-    for time in times {
-        let text = request.text(time)?;
-        let parsed = text.map(str::parse::<jiff::Timestamp>);
-        match parsed {
-            Some(Err(_)) => {
-                return Err(validation(format!(
-                    "{time} must be a timestamp: {}",
-                    text.unwrap_or_default()
-                )));
-            }
-            Some(Ok(at)) if at <= account.now => {
-                return Err(validation(format!(
-                    "Given {time} is not after the current time"
-                )));
-            }
-            _ => {}
-        }
-    }
-    if request.text("Recurrence")?.is_none()
-        && request
-            .text("StartTime")?
-            .or(request.text("Time")?)
-            .is_none()
-    {
-        return Err(validation(
-            "Either StartTime or Recurrence must be specified.",
-        ));
-    }
+    check_sizes(request)?;
+    check_times(account, request)?;
     let key = format!("{prefix}{name}");
     let known = account
         .autoscaling

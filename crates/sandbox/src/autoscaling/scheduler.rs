@@ -67,7 +67,8 @@ fn next(account: &Account, group: &Group, moved: bool) -> Option<Timestamp> {
     let members = group.members.iter().filter_map(|member| member.due);
     let refresh = refresh::next(account, group);
     let live = count(&group.members);
-    let short = !group.deleting && live < group.desired && refresh.is_none();
+    let short =
+        !group.deleting && live < group.desired && refresh.is_none() && group.runs("Launch");
     let again = if moved {
         Some(account.later(account.pace.scheduler))
     } else if short {
@@ -84,6 +85,9 @@ pub(super) fn count(members: &[Member]) -> i64 {
 }
 
 fn replace_unhealthy(account: &mut Account, group: &mut Group) {
+    if !group.runs("ReplaceUnhealthy") || !group.runs("Terminate") {
+        return;
+    }
     let failed: Vec<String> = group
         .members
         .iter()
@@ -108,6 +112,9 @@ fn balance(account: &mut Account, group: &mut Group) -> bool {
     let live = count(&group.members);
     let desired = if group.deleting { 0 } else { group.desired };
     if live < desired {
+        if !group.runs("Launch") {
+            return false;
+        }
         let launch = group.launch.clone();
         let cause = format!(
             "an instance was started in response to a difference between desired and actual capacity, increasing \
@@ -121,8 +128,13 @@ fn balance(account: &mut Account, group: &mut Group) -> bool {
             &cause,
         );
     }
+    if !group.deleting && !group.runs("Terminate") {
+        return false;
+    }
     let surplus = usize::try_from(live - desired).unwrap_or(0);
-    let mut leaving: Vec<&Member> = group.members.iter().filter(|one| one.counts()).collect();
+    // Whoever is protected stays, even if the group stays too large then.
+    let may_leave = |one: &&Member| one.counts() && (group.deleting || !one.protected);
+    let mut leaving: Vec<&Member> = group.members.iter().filter(may_leave).collect();
     // The oldest launch template version first, as the default termination policy has it.
     leaving.sort_by_key(|one| (one.serves(), one.template.2, one.launched, one.id.clone()));
     let leaving: Vec<String> = leaving

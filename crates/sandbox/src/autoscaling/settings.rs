@@ -8,6 +8,7 @@ use super::group::{self, Group, Launch, find, find_mut};
 use super::request::{bounded, required, validation};
 use super::{attachment, hook, scheduler, tag};
 use crate::account::Account;
+use crate::arn::Arn;
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::fields::{Document, Fields, omit};
@@ -80,6 +81,8 @@ pub(super) fn create(
         ));
     }
     check_health_type(request)?;
+    check_places(caller, request)?;
+    check_termination(request)?;
     let min = bounded(request, "MinSize", 0, 10_000)?.unwrap_or(0);
     let max = bounded(request, "MaxSize", 0, 10_000)?.unwrap_or(0);
     let desired = bounded(request, "DesiredCapacity", 0, 10_000)?.unwrap_or(min);
@@ -102,6 +105,7 @@ pub(super) fn create(
         tags: tag::of_group(request, name)?,
         target_groups: attachment::named(account, request)?,
         metrics: BTreeSet::new(),
+        suspended: BTreeSet::new(),
         members: Vec::new(),
         refreshes: Vec::new(),
         activities: VecDeque::new(),
@@ -148,6 +152,53 @@ fn named_launch(
     group::launch(account, caller, Fields(specification)).map(Some)
 }
 
+/// Zones are those of the region; subnets are at least named like some.
+fn check_places(caller: &Caller, request: Fields<'_>) -> Result<(), ApiError> {
+    let of_region = |zone: &str| {
+        let letter = zone.strip_prefix(caller.region.as_str());
+        letter.is_some_and(|letter| matches!(letter.as_bytes(), [b'a'..=b'f']))
+    };
+    let zones = request.texts("AvailabilityZones")?;
+    if let Some(zone) = zones.into_iter().find(|zone| !of_region(zone)) {
+        return Err(validation(format!("Invalid availability zones: [{zone}]")));
+    }
+    let subnets = request.text("VPCZoneIdentifier")?.unwrap_or_default();
+    let mut subnets = subnets
+        .split(',')
+        .map(str::trim)
+        .filter(|one| !one.is_empty());
+    match subnets.find(|subnet| !subnet.starts_with("subnet-")) {
+        Some(subnet) => Err(validation(format!(
+            "The subnet ID '{subnet}' does not exist"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// A policy is one of AWS's, or a function of one's own (Auto Scaling API reference, `TerminationPolicies`).
+fn check_termination(request: Fields<'_>) -> Result<(), ApiError> {
+    const KNOWN: [&str; 7] = [
+        "AllocationStrategy",
+        "ClosestToNextInstanceHour",
+        "Default",
+        "NewestInstance",
+        "OldestInstance",
+        "OldestLaunchConfiguration",
+        "OldestLaunchTemplate",
+    ];
+    let function = |policy: &str| Arn::parse(policy).is_some_and(|arn| arn.service == "lambda");
+    let policies = request.texts("TerminationPolicies")?;
+    let unknown = policies
+        .into_iter()
+        .find(|policy| !KNOWN.contains(policy) && !function(policy));
+    match unknown {
+        Some(policy) => Err(validation(format!(
+            "[{policy}] is not a valid termination policy"
+        ))),
+        None => Ok(()),
+    }
+}
+
 fn check_health_type(request: Fields<'_>) -> Result<(), ApiError> {
     let kinds = request.text("HealthCheckType")?.unwrap_or("EC2");
     let known = ["EC2", "ELB", "EBS", "VPC_LATTICE"];
@@ -187,6 +238,8 @@ pub(super) fn update(
     };
     check_bounds(min, max, desired)?;
     check_health_type(request)?;
+    check_places(caller, request)?;
+    check_termination(request)?;
     let launch = named_launch(account, caller, request)?;
     if let Some(launch) = &launch {
         group::ready(account, &caller.region, launch)?;

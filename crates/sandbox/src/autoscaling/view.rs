@@ -90,7 +90,10 @@ fn view(group: &Group) -> Value {
     let members: Vec<Value> = group.members.iter().map(member).collect();
     set("Instances", json!(members));
     set("LoadBalancerNames", json!([]));
-    set("SuspendedProcesses", json!([]));
+    let suspended = group.suspended.iter();
+    let suspended =
+        suspended.map(|name| json!({"ProcessName": name, "SuspensionReason": "User suspended"}));
+    set("SuspendedProcesses", suspended.collect());
     if group.deleting {
         set("Status", json!("Delete in progress"));
     }
@@ -136,6 +139,6 @@ fn member(member: &Member) -> Value {
             "LaunchTemplateName": name,
             "Version": version.to_string(),
         },
-        "ProtectedFromScaleIn": false,
+        "ProtectedFromScaleIn": member.protected,
     })
 }

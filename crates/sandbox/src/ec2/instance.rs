@@ -9,6 +9,7 @@ use super::image;
 use super::request::page;
 use crate::account::Account;
 use crate::caller::Caller;
+use crate::ecs::placement;
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::image::ImageBehaviour;
@@ -48,6 +49,9 @@ pub(crate) struct Instance {
     /// Name of its Auto Scaling group.
     pub(crate) group: String,
     pub(crate) template: (String, String, u64),
+    /// The ECS cluster that its user data makes it a container instance of.
+    #[serde(default)]
+    pub(crate) cluster: Option<String>,
 }
 
 impl Account {
@@ -70,7 +74,13 @@ impl Account {
     pub(crate) fn set_instance(&mut self, id: &str, state: State) {
         if let Some(row) = self.ec2.instances.get_mut(id) {
             row.state = state;
+            placement::changed(self, id);
         }
+    }
+
+    /// All instances, those that have ended lately among them.
+    pub(crate) fn instances(&self) -> impl Iterator<Item = &Instance> {
+        self.ec2.instances.iter().map(|(_, row)| row)
     }
 
     /// An instance, by its id.

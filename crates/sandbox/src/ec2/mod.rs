@@ -14,6 +14,7 @@ mod request;
 mod shown;
 mod tables;
 pub(crate) mod template;
+pub(crate) mod user_data;
 pub(crate) mod version;
 
 use serde_json::Value;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::request::{invalid, missing, page};
-use super::shown;
 use super::template::{Template, named};
+use super::{shown, user_data};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -57,15 +57,60 @@ pub(crate) fn data<'a>(
     found.map(|version| &version.data)
 }
 
-/// A base64 text of more than 16 KB is refused, and an empty template too.
+/// Members of `LaunchTemplateData` as the Query protocol names them (EC2 API reference, `RequestLaunchTemplateData`).
+const MEMBERS: [&str; 34] = [
+    "BlockDeviceMapping",
+    "CapacityReservationSpecification",
+    "CpuOptions",
+    "CreditSpecification",
+    "DisableApiStop",
+    "DisableApiTermination",
+    "EbsOptimized",
+    "ElasticGpuSpecification",
+    "ElasticInferenceAccelerator",
+    "EnclaveOptions",
+    "HibernationOptions",
+    "IamInstanceProfile",
+    "ImageId",
+    "InstanceInitiatedShutdownBehavior",
+    "InstanceMarketOptions",
+    "InstanceRequirements",
+    "InstanceType",
+    "KernelId",
+    "KeyName",
+    "LicenseSpecification",
+    "MaintenanceOptions",
+    "MetadataOptions",
+    "Monitoring",
+    "NetworkInterface",
+    "NetworkPerformanceOptions",
+    "Operator",
+    "Placement",
+    "PrivateDnsNameOptions",
+    "RamDiskId",
+    "SecondaryInterface",
+    "SecurityGroup",
+    "SecurityGroupId",
+    "TagSpecification",
+    "UserData",
+];
+
+/// Refuses what no launch template may say.
 pub(super) fn check_data(data: &Document) -> Result<(), ApiError> {
-    let user_data = Fields(data).text("UserData")?.unwrap_or_default();
-    if user_data.len() > 16 * 1024 * 4 / 3 + 4 {
+    if let Some(unknown) = data.keys().find(|name| !MEMBERS.contains(&name.as_str())) {
         return Err(ApiError::client(
-            "InvalidUserData.Malformed",
-            "User data is limited to 16384 bytes",
+            "UnknownParameter",
+            format!("The parameter LaunchTemplateData.{unknown} is not recognized"),
         ));
     }
+    if data.contains_key("InstanceType") && data.contains_key("InstanceRequirements") {
+        return Err(ApiError::client(
+            "InvalidParameterCombination",
+            "You can't specify InstanceRequirements and InstanceType in the same request. Specify one or the other, and try \
+             again.",
+        ));
+    }
+    user_data::check(Fields(data).text("UserData")?.unwrap_or_default())?;
     let image = Fields(data).text("ImageId")?;
     if image.is_some_and(|id| !id.starts_with("ami-") && !id.starts_with("resolve:ssm:")) {
         return Err(ApiError::client(

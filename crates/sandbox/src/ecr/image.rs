@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::name::{invalid, is_digest};
+use super::name::{invalid, is_digest, registry};
 use super::repository;
 use crate::account::Account;
 use crate::caller::Caller;
@@ -266,9 +266,9 @@ pub(super) fn get(
 /// What becomes of an image that is pulled.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Pulled {
-    /// No repository of this account.
+    /// Not in a registry of this account.
     Elsewhere,
-    /// The repository is here and has no such image.
+    /// A registry of this account has no such repository, or the repository no such image.
     Missing,
     /// The image is here.
     Here {
@@ -292,7 +292,11 @@ pub(crate) fn pull(account: &Account, image: &str) -> Pulled {
     };
     let mut all = account.ecr.repositories.iter();
     let Some((place, _)) = all.find(|(_, row)| row.uri(&account.id) == uri) else {
-        return Pulled::Elsewhere;
+        // A registry of this account has what was put into it, and nothing else.
+        return match registry(image) {
+            Some((own, ..)) if own == account.id => Pulled::Missing,
+            _ => Pulled::Elsewhere,
+        };
     };
     let tag = tag.or(digest.is_none().then_some("latest"));
     let Some(found) = (Id {

@@ -1,17 +1,19 @@
 //! Amazon ECR: repositories and their images as they are named, in the JSON 1.1 protocol. Layers are not kept.
 //!
-//! Tasks and functions whose image is in a repository that exists here start only where the image does; images of
-//! other repositories, of this account or any other registry, need not be anywhere ([`crate::ImageBehaviour`]).
+//! Tasks and functions whose image is in the account's registry start only where the image is; images of other
+//! accounts' and any other registries need not be anywhere ([`crate::ImageBehaviour`]).
 
 mod delete;
 mod image;
 mod name;
 mod put;
 mod repository;
+mod token;
 
 use serde_json::Value;
 
 pub(crate) use image::{Pulled, pull};
+pub(crate) use name::is_private;
 
 use crate::account::Account;
 use crate::caller::Caller;
@@ -72,6 +74,7 @@ pub(crate) fn call(
     request: Fields<'_>,
 ) -> Result<Value, ApiError> {
     let carry_out = match operation {
+        "GetAuthorizationToken" => token::get,
         "CreateRepository" => repository::create,
         "DescribeRepositories" => repository::describe,
         "PutImageTagMutability" => repository::set_mutability,

@@ -35,6 +35,21 @@ pub(super) fn is_digest(digest: &str) -> bool {
     })
 }
 
+/// Account, region and what follows of an image in a registry of Amazon ECR
+/// (`<account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>`).
+pub(super) fn registry(image: &str) -> Option<(&str, &str, &str)> {
+    let (host, rest) = image.split_once('/')?;
+    let (account, host) = host.split_once(".dkr.ecr.")?;
+    let (region, domain) = host.split_once('.')?;
+    let known = ["amazonaws.com", "amazonaws.com.cn"].contains(&domain);
+    known.then_some((account, region, rest))
+}
+
+/// Whether an image is in a private registry of Amazon ECR, of any account.
+pub(crate) fn is_private(image: &str) -> bool {
+    registry(image).is_some()
+}
+
 /// What ECR says of a parameter that is not what it should be.
 pub(super) fn invalid(parameter: &str, constraint: &str) -> ApiError {
     ApiError::invalid_parameter(format!(

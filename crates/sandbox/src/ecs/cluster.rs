@@ -1,13 +1,13 @@
 //! Clusters. None exists at first, not even `default`.
 //!
-//! A cluster has room for every task, on Fargate and on (imagined) container instances alike.
+//! A cluster has room for every task on Fargate; other tasks need container instances ([`super::placement`]).
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::tag;
 use super::task::Status;
+use super::{capacity, placement, tag};
 use crate::account::{Account, Wake};
 use crate::arn::{Arn, last_part};
 use crate::caller::Caller;
@@ -37,6 +37,22 @@ pub(crate) struct Cluster {
 impl Cluster {
     fn is_active(&self) -> bool {
         self.due.is_none()
+    }
+
+    /// Names of the capacity providers that are associated with it.
+    pub(super) fn providers(&self) -> Vec<&str> {
+        let names = self
+            .document
+            .get("capacityProviders")
+            .and_then(Value::as_array);
+        let names = names.into_iter().flatten().filter_map(Value::as_str);
+        names.map(last_part).collect()
+    }
+
+    /// `defaultCapacityProviderStrategy`, where there is one.
+    pub(super) fn default_strategy(&self) -> Option<&Value> {
+        let own = self.document.get("defaultCapacityProviderStrategy")?;
+        own.as_array().filter(|own| !own.is_empty()).map(|_| own)
     }
 }
 
@@ -79,6 +95,7 @@ pub(super) fn create(
         .is_none_or(|row| !row.is_active())
     {
         let tags = tag::read(request)?;
+        check_providers(account, caller, request)?;
         let cluster = Cluster {
             region: caller.region.clone(),
             name: name.to_owned(),
@@ -144,7 +161,14 @@ pub(super) fn delete(
 ) -> Result<Value, ApiError> {
     request.required_text("cluster")?;
     let key = key(caller, request)?;
-    let counts = Counts::of(account, find(account, caller, request)?);
+    let found = find(account, caller, request)?;
+    let counts = Counts::of(account, found);
+    if !placement::of_cluster(account, &found.region, &found.name).is_empty() {
+        return Err(ApiError::client(
+            "ClusterContainsContainerInstancesException",
+            "The Cluster cannot be deleted while Container Instances are active or draining.",
+        ));
+    }
     if counts.services > 0 {
         return Err(ApiError::client(
             "ClusterContainsServicesException",
@@ -162,6 +186,54 @@ pub(super) fn delete(
         row.due = Some(due);
     }
     account.schedule(due, Wake::Cluster(key.clone()));
+    let cluster = account.clusters.get(&key);
+    Ok(json!({"cluster": cluster.map(|row| view(account, row, true))}))
+}
+
+/// Capacity providers of a cluster are there, and its default strategy names some of them.
+fn check_providers(
+    account: &Account,
+    caller: &Caller,
+    request: Fields<'_>,
+) -> Result<(), ApiError> {
+    let names = request.texts("capacityProviders")?;
+    let names: Vec<&str> = names.into_iter().map(last_part).collect();
+    capacity::check_known(account, &caller.region, &names)?;
+    let strategy = request.objects("defaultCapacityProviderStrategy")?;
+    capacity::check_strategy(account, &caller.region, &strategy, &names)
+}
+
+/// `PutClusterCapacityProviders`: replaces both the providers and the default strategy.
+pub(super) fn put_providers(
+    account: &mut Account,
+    caller: &Caller,
+    request: Fields<'_>,
+) -> Result<Value, ApiError> {
+    request.required_text("cluster")?;
+    for name in ["capacityProviders", "defaultCapacityProviderStrategy"] {
+        if request.0.get(name).is_none_or(Value::is_null) {
+            return Err(ApiError::invalid_parameter(format!(
+                "{name} cannot be null."
+            )));
+        }
+    }
+    check_providers(account, caller, request)?;
+    let found = find(account, caller, request)?;
+    let given = request.texts("capacityProviders")?;
+    let leaving = found.providers().into_iter();
+    let mut leaving = leaving.filter(|old| !given.iter().any(|new| last_part(new) == *old));
+    if leaving.any(|name| capacity::in_use(account, found, name)) {
+        return Err(ApiError::client(
+            "ResourceInUseException",
+            "The specified capacity provider is in use and cannot be removed.",
+        ));
+    }
+    let (region, name) = (found.region.clone(), found.name.clone());
+    let key = format!("{region}/{name}");
+    let given = omit(request.0, &["cluster"]);
+    if let Some(row) = account.clusters.get_mut(&key) {
+        row.document.extend(given);
+    }
     let cluster = account.clusters.get(&key);
     Ok(json!({"cluster": cluster.map(|row| view(account, row, true))}))
 }
@@ -214,7 +286,8 @@ fn view(account: &Account, cluster: &Cluster, tags: bool) -> Value {
         "INACTIVE"
     };
     document.insert("status".into(), json!(status));
-    document.insert("registeredContainerInstancesCount".into(), json!(0));
+    let instances = placement::of_cluster(account, &cluster.region, &cluster.name).len();
+    document.insert("registeredContainerInstancesCount".into(), json!(instances));
     document.insert("runningTasksCount".into(), json!(counts.running));
     document.insert("pendingTasksCount".into(), json!(counts.pending));
     document.insert("activeServicesCount".into(), json!(counts.services));

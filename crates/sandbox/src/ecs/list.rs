@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::cluster;
-use super::run_task::launch_type;
+use super::launch::launch_type;
 use super::service::find_key;
 use super::task::Task;
 use super::task_definition::{TaskDefinition, TaskDefinitionStatus};

@@ -1,15 +1,21 @@
 //! Amazon ECS: the operations on the wire and the service that lives in time behind them.
 
+pub(crate) mod capacity;
 pub(crate) mod cluster;
 pub(crate) mod container;
+mod container_instance;
 pub(crate) mod deployment;
 pub(crate) mod event;
 mod fargate;
+pub(crate) mod launch;
+mod launch_rules;
 mod list;
 mod load_balancing;
 pub(crate) mod moves;
+pub(crate) mod placement;
 mod register;
 mod role;
+mod rules;
 mod run_task;
 pub(crate) mod scheduler;
 pub(crate) mod service;
@@ -20,6 +26,7 @@ pub(crate) mod tag;
 pub(crate) mod task;
 pub(crate) mod task_definition;
 mod task_view;
+mod values;
 
 use serde_json::Value;
 
@@ -43,6 +50,12 @@ pub(crate) fn call(
         "DescribeClusters" => cluster::describe(account, caller, request),
         "ListClusters" => cluster::list(account, caller, request),
         "DeleteCluster" => cluster::delete(account, caller, request),
+        "PutClusterCapacityProviders" => cluster::put_providers(account, caller, request),
+        "CreateCapacityProvider" => capacity::create(account, caller, request),
+        "DescribeCapacityProviders" => capacity::describe(account, caller, request),
+        "DeleteCapacityProvider" => capacity::delete(account, caller, request),
+        "ListContainerInstances" => container_instance::list(account, caller, request),
+        "DescribeContainerInstances" => container_instance::describe(account, caller, request),
         "RegisterTaskDefinition" => register::register(account, caller, request),
         "DescribeTaskDefinition" => task_definition::describe(account, caller, request),
         "DeregisterTaskDefinition" => task_definition::deregister(account, caller, request),

@@ -6,7 +6,7 @@ use super::cluster::is_name;
 use super::task_definition::{
     ContainerSpec, Port, TaskDefinition, TaskDefinitionStatus, latest, row_key,
 };
-use super::{fargate, role, tag};
+use super::{fargate, launch_rules, role, rules, tag};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -37,11 +37,15 @@ pub(super) fn register(
     let mut document = omit(request.0, &["tags"]);
     let size = Size::read(request)?;
     size.write(&mut document);
-    if wants_fargate {
-        size.check_fargate(network_mode)?;
-    }
     let containers = containers(request, size.memory.is_some())?;
-    complete(&mut document, network_mode == Some("awsvpc"));
+    rules::check(request, &size)?;
+    let on_fargate = launch_rules::check(request, &size);
+    let runs_on_fargate = on_fargate.is_ok();
+    if wants_fargate {
+        on_fargate?;
+    }
+    let one_port = matches!(network_mode, Some("awsvpc" | "host"));
+    complete(&mut document, one_port);
     for name in role::MEMBERS {
         let role = request.text(name)?.filter(|role| !role.is_empty());
         if let Some(role) = role {
@@ -68,7 +72,7 @@ pub(super) fn register(
         document: text,
         tags,
         network_mode: network_mode.unwrap_or("bridge").to_owned(),
-        compatibilities: compatibilities(network_mode, &size),
+        compatibilities: compatibilities(runs_on_fargate),
         containers,
         cpu: size.cpu.map(|cpu| cpu.to_string()),
         memory: size.memory.map(|memory| memory.to_string()),
@@ -83,9 +87,9 @@ pub(super) fn register(
 }
 
 /// CPU units and memory in MiB of a task.
-struct Size {
-    cpu: Option<i64>,
-    memory: Option<i64>,
+pub(super) struct Size {
+    pub(super) cpu: Option<i64>,
+    pub(super) memory: Option<i64>,
 }
 
 impl Size {
@@ -111,31 +115,11 @@ impl Size {
             document.insert("memory".into(), json!(memory.to_string()));
         }
     }
-
-    fn check_fargate(&self, network_mode: Option<&str>) -> Result<(), ApiError> {
-        if network_mode != Some("awsvpc") {
-            return Err(ApiError::client_exception(
-                "Fargate only supports network mode ‘awsvpc’.",
-            ));
-        }
-        let missing = |name: &str| {
-            ApiError::client_exception(format!(
-                "Fargate requires that '{name}' be defined at the task level."
-            ))
-        };
-        let cpu = self.cpu.ok_or_else(|| missing("cpu"))?;
-        let memory = self.memory.ok_or_else(|| missing("memory"))?;
-        fargate::check(cpu, memory)
-    }
 }
 
-fn compatibilities(network_mode: Option<&str>, size: &Size) -> Vec<String> {
-    let fits = match (size.cpu, size.memory) {
-        (Some(cpu), Some(memory)) => fargate::check(cpu, memory).is_ok(),
-        _ => false,
-    };
+fn compatibilities(fargate: bool) -> Vec<String> {
     let mut names = vec!["EC2".to_owned()];
-    if network_mode == Some("awsvpc") && fits {
+    if fargate {
         names.push("FARGATE".to_owned());
     }
     names
@@ -152,10 +136,7 @@ fn containers(request: Fields<'_>, has_memory: bool) -> Result<Vec<ContainerSpec
     for definition in definitions {
         let spec = container(Fields(definition), has_memory)?;
         if specs.iter().any(|other| other.name == spec.name) {
-            return Err(ApiError::client_exception(format!(
-                "Container names must be unique: '{}' is used twice.",
-                spec.name
-            )));
+            return rules::refuse("Container names must be unique within a task definition.");
         }
         specs.push(spec);
     }
@@ -211,8 +192,8 @@ fn ports(container: Fields<'_>) -> Result<Vec<Port>, ApiError> {
     Ok(ports)
 }
 
-/// Fills in what AWS shows though nobody wrote it.
-fn complete(document: &mut Document, awsvpc: bool) {
+/// Fills in what AWS shows though nobody wrote it. With `one_port`, ports of the host are those of the containers.
+fn complete(document: &mut Document, one_port: bool) {
     default_to(document, "volumes", json!([]));
     default_to(document, "placementConstraints", json!([]));
     let Some(Value::Array(containers)) = document.get_mut("containerDefinitions") else {
@@ -235,8 +216,10 @@ fn complete(document: &mut Document, awsvpc: bool) {
         };
         for port in ports.iter_mut().filter_map(Value::as_object_mut) {
             default_to(port, "protocol", json!("tcp"));
-            let same = port.get("containerPort").cloned().filter(|_| awsvpc);
-            default_to(port, "hostPort", same.unwrap_or(json!(0)));
+            let same = port.get("containerPort").cloned().filter(|_| one_port);
+            if port.get("hostPort").is_none_or(|host| *host == json!(0)) {
+                port.insert("hostPort".into(), same.unwrap_or(json!(0)));
+            }
         }
     }
 }

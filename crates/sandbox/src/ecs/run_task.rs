@@ -5,11 +5,13 @@ use serde_json::{Value, json};
 use super::cluster::{self, split_resource};
 use super::container::Fate;
 use super::deployment::Deployment;
+use super::launch::{self, launch_type, network};
+use super::placement::{self, Unplaced, Wanted};
 use super::service::Service;
 use super::service_create::digest;
 use super::task::{self, Health, Interface, Owner, Status, Task};
 use super::task_definition::{TaskDefinition, find_runnable};
-use super::{load_balancing, role, scheduler, tag, task_view};
+use super::{capacity, load_balancing, role, scheduler, tag, task_view};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::discovery;
@@ -70,69 +72,6 @@ impl<'a> Order<'a> {
     }
 }
 
-/// The launch type that a request or deployment leads to: its own, that of its capacity providers, or EC2.
-pub(crate) fn launch_type(settings: &Document) -> String {
-    if let Some(own) = text(settings, "launchType") {
-        return own.to_owned();
-    }
-    let strategy = settings.get("capacityProviderStrategy");
-    let providers = strategy.and_then(Value::as_array).into_iter().flatten();
-    let fargate = providers
-        .filter_map(|one| one.get("capacityProvider").and_then(Value::as_str))
-        .any(|name| name.starts_with("FARGATE"));
-    if fargate { "FARGATE" } else { "EC2" }.to_owned()
-}
-
-/// A request names one of both (ECS API reference, `launchType`).
-pub(super) fn check_capacity(request: Fields<'_>) -> Result<(), ApiError> {
-    let strategy = request.0.get("capacityProviderStrategy");
-    let providers = strategy
-        .and_then(Value::as_array)
-        .is_some_and(|all| !all.is_empty());
-    match providers && request.text("launchType")?.is_some() {
-        true => Err(ApiError::invalid_parameter(
-            "Specifying both a launch type and capacity provider strategy is not supported. Remove one and try again.",
-        )),
-        false => Ok(()),
-    }
-}
-
-/// Whether a definition can run as `settings` say, in AWS's words where it cannot.
-pub(crate) fn check_launch(
-    definition: &TaskDefinition,
-    settings: &Document,
-) -> Result<(), ApiError> {
-    let launch_type = launch_type(settings);
-    if !["EC2", "FARGATE", "EXTERNAL"].contains(&launch_type.as_str()) {
-        return Err(ApiError::invalid_parameter(format!(
-            "Invalid launch type: {launch_type}."
-        )));
-    }
-    if launch_type != "EXTERNAL" && !definition.compatibilities.contains(&launch_type) {
-        return Err(ApiError::invalid_parameter(format!(
-            "Task definition does not support launch_type {launch_type}."
-        )));
-    }
-    let subnets = network(settings).and_then(|vpc| vpc.get("subnets")?.as_array());
-    match (definition.is_awsvpc(), network(settings)) {
-        (true, None) => Err(ApiError::invalid_parameter(
-            "Network Configuration must be provided when networkMode 'awsvpc' is specified.",
-        )),
-        (true, Some(_)) if subnets.is_none_or(Vec::is_empty) => {
-            Err(ApiError::invalid_parameter("subnets can not be empty."))
-        }
-        (false, Some(_)) => Err(ApiError::invalid_parameter(
-            "Network Configuration is not valid for the given networkMode of this task definition.",
-        )),
-        _ => Ok(()),
-    }
-}
-
-fn network(settings: &Document) -> Option<&Document> {
-    let configuration = settings.get("networkConfiguration")?;
-    configuration.get("awsvpcConfiguration")?.as_object()
-}
-
 fn text<'a>(document: &'a Document, name: &str) -> Option<&'a str> {
     document.get(name).and_then(Value::as_str)
 }
@@ -141,8 +80,14 @@ fn flag(document: &Document, name: &str) -> bool {
     document.get(name).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// Makes a task of an order; [`task::begin`] starts its life.
-pub(crate) fn new_task(account: &mut Account, order: &Order<'_>) -> Task {
+impl Order<'_> {
+    pub(super) fn group(&self) -> &str {
+        &self.group
+    }
+}
+
+/// Makes a task of an order, on an EC2 instance where it is not for Fargate; [`task::begin`] starts its life.
+pub(crate) fn new_task(account: &mut Account, order: &Order<'_>, host: Option<String>) -> Task {
     let id = account.draw_hex(32);
     let resource = format!("{}/{id}", order.cluster);
     let prefix = format!("arn:aws:ecs:{}:{}", order.region, account.id);
@@ -165,6 +110,7 @@ pub(crate) fn new_task(account: &mut Account, order: &Order<'_>) -> Task {
         memory: definition.memory.clone(),
         launch_type: order.launch_type.clone(),
         platform_version: platform,
+        host,
         interface: awsvpc.then(|| interface(account, order.settings)),
         drains: order.drains,
         targets: Vec::new(),
@@ -221,15 +167,16 @@ pub(super) fn run(
     request: Fields<'_>,
 ) -> Result<Value, ApiError> {
     let cluster = cluster::find(account, caller, request)?;
-    let (region, cluster) = (cluster.region.clone(), cluster.name.clone());
+    let region = cluster.region.clone();
+    let prefix = format!("{region}/{}/", cluster.name);
     let identity = match request.text("clientToken")? {
         None => None,
         Some(token) => Some((token.to_owned(), digest(request)?)),
     };
     if let Some((token, digest)) = &identity {
-        let before = started_by_token(account, &format!("{region}/{cluster}/"), token, digest)?;
+        let before = started_by_token(account, &prefix, token, digest)?;
         if !before.is_empty() {
-            return Ok(answer(account, &before));
+            return Ok(answer(account, &before, Vec::new()));
         }
     }
     let name = request.required_text("taskDefinition")?;
@@ -240,8 +187,9 @@ pub(super) fn run(
             "Count must be between 1 and 10.",
         ));
     }
-    check_capacity(request)?;
-    let settings = pick(
+    let cluster = cluster::find(account, caller, request)?;
+    capacity::check(account, cluster, request)?;
+    let mut settings = pick(
         request.0,
         &[
             "launchType",
@@ -250,11 +198,24 @@ pub(super) fn run(
             "networkConfiguration",
         ],
     );
-    check_launch(&definition, &settings)?;
+    capacity::default_strategy(cluster, &mut settings);
+    let cluster = cluster.name.clone();
+    launch::check(&definition, &settings)?;
+    launch::check_placement(request, &launch_type(&settings))?;
+    overrides(request, &definition)?;
     if let Some(why) = role::refused(account, &definition) {
         return Err(ApiError::client_exception(why));
     }
     let group = request.text("group")?.map(str::to_owned);
+    let group = group.unwrap_or_else(|| format!("family:{}", definition.family));
+    let wanted = Wanted {
+        region: &region,
+        cluster: &cluster,
+        definition: &definition,
+        settings: &settings,
+        group: &group,
+        apart: placement::is_apart(request.0),
+    };
     let order = Order {
         region: &region,
         cluster: &cluster,
@@ -263,7 +224,7 @@ pub(super) fn run(
         launch_type: launch_type(&settings),
         settings: &settings,
         drains: false,
-        group: group.unwrap_or_else(|| format!("family:{}", definition.family)),
+        group: group.clone(),
         started_by: request.text("startedBy")?.map(str::to_owned),
         overrides: request.object("overrides")?.cloned().unwrap_or_default(),
         tags: match request.text("propagateTags")? {
@@ -274,19 +235,44 @@ pub(super) fn run(
         request: identity,
     };
     let mut started = Vec::new();
+    let mut failures = Vec::new();
     for _ in 0..count {
-        let task = new_task(account, &order);
-        started.push(task::begin(account, task));
+        match placement::choose(account, wanted) {
+            Ok(host) => {
+                let task = new_task(account, &order, host);
+                started.push(task::begin(account, task));
+            }
+            Err(why @ Unplaced::NoInstances { .. }) => {
+                return Err(ApiError::invalid_parameter(why.reason()));
+            }
+            Err(why) => failures.push(why.failure(account, wanted)),
+        }
     }
-    Ok(answer(account, &started))
+    Ok(answer(account, &started, failures))
 }
 
-fn answer(account: &Account, started: &[String]) -> Value {
+/// `overrides` name containers of the definition.
+fn overrides(request: Fields<'_>, definition: &TaskDefinition) -> Result<(), ApiError> {
+    let Some(given) = request.object("overrides")? else {
+        return Ok(());
+    };
+    for one in Fields(given).objects("containerOverrides")? {
+        let name = Fields(one).text("name")?.unwrap_or_default();
+        if !definition.containers.iter().any(|one| one.name == name) {
+            return Err(ApiError::invalid_parameter(format!(
+                "Override for container named {name} is not a container in the TaskDefinition."
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn answer(account: &Account, started: &[String], failures: Vec<Value>) -> Value {
     let tasks = started.iter().filter_map(|key| account.tasks.get(key));
     let views: Vec<Value> = tasks
         .map(|task| task_view::view(account, task, true))
         .collect();
-    json!({"tasks": views, "failures": []})
+    json!({"tasks": views, "failures": failures})
 }
 
 /// What an earlier request with the same `clientToken` started: it is answered again instead of run again. The

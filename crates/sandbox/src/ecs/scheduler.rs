@@ -9,8 +9,10 @@ use super::deployment::{Deployment, DeploymentStatus, RolloutState};
 use super::event;
 use super::load_balancing;
 use super::moves::{Bounds, Member, Moves, decide};
+use super::placement::{self, Wanted};
 use super::role;
 use super::service::{self, Service, ServiceStatus};
+use super::service_create::is_daemon;
 use super::task::{self, Health, Owner, Status, Task};
 use super::task_definition;
 use crate::account::Account;
@@ -62,6 +64,12 @@ fn wants_more(account: &Account, service: &Service) -> bool {
 }
 
 fn roll(account: &mut Account, service: &mut Service) {
+    if is_daemon(&service.document) {
+        let instances = placement::of_cluster(account, &service.region, &service.cluster).len();
+        let desired = i64::try_from(instances).unwrap_or(i64::MAX);
+        service.steady &= service.desired == desired;
+        service.desired = desired;
+    }
     break_circuit(account, service);
     let Some(primary) = service.primary().cloned() else {
         return;
@@ -227,12 +235,29 @@ fn start(account: &mut Account, service: &mut Service, primary: &Deployment, mov
     let mut keys = Vec::new();
     for _ in 0..moves.start {
         let order = Order::of_service(service, primary, &definition);
-        let task = new_task(account, &order);
+        let wanted = Wanted {
+            region: &service.region,
+            cluster: &service.cluster,
+            definition: &definition,
+            settings: &primary.settings,
+            group: order.group(),
+            apart: is_daemon(&service.document) || placement::is_apart(&service.document),
+        };
+        let host = match placement::choose(account, wanted) {
+            Ok(host) => host,
+            Err(why) => {
+                service::cannot_place(account, service, &why);
+                break;
+            }
+        };
+        let task = new_task(account, &order, host);
         let key = task::begin(account, task);
         service.live.insert(key.clone());
         keys.push(key);
     }
-    event::push(account, service, &event::started(&keys));
+    if !keys.is_empty() {
+        event::push(account, service, &event::started(&keys));
+    }
 }
 
 /// Counts of one deployment's tasks.

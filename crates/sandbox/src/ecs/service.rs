@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::deployment::{Deployment, DeploymentConfiguration};
 use super::event::{self, Event};
+use super::placement::Unplaced;
 use super::task::{Owner, Task};
 use crate::account::{Account, Wake};
 use crate::caller::Caller;
@@ -238,6 +239,13 @@ pub(super) fn cannot_launch(account: &mut Account, service: &mut Service, tasks:
     }
     event::push(account, service, &event::failed_to_launch(why));
     throttle(account, service, &deployment);
+}
+
+/// Takes in that a task could not be placed. That is no failure of the task: it is tried again after a while, and as soon as
+/// an instance comes.
+pub(super) fn cannot_place(account: &mut Account, service: &mut Service, why: &Unplaced) {
+    event::push(account, service, &why.event());
+    service.throttled_until = Some(account.later(account.pace.throttle));
 }
 
 fn count_healthy(service: &mut Service, deployment: &str) {

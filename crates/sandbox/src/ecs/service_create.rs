@@ -5,17 +5,16 @@ use std::collections::{BTreeSet, VecDeque};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::cluster::{self, is_name};
+use super::cluster::{self, Cluster, is_name};
 use super::deployment::{Deployment, DeploymentConfiguration, DeploymentStatus, RolloutState};
-use super::run_task::{check_capacity, check_launch};
 use super::service::{self, Service, ServiceStatus};
-use super::task_definition::find_runnable;
-use super::{load_balancing, service_view, tag};
+use super::task_definition::{TaskDefinition, find_runnable};
+use super::{capacity, launch, load_balancing, service_view, tag, values};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::discovery;
 use crate::error::ApiError;
-use crate::fields::{Document, Fields, omit, pick};
+use crate::fields::{Document, Fields, default_to, omit, pick};
 
 /// Members that belong to a deployment: a change to one of them makes a new deployment.
 pub(super) const OF_DEPLOYMENT: [&str; 9] = [
@@ -72,10 +71,22 @@ pub(super) fn create(
         }
         _ => {}
     }
-    let (task_definition, settings) = check(account, caller, request)?;
-    let desired = desired_count(request)?.ok_or_else(|| {
-        ApiError::invalid_parameter("Desired count can not be null for REPLICA services.")
-    })?;
+    let (task_definition, settings) = check(account, caller, &cluster, request)?;
+    let daemon = is_daemon(request.0);
+    let desired = match desired_count(request)? {
+        Some(_) if daemon => return Err(no_desired_count()),
+        None if daemon => 0,
+        Some(desired) => desired,
+        None => {
+            return Err(ApiError::invalid_parameter(
+                "Desired count can not be null for REPLICA services.",
+            ));
+        }
+    };
+    let mut document = omit(request.0, &[&PLACED[..], &OF_DEPLOYMENT[..]].concat());
+    if daemon {
+        daemon_defaults(&mut document);
+    }
     let mut service = Service {
         region: caller.region.clone(),
         cluster: cluster.name.clone(),
@@ -87,7 +98,7 @@ pub(super) fn create(
         cluster_arn: cluster.arn,
         status: ServiceStatus::Active,
         desired,
-        document: omit(request.0, &[&PLACED[..], &OF_DEPLOYMENT[..]].concat()),
+        document,
         settings,
         deployments: Vec::new(),
         last_completed: None,
@@ -114,27 +125,120 @@ pub(super) fn create(
 fn check(
     account: &Account,
     caller: &Caller,
+    cluster: &Cluster,
     request: Fields<'_>,
 ) -> Result<(String, Document), ApiError> {
-    if let Some(strategy) = request.text("schedulingStrategy")?
-        && strategy != "REPLICA"
-    {
-        return Err(ApiError::unsupported(format!(
-            "The sandbox account does not implement the scheduling strategy {strategy}."
-        )));
-    }
+    values::check_one(request, "", "schedulingStrategy", &["REPLICA", "DAEMON"])?;
+    check_words(request)?;
     check_controller(request)?;
-    check_capacity(request)?;
+    capacity::check(account, cluster, request)?;
     DeploymentConfiguration::read(request.object("deploymentConfiguration")?)?;
     let name = request.required_text("taskDefinition")?;
     let definition = find_runnable(account, &caller.region, name)?;
-    let settings = pick(request.0, &OF_DEPLOYMENT);
-    check_launch(definition, &settings)?;
+    let mut settings = pick(request.0, &OF_DEPLOYMENT);
+    capacity::default_strategy(cluster, &mut settings);
+    if is_daemon(request.0) {
+        check_daemon(request, &settings)?;
+    }
+    launch::check(definition, &settings)?;
+    launch::check_placement(request, &launch::launch_type(&settings))?;
+    check_together(definition, request.0, &settings, "created")?;
     load_balancing::check_ports(definition, Fields(&settings))?;
     load_balancing::check_groups(account, definition, Fields(&settings))?;
     let registries = (Fields(&settings), definition.is_awsvpc());
     discovery::check(account, &caller.region, registries)?;
     Ok((definition.arn.clone(), settings))
+}
+
+/// Members whose words AWS knows all of.
+pub(super) fn check_words(request: Fields<'_>) -> Result<(), ApiError> {
+    let sources = ["TASK_DEFINITION", "SERVICE", "NONE"];
+    values::check_one(request, "", "propagateTags", &sources)?;
+    let switch = ["ENABLED", "DISABLED"];
+    values::check_one(request, "", "availabilityZoneRebalancing", &switch)
+}
+
+/// Whether a service runs one task on every container instance.
+pub(super) fn is_daemon(document: &Document) -> bool {
+    document.get("schedulingStrategy").and_then(Value::as_str) == Some("DAEMON")
+}
+
+pub(super) fn no_desired_count() -> ApiError {
+    ApiError::invalid_parameter(
+        "The daemon scheduling strategy does not support a desired count for services. Remove the desired count value and \
+         try again",
+    )
+}
+
+/// What one task on every instance goes without (ECS API reference, `schedulingStrategy`).
+fn check_daemon(request: Fields<'_>, settings: &Document) -> Result<(), ApiError> {
+    let refuse = |message: &str| Err(ApiError::invalid_parameter(message));
+    if launch::providers(settings).next().is_some() {
+        return refuse(
+            "Specifying a capacity provider strategy is not supported when you create a service using the DAEMON scheduling \
+             strategy.",
+        );
+    }
+    if launch::launch_type(settings) == "FARGATE" {
+        return refuse("The daemon scheduling strategy does not support the Fargate launch type.");
+    }
+    if !request.objects("placementStrategy")?.is_empty() {
+        return refuse("The daemon scheduling strategy does not support placement strategies.");
+    }
+    let configuration = request.object("deploymentConfiguration")?.map(Fields);
+    let most = configuration.map_or(Ok(None), |one| one.integer("maximumPercent"))?;
+    if most.is_some_and(|most| most > 100) {
+        return refuse(
+            "The daemon scheduling strategy does not support values above 100 for maximumPercent for a deployment \
+             configuration.",
+        );
+    }
+    Ok(())
+}
+
+/// A daemon's tasks go before their successors come, unless told otherwise.
+fn daemon_defaults(document: &mut Document) {
+    let configuration = document
+        .entry("deploymentConfiguration")
+        .or_insert(json!({}));
+    if let Some(configuration) = configuration.as_object_mut() {
+        default_to(configuration, "maximumPercent", json!(100));
+        default_to(configuration, "minimumHealthyPercent", json!(0));
+    }
+}
+
+/// Members of a service that need one another: `document` and `settings` are what it is to have.
+pub(super) fn check_together(
+    definition: &TaskDefinition,
+    document: &Document,
+    settings: &Document,
+    done: &str,
+) -> Result<(), ApiError> {
+    let has = |name: &str| {
+        let list = settings.get(name).and_then(Value::as_array);
+        list.is_some_and(|list| !list.is_empty())
+    };
+    let grace = Fields(document).integer("healthCheckGracePeriodSeconds")?;
+    let balanced = [
+        "loadBalancers",
+        "serviceRegistries",
+        "vpcLatticeConfigurations",
+    ]
+    .iter()
+    .any(|name| has(name));
+    if grace.is_some_and(|grace| grace > 0) && !balanced {
+        return Err(ApiError::invalid_parameter(
+            "Health check grace period is only valid for services configured to use load balancers",
+        ));
+    }
+    let exec = Fields(document).flag("enableExecuteCommand")? == Some(true);
+    if exec && !definition.has_task_role() {
+        return Err(ApiError::invalid_parameter(format!(
+            "The service couldn't be {done} because a valid taskRoleArn is not being used. Specify a valid task role in \
+             your task definition and try again."
+        )));
+    }
+    Ok(())
 }
 
 /// Only the rolling update of ECS itself is here.

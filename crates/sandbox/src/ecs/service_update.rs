@@ -4,11 +4,13 @@ use serde_json::{Value, json};
 
 use super::cluster;
 use super::deployment::DeploymentConfiguration;
-use super::run_task::{check_capacity, check_launch};
 use super::service::{self, Service, ServiceStatus, find_key};
-use super::service_create::{OF_DEPLOYMENT, check_controller, deploy, desired_count};
+use super::service_create::{
+    OF_DEPLOYMENT, check_controller, check_together, check_words, deploy, desired_count, is_daemon,
+    no_desired_count,
+};
 use super::task_definition::find_runnable;
-use super::{load_balancing, service_view};
+use super::{capacity, launch, load_balancing, service_view};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::discovery;
@@ -79,7 +81,12 @@ impl Change {
         request: Fields<'_>,
     ) -> Result<Self, ApiError> {
         check_controller(request)?;
-        check_capacity(request)?;
+        check_words(request)?;
+        capacity::check(account, cluster::find(account, caller, request)?, request)?;
+        let desired = desired_count(request)?;
+        if desired.is_some() && is_daemon(&current.document) {
+            return Err(no_desired_count());
+        }
         DeploymentConfiguration::read(request.object("deploymentConfiguration")?)?;
         let running = current.primary().map(|one| one.task_definition.as_str());
         let name = match request.text("taskDefinition")? {
@@ -101,7 +108,7 @@ impl Change {
             settings.remove("launchType");
         }
         settings.extend(given);
-        check_launch(definition, &settings)?;
+        launch::check(definition, &settings)?;
         load_balancing::check_ports(definition, Fields(&settings))?;
         // A target group that the service has may have lost its load balancer since.
         if request.0.contains_key("loadBalancers") {
@@ -114,11 +121,13 @@ impl Change {
         let mut document = current.document.clone();
         let kept: Vec<&str> = [&NOT_KEPT[..], &OF_DEPLOYMENT[..]].concat();
         document.extend(omit(request.0, &kept));
+        launch::check_placement(Fields(&document), &launch::launch_type(&settings))?;
+        check_together(definition, &document, &settings, "updated")?;
         let is_new = running != Some(definition.arn.as_str())
             || settings != current.settings
             || request.flag("forceNewDeployment")?.unwrap_or(false);
         Ok(Self {
-            desired: desired_count(request)?,
+            desired,
             document,
             settings,
             new_deployment: is_new.then(|| definition.arn.clone()),
@@ -136,7 +145,8 @@ pub(super) fn delete(
     let Some(service) = account.services.get(&key).filter(|row| !row.is_inactive()) else {
         return Err(not_found());
     };
-    if service.is_active() && service.desired > 0 && !force {
+    let daemon = is_daemon(&service.document);
+    if service.is_active() && service.desired > 0 && !force && !daemon {
         return Err(ApiError::invalid_parameter(
             "The service cannot be stopped while it is scaled above 0.",
         ));

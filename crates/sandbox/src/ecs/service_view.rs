@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::deployment::Deployment;
-use super::run_task::launch_type;
+use super::launch::launch_type;
 use super::service::{Service, find_key};
 use super::task::{Status, Task};
 use super::{cluster, tag};

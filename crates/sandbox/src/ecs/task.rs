@@ -45,6 +45,7 @@ pub(crate) enum StopCode {
     EssentialContainerExited,
     UserInitiated,
     ServiceSchedulerInitiated,
+    TerminationNotice,
 }
 
 /// The service and deployment that a task belongs to.
@@ -81,6 +82,9 @@ pub(crate) struct Task {
     pub(crate) memory: Option<String>,
     pub(crate) launch_type: String,
     pub(crate) platform_version: Option<String>,
+    /// Id of the EC2 instance that it is on; none on Fargate.
+    #[serde(default)]
+    pub(crate) host: Option<String>,
     pub(crate) interface: Option<Interface>,
     /// Whether load balancers or service registries must let go of the task before it stops.
     pub(crate) drains: bool,
@@ -171,6 +175,22 @@ pub(crate) fn stop_by_scheduler(account: &mut Account, key: &str, reason: String
         reason,
     );
     put(account, task, None);
+}
+
+/// Ends a task whose instance is gone, at once.
+pub(super) fn lose_host(account: &mut Account, key: &str, instance: &str) {
+    let Some(mut task) = account.tasks.take(key) else {
+        return;
+    };
+    if task.stop.is_none() {
+        let reason = format!("Host EC2 (instance {instance}) terminated.");
+        task.stop = Some((StopCode::TerminationNotice, reason));
+        task.stopping_at = Some(account.now);
+        deregister(account, &task);
+    }
+    task.execution_stopped_at = task.execution_stopped_at.or(Some(account.now));
+    finish(account, &mut task);
+    put(account, task, Some(Notice::Changed));
 }
 
 /// Puts a changed task back, with its next event and its news for the service.

@@ -68,6 +68,13 @@ impl TaskDefinition {
         self.status == TaskDefinitionStatus::Active
     }
 
+    /// Whether its tasks have a role of their own.
+    pub(super) fn has_task_role(&self) -> bool {
+        let document: Document = serde_json::from_str(&self.document).unwrap_or_default();
+        let role = document.get("taskRoleArn").and_then(Value::as_str);
+        role.is_some_and(|role| !role.is_empty())
+    }
+
     /// As `DescribeTaskDefinition` shows it, without tags.
     pub(crate) fn view(&self) -> Value {
         let mut document: Document = serde_json::from_str(&self.document).unwrap_or_default();

@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::cluster;
 use super::cluster::split_resource;
-use super::tag;
 use super::task::{Health, Interface, Status, Task};
+use super::{cluster, placement, tag};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -78,8 +77,14 @@ pub(super) fn view(account: &Account, task: &Task, tags: bool) -> Value {
         interfaces.map_or(json!([]), |eni| json!([attachment(task, eni)])),
     );
     set("containers", containers(task));
-    let zone = format!("{}a", task.region);
+    let host = task.host.as_deref();
+    let zone = host.and_then(|host| Some(account.instance(host)?.zone.clone()));
+    let zone = zone.unwrap_or_else(|| format!("{}a", task.region));
     set("availabilityZone", json!(zone));
+    if let Some(host) = host {
+        let arn = placement::arn(account, &task.region, &task.cluster, host);
+        set("containerInstanceArn", json!(arn));
+    }
     set(
         "tags",
         if tags {

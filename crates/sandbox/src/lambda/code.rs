@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::error::invalid;
 use super::request::Request;
 use crate::account::Account;
-use crate::ecr::{Pulled, pull};
+use crate::ecr::{Pulled, is_private, pull};
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::image::ImageBehaviour;
@@ -118,9 +118,7 @@ pub(super) fn read(
 }
 
 fn of_image(account: &Account, uri: &str) -> Result<Code, ApiError> {
-    let host = uri.split('/').next().unwrap_or_default();
-    let registry = host.contains(".dkr.ecr.") && host.contains(".amazonaws.com");
-    if !registry || !uri.contains('/') {
+    if !is_private(uri) {
         return Err(invalid(format!(
             "Source image {uri} is not valid. Provide a valid source image."
         )));

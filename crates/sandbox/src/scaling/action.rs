@@ -4,12 +4,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{PAGING, Scope, required, validation};
+use super::{OfTarget, Scope, listed_of_targets, remove, required, validation};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::fields::{Document, Fields, epoch, omit};
-use crate::page::cut;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ScheduledAction {
@@ -19,10 +18,9 @@ pub(crate) struct ScheduledAction {
     created_at: Timestamp,
 }
 
-impl ScheduledAction {
-    fn text(&self, name: &str) -> &str {
-        let value = self.document.get(name).and_then(Value::as_str);
-        value.unwrap_or_default()
+impl OfTarget for ScheduledAction {
+    fn document(&self) -> &Document {
+        &self.document
     }
 
     fn view(&self) -> Value {
@@ -86,21 +84,8 @@ pub(super) fn describe(
     caller: &Caller,
     request: Fields<'_>,
 ) -> Result<Value, ApiError> {
-    let namespace = required(request, "ServiceNamespace")?;
-    let resource = request.text("ResourceId")?;
-    let dimension = request.text("ScalableDimension")?;
-    let names = request.texts("ScheduledActionNames")?;
-    let prefix = format!("{}/{namespace}|", caller.region);
-    let all = account.scheduled_actions.under(&prefix).filter(|(_, row)| {
-        resource.is_none_or(|id| row.text("ResourceId") == id)
-            && dimension.is_none_or(|id| row.text("ScalableDimension") == id)
-            && (names.is_empty() || names.contains(&row.text("ScheduledActionName")))
-    });
-    let page = cut(request, &PAGING, false, all.map(|(key, _)| key))?;
-    let rows = page.items.iter();
-    let rows = rows.filter_map(|key| account.scheduled_actions.get(key));
-    let views: Vec<Value> = rows.map(ScheduledAction::view).collect();
-    Ok(json!({"ScheduledActions": views, "NextToken": page.next_token}))
+    let names = ("ScheduledActionName", "ScheduledActions");
+    listed_of_targets(caller, request, &account.scheduled_actions, names)
 }
 
 pub(super) fn delete(
@@ -108,17 +93,6 @@ pub(super) fn delete(
     caller: &Caller,
     request: Fields<'_>,
 ) -> Result<Value, ApiError> {
-    let name = required(request, "ScheduledActionName")?;
-    let scope = Scope::read(request)?;
-    let key = format!("{}|{name}", scope.key(caller));
-    if account.scheduled_actions.take(&key).is_none() {
-        return Err(ApiError::client(
-            "ObjectNotFoundException",
-            format!(
-                "No scheduled action found for service namespace: {}, resource ID: {}, scalable dimension: {}: {name}",
-                scope.namespace, scope.resource, scope.dimension
-            ),
-        ));
-    }
-    Ok(json!({}))
+    let names = ("ScheduledActionName", "scheduled action");
+    remove(caller, request, &mut account.scheduled_actions, names)
 }

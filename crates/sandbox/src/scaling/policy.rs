@@ -4,12 +4,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{PAGING, Scope, required, validation};
+use super::{OfTarget, Scope, listed_of_targets, remove, required, validation};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::fields::{Document, Fields, default_to, epoch, omit};
-use crate::page::cut;
+
+/// The metric that belongs to a target group, which its label names.
+const PER_TARGET: &str = "ALBRequestCountPerTarget";
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Policy {
@@ -27,15 +29,16 @@ struct Alarm {
 }
 
 impl Policy {
-    fn text(&self, name: &str) -> &str {
-        let value = self.document.get(name).and_then(Value::as_str);
-        value.unwrap_or_default()
-    }
-
     fn alarms(&self) -> Value {
         let each = self.alarms.iter();
         each.map(|alarm| json!({"AlarmName": alarm.name, "AlarmARN": alarm.arn}))
             .collect()
+    }
+}
+
+impl OfTarget for Policy {
+    fn document(&self) -> &Document {
+        &self.document
     }
 
     fn view(&self) -> Value {
@@ -96,12 +99,41 @@ fn check_configuration(request: Fields<'_>, kind: &str) -> Result<(), ApiError> 
             return Err(validation(format!("Unsupported policy type: {other}")));
         }
     };
-    match request.object(member)? {
-        Some(_) => Ok(()),
-        None => Err(validation(format!(
+    let Some(given) = request.object(member)?.map(Fields) else {
+        return Err(validation(format!(
             "{member} is required for policy type {kind}"
-        ))),
+        )));
+    };
+    match kind {
+        "TargetTrackingScaling" => check_tracking(given),
+        _ => Ok(()),
     }
+}
+
+/// A target needs a value, and one metric that it is the value of.
+fn check_tracking(given: Fields<'_>) -> Result<(), ApiError> {
+    if given.0.get("TargetValue").and_then(Value::as_f64).is_none() {
+        return Err(validation(
+            "1 validation error detected: Value null at 'targetTrackingScalingPolicyConfiguration.targetValue' failed to \
+             satisfy constraint: Member must not be null",
+        ));
+    }
+    let predefined = given.object("PredefinedMetricSpecification")?.map(Fields);
+    let customized = given.object("CustomizedMetricSpecification")?;
+    if predefined.is_some() == customized.is_some() {
+        return Err(validation(
+            "Exactly one of PredefinedMetricSpecification or CustomizedMetricSpecification must be specified.",
+        ));
+    }
+    if let Some(metric) = predefined
+        && metric.text("PredefinedMetricType")? == Some(PER_TARGET)
+        && metric.text("ResourceLabel")?.is_none_or(str::is_empty)
+    {
+        return Err(validation(format!(
+            "Resource label should be specified for predefined metric type {PER_TARGET}"
+        )));
+    }
+    Ok(())
 }
 
 /// Target tracking makes its two CloudWatch alarms itself.
@@ -127,21 +159,8 @@ pub(super) fn describe(
     caller: &Caller,
     request: Fields<'_>,
 ) -> Result<Value, ApiError> {
-    let namespace = required(request, "ServiceNamespace")?;
-    let resource = request.text("ResourceId")?;
-    let dimension = request.text("ScalableDimension")?;
-    let names = request.texts("PolicyNames")?;
-    let prefix = format!("{}/{namespace}|", caller.region);
-    let all = account.scaling_policies.under(&prefix).filter(|(_, row)| {
-        resource.is_none_or(|id| row.text("ResourceId") == id)
-            && dimension.is_none_or(|id| row.text("ScalableDimension") == id)
-            && (names.is_empty() || names.contains(&row.text("PolicyName")))
-    });
-    let page = cut(request, &PAGING, false, all.map(|(key, _)| key))?;
-    let rows = page.items.iter();
-    let rows = rows.filter_map(|key| account.scaling_policies.get(key));
-    let views: Vec<Value> = rows.map(Policy::view).collect();
-    Ok(json!({"ScalingPolicies": views, "NextToken": page.next_token}))
+    let names = ("PolicyName", "ScalingPolicies");
+    listed_of_targets(caller, request, &account.scaling_policies, names)
 }
 
 pub(super) fn delete(
@@ -149,18 +168,6 @@ pub(super) fn delete(
     caller: &Caller,
     request: Fields<'_>,
 ) -> Result<Value, ApiError> {
-    let name = required(request, "PolicyName")?;
-    let scope = Scope::read(request)?;
-    let key = format!("{}|{name}", scope.key(caller));
-    if account.scaling_policies.take(&key).is_none() {
-        return Err(ApiError::client(
-            "ObjectNotFoundException",
-            format!(
-                "No scaling policy found for service namespace: {}, resource ID: {}, \
-                 scalable dimension: {}: {name}",
-                scope.namespace, scope.resource, scope.dimension
-            ),
-        ));
-    }
-    Ok(json!({}))
+    let names = ("PolicyName", "scaling policy");
+    remove(caller, request, &mut account.scaling_policies, names)
 }

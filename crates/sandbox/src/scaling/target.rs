@@ -4,12 +4,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{PAGING, Scope, required, validation};
+use super::{Scope, listed, validation};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::fields::{Document, Fields, epoch};
-use crate::page::cut;
 
 /// The dimension of an ECS service.
 const ECS_COUNT: &str = "ecs:service:DesiredCount";
@@ -76,7 +75,10 @@ pub(super) fn register(
             ));
         }
     };
-    if minimum < 0 || maximum < minimum {
+    if minimum < 0 {
+        return Err(validation("Minimum capacity cannot be less than 0"));
+    }
+    if maximum < minimum {
         return Err(validation(
             "Maximum capacity cannot be less than minimum capacity",
         ));
@@ -118,11 +120,12 @@ fn check_ecs_service(account: &Account, caller: &Caller, scope: Scope<'_>) -> Re
     if scope.namespace != "ecs" {
         return Ok(());
     }
-    if scope.dimension != ECS_COUNT {
-        return Err(validation(format!(
-            "Unsupported service namespace, resource type or scalable dimension: {}",
-            scope.dimension
-        )));
+    let parts: Vec<&str> = scope.resource.split('/').collect();
+    let named = matches!(parts.as_slice(), ["service", cluster, name] if !cluster.is_empty() && !name.is_empty());
+    if scope.dimension != ECS_COUNT || !named {
+        return Err(validation(
+            "Unsupported service namespace, resource type or scalable dimension",
+        ));
     }
     let service = scope
         .resource
@@ -142,19 +145,21 @@ pub(super) fn describe(
     caller: &Caller,
     request: Fields<'_>,
 ) -> Result<Value, ApiError> {
-    let namespace = required(request, "ServiceNamespace")?;
     let ids = request.texts("ResourceIds")?;
     let dimension = request.text("ScalableDimension")?;
-    let prefix = format!("{}/{namespace}|", caller.region);
-    let all = account.scalable_targets.under(&prefix).filter(|(_, row)| {
+    let fits = |row: &ScalableTarget| {
         (ids.is_empty() || ids.contains(&row.resource.as_str()))
             && dimension.is_none_or(|dimension| row.dimension == dimension)
-    });
-    let page = cut(request, &PAGING, false, all.map(|(key, _)| key))?;
-    let rows = page.items.iter();
-    let rows = rows.filter_map(|key| account.scalable_targets.get(key));
-    let views: Vec<Value> = rows.map(ScalableTarget::view).collect();
-    Ok(json!({"ScalableTargets": views, "NextToken": page.next_token}))
+    };
+    let table = &account.scalable_targets;
+    listed(
+        caller,
+        request,
+        table,
+        "ScalableTargets",
+        fits,
+        ScalableTarget::view,
+    )
 }
 
 /// Policies and scheduled actions go with their target (`DeregisterScalableTarget`).

@@ -21,7 +21,7 @@ impl Aws {
         (status, String::from_utf8_lossy(&body).into_owned())
     }
 
-    async fn ec2(&self, operation: &str, form: &str) -> String {
+    pub(crate) async fn ec2(&self, operation: &str, form: &str) -> String {
         let (status, body) = self.form("2016-11-15", operation, form).await;
         assert_eq!(status, 200, "{operation}: {body}");
         body
@@ -44,7 +44,7 @@ impl Aws {
         )
     }
 
-    async fn template(&self, image: &str) {
+    pub(crate) async fn template(&self, image: &str) {
         let form = format!(
             "LaunchTemplateName=web&LaunchTemplateData.ImageId={image}&LaunchTemplateData.InstanceType=t3.micro"
         );
@@ -56,6 +56,15 @@ impl Aws {
             "LaunchTemplateName=web&SourceVersion=$Latest&LaunchTemplateData.ImageId={image}"
         );
         self.ec2("CreateLaunchTemplateVersion", &form).await;
+    }
+
+    /// A group `web` of so many instances that are told something when they start.
+    pub(crate) async fn told_group(&self, desired: u32, user_data: &str) {
+        let data = format!(
+            "ami-1&LaunchTemplateData.UserData={}",
+            user_data.replace('+', "%2B")
+        );
+        self.group(&data, desired, "").await;
     }
 
     /// A group `web` of so many instances of an image.
@@ -582,7 +591,7 @@ async fn what_is_wrong_is_refused_as_aws_does() {
     400 ValidationError: The difference between MinHealthyPercentage and MaxHealthyPercentage cannot be greater than 100.
     400 ValidationError: You must specify AdjustmentType for policy type SimpleScaling.
     400 ValidationError: PolicyName not found - p
-    400 ValidationError: Given StartTime is not after the current time
+    400 ValidationError: Given start time is in the past
     400 InvalidNextToken: The NextToken value is not valid.
     400 ValidationError: 1 validation error detected: Value '101' at 'MaxRecords' failed to satisfy constraint: Member must have value between 1 and 100
     400 ValidationError: Unsupported metric: Mood

@@ -1,5 +1,7 @@
 //! Repositories of ECR, and what tasks do whose images are in them.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::support::{Aws, Refusal};
@@ -7,7 +9,7 @@ use crate::support::{Aws, Refusal};
 const HOST: &str = "123456789012.dkr.ecr.us-east-1.amazonaws.com";
 
 impl Aws {
-    async fn ecr(&self, operation: &str, body: Value) -> Value {
+    pub(crate) async fn ecr(&self, operation: &str, body: Value) -> Value {
         let answer = self.try_ecr(operation, body).await;
         answer.unwrap_or_else(|refusal| panic!("{operation}: {refusal:?}"))
     }
@@ -103,7 +105,7 @@ async fn what_ecr_refuses_it_refuses_in_its_own_words() {
     let other = json!({"repositoryName": "shop/web", "registryId": "999999999999"});
     all.push(said(aws.try_ecr("ListImages", other).await));
     all.push(said(aws.try_ecr("DeleteRepository", named).await));
-    all.push(said(aws.try_ecr("GetAuthorizationToken", json!({})).await));
+    all.push(said(aws.try_ecr("StartImageScan", json!({})).await));
     insta::assert_snapshot!(all.join("\n"), @"
     RepositoryNotFoundException: The repository with name 'shop/web' does not exist in the registry with id '123456789012'
     InvalidParameterException: Invalid parameter at 'repositoryName' failed to satisfy constraint: 'must satisfy regular expression '(?:[a-z0-9]+(?:[._-][a-z0-9]+)*/)*[a-z0-9]+(?:[._-][a-z0-9]+)*''
@@ -114,7 +116,7 @@ async fn what_ecr_refuses_it_refuses_in_its_own_words() {
     ImageNotFoundException: The image with imageId {imageDigest:'null', imageTag:'v9'} does not exist within the repository with name 'shop/web' in the registry with id '123456789012'
     RepositoryNotFoundException: The repository with name 'shop/web' does not exist in the registry with id '999999999999'
     RepositoryNotEmptyException: The repository with name 'shop/web' in registry with id '123456789012' cannot be deleted because it still contains images
-    UnknownOperationException: The sandbox account does not implement the operation GetAuthorizationToken.
+    UnknownOperationException: The sandbox account does not implement the operation StartImageScan.
     ");
     aws.ecr(
         "DeleteRepository",
@@ -159,8 +161,14 @@ async fn tasks_start_where_their_repository_has_the_image() {
     let aws = Aws::new();
     let surge = json!({"minimumHealthyPercent": 100, "maximumPercent": 200});
     aws.steady_service(1, surge).await;
-    // Nobody knows the repository: any image will do.
-    let any = deployed(&aws, &format!("{HOST}/shop/web:v1"), "RUNNING").await;
+    // There is no such repository, whatever the image is called.
+    let nowhere = deployed(&aws, &format!("{HOST}/shop/web:v1"), "STOPPED").await;
+    let expected =
+        format!("failed to resolve ref {HOST}/shop/web:v1: {HOST}/shop/web:v1: not found");
+    assert!(nowhere.contains(&expected), "{nowhere}");
+    // What is in other registries is not known.
+    let other = HOST.replace("123456789012", "210987654321");
+    let any = deployed(&aws, &format!("{other}/shop/web:v1"), "RUNNING").await;
     assert!(any.starts_with("sha256:"), "{any}");
     let named = json!({"repositoryName": "shop/web"});
     aws.ecr("CreateRepository", named).await;
@@ -175,5 +183,44 @@ async fn tasks_start_where_their_repository_has_the_image() {
     assert!(
         gone.contains("CannotPullContainerError") && gone.contains(expected),
         "{gone}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_for_docker_login() {
+    let aws = Aws::new();
+    let given = aws.ecr("GetAuthorizationToken", json!({})).await;
+    let [one] = given["authorizationData"]
+        .as_array()
+        .expect("data")
+        .as_slice()
+    else {
+        panic!("{given}");
+    };
+    assert_eq!(one["proxyEndpoint"], format!("https://{HOST}"));
+    let token = one["authorizationToken"].as_str().expect("a token");
+    let decoded = STANDARD.decode(token).expect("base64");
+    assert!(decoded.starts_with(b"AWS:") && decoded.len() > 20);
+    // It is good for twelve hours.
+    assert_eq!(one["expiresAt"], 1_767_225_600.0 + 43_200.0);
+    let again = aws
+        .ecr(
+            "GetAuthorizationToken",
+            json!({"registryIds": ["210987654321"]}),
+        )
+        .await;
+    let again = &again["authorizationData"][0];
+    assert_ne!(again["authorizationToken"], one["authorizationToken"]);
+    assert_eq!(
+        again["proxyEndpoint"],
+        "https://210987654321.dkr.ecr.us-east-1.amazonaws.com"
+    );
+    let refused = said(
+        aws.try_ecr("GetAuthorizationToken", json!({"registryIds": ["mine"]}))
+            .await,
+    );
+    assert!(
+        refused.starts_with("InvalidParameterException"),
+        "{refused}"
     );
 }

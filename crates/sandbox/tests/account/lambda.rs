@@ -279,7 +279,15 @@ async fn what_fails_says_why_and_when() {
         exit_code: 1,
     };
     aws.sandbox.set_image(rule).expect("a rule");
-    let mut said = vec![aws.refusal("POST", "", image("shop:missing")).await];
+    let named = json!({"repositoryName": "shop"});
+    let mut said = vec![aws.refusal("POST", "", image("shop:good")).await];
+    aws.ecr("CreateRepository", named).await;
+    for tag in ["good", "bad"] {
+        let manifest = json!({"tag": tag}).to_string();
+        let put = json!({"repositoryName": "shop", "imageManifest": manifest, "imageTag": tag});
+        aws.ecr("PutImage", put).await;
+    }
+    said.push(aws.refusal("POST", "", image("shop:missing")).await);
     aws.lambda("POST", "", image("shop:bad")).await;
     aws.pass(4).await;
     said.push(aws.state("shop").await);
@@ -298,11 +306,12 @@ async fn what_fails_says_why_and_when() {
     said.push(aws.state("shop").await);
     said.push(aws.refusal("POST", "/shop/versions", json!({})).await);
     insta::assert_snapshot!(said.join("\n"), @r#"
+    400 InvalidParameterValueException: Source image 123456789012.dkr.ecr.us-east-1.amazonaws.com/shop:good does not exist. Provide a valid source image.
     400 InvalidParameterValueException: Source image 123456789012.dkr.ecr.us-east-1.amazonaws.com/shop:missing does not exist. Provide a valid source image.
     $LATEST Pending InProgress
     $LATEST Failed Failed
     "The image is not valid: its entry point does not start."
-    "123456789012.dkr.ecr.us-east-1.amazonaws.com/shop@sha256:df50a6f5950a52fc4334176eb6e2c428f3ef11dc8e2279aef57359f85fd21df5"
+    "123456789012.dkr.ecr.us-east-1.amazonaws.com/shop@sha256:8ee5b8c87c5e449240dbdd399b3afb3cdc74fee226caff5d4e961d5828a7f934"
     $LATEST Active Successful
     $LATEST Active Failed
     409 ResourceConflictException: The operation cannot be performed at this time. The last update of the function failed: The subnet subnet-full-1 has no addresses left for network interfaces.

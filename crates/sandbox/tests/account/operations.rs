@@ -51,7 +51,7 @@ async fn services_are_refused_in_aws_words() {
     InvalidParameterException: desiredCount must be between 0 and 5000.
     SerializationException: desiredCount: a string can not be converted to Integer
     InvalidParameterException: Both maximumPercent and minimumHealthyPercent cannot be 100 as this will block deployments.
-    UnsupportedFeatureException: The sandbox account does not implement the scheduling strategy DAEMON.
+    InvalidParameterException: The daemon scheduling strategy does not support the Fargate launch type.
     UnsupportedFeatureException: The sandbox account does not implement the deployment controller CODE_DEPLOY.
     ClientException: TaskDefinition not found.
     InvalidParameterException: The container nope does not exist in the task definition.
@@ -251,6 +251,7 @@ async fn task_definitions_are_refused_in_aws_words() {
 async fn a_task_on_its_own() {
     let aws = Aws::new();
     aws.ecs("CreateCluster", json!({})).await;
+    aws.instances("default", 1).await;
     let body = json!({
         "family": "job",
         "containerDefinitions": [{"name": "job", "image": "job:exits-0", "memory": 64}],
@@ -307,7 +308,10 @@ async fn scaling_objects() {
     let policy = with(json!({
         "PolicyName": "cpu",
         "PolicyType": "TargetTrackingScaling",
-        "TargetTrackingScalingPolicyConfiguration": {"TargetValue": 60.0},
+        "TargetTrackingScalingPolicyConfiguration": {
+            "TargetValue": 60.0,
+            "PredefinedMetricSpecification": {"PredefinedMetricType": "ECSServiceAverageCPUUtilization"},
+        },
     }));
     let mut said = vec![
         words(aws.try_scaling("PutScalingPolicy", policy.clone()).await),

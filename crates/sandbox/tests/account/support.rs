@@ -139,6 +139,7 @@ impl Aws {
             "cpu": "256",
             "memory": "512",
             "networkMode": "awsvpc",
+            "executionRoleArn": "arn:aws:iam::123456789012:role/ecsTaskExecutionRole",
             "containerDefinitions": [
                 {"name": "app", "image": image, "portMappings": [{"containerPort": 80}]},
             ],

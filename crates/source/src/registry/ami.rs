@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_plan::{ArtifactAnswer, FoundArtifact, ListedVersion, WantedArtifact};
 use slipway_steps::aws::error::{Doing, code, failure};
-use slipway_steps::aws::{AwsTarget, AwsTargets};
+use slipway_steps::aws::{AwsTarget, AwsTargets, is_image_id};
 use slipway_steps::secrets::Secrets;
 
 use super::choose::Choice;
@@ -27,7 +27,7 @@ pub(super) async fn find(
         .await
         .map_err(|failure| failure.message)?;
     if let Choice::Exact(id) = choice
-        && id.starts_with("ami-")
+        && is_image_id(id)
     {
         return by_id(&target, id, (region, &connector.reference)).await;
     }

@@ -112,13 +112,13 @@ fn images(body: &str) -> Response {
             "<item><imageId>{id}</imageId><name>{name}</name><imageState>{state}</imageState><creationDate>2026-01-{day:02}T00:00:00.000Z</creationDate></item>"
         )
     };
-    if body.contains("ImageId.1=ami-404") {
+    if body.contains("ImageId.1=ami-00000404") {
         let error = "<Response><Errors><Error><Code>InvalidAMIID.NotFound</Code><Message>The image id does not exist</Message></Error></Errors></Response>";
         return (StatusCode::BAD_REQUEST, error).into_response();
     }
     if let Some(rest) = body.split("ImageId.1=").nth(1) {
         let id = rest.split('&').next().unwrap_or_default();
-        let state = if id == "ami-8" {
+        let state = if id == "ami-00000008" {
             "pending"
         } else {
             "available"
@@ -310,11 +310,11 @@ async fn the_newest_machine_image_that_can_be_started_is_found_over_all_pages() 
 #[tokio::test]
 async fn a_machine_image_of_a_fixed_id_is_looked_up() {
     let (address, _) = account().await;
-    let found = ask(&address, machines(&[]), exact("ami-7")).await;
+    let found = ask(&address, machines(&[]), exact("ami-00000007")).await;
     let found = found.expect("an image");
     assert_eq!(
         (found.version.as_str(), found.digest.as_deref()),
-        ("ami-7", Some("ami-7"))
+        ("ami-00000007", Some("ami-00000007"))
     );
     assert_eq!(found.metadata["name"], "shared-1");
     assert_eq!(found.metadata["creationDate"], "2026-01-03T00:00:00.000Z");
@@ -326,13 +326,18 @@ async fn why_there_is_no_machine_image_is_said() {
     let table = [
         (
             machines(&[]),
-            exact("ami-404"),
+            exact("ami-00000404"),
             "an image of another account must be shared with this one",
         ),
         (
             machines(&[]),
-            exact("ami-8"),
-            "ami-8 in us-east-1 is pending",
+            exact("ami-00000008"),
+            "ami-00000008 in us-east-1 is pending",
+        ),
+        (
+            machines(&[]),
+            exact("ami-of-nobody-1"),
+            "there is no available machine image called ami-of-nobody-1",
         ),
         (
             machines(&[]),

@@ -32,6 +32,10 @@ pub const KIND: &str = "approval:";
 /// Who approves at the deadline of `autoApproval`.
 const AUTOMATIC: &str = "autoApproval";
 
+/// The time of an automatic approval is later than so many minutes after the step began (docs:
+/// platform/approvals/adding-harness-approval-stages, "Automatic Approvals").
+const MINUTES_AHEAD: i64 = 15;
+
 /// Its type.
 pub const HARNESS_APPROVAL: &str = "HarnessApproval";
 
@@ -74,6 +78,7 @@ impl Step for HarnessApproval {
         let count = approval.count().map_err(|message| wrong(&step, &message))?;
         let automatic = approval
             .automatic()
+            .and_then(|deadline| ahead(deadline, cx.started_ms()))
             .map_err(|message| wrong(&step, &message))?;
         let mut said = activities(cx.heard(), cx.node(), cx.attempt());
         if let Some(last) = deciding(&said, count) {
@@ -96,7 +101,7 @@ impl Step for HarnessApproval {
             return Ok(Progress::Done(outputs(&approval, &said)));
         }
         if said.is_empty() {
-            asked::check(cx, &approval).await?;
+            asked::check(cx, &approval, count).await?;
         }
         let now = cx.clock().now();
         match automatic {
@@ -127,6 +132,18 @@ fn with_automatic(
         at_ms: deadline.as_millisecond(),
     });
     said
+}
+
+/// A deadline that is far enough ahead of when its step began, in epoch milliseconds.
+fn ahead(deadline: Option<Timestamp>, began_ms: i64) -> Result<Option<Timestamp>, String> {
+    let soonest_ms = began_ms.saturating_add(MINUTES_AHEAD * 60_000);
+    match deadline.filter(|deadline| deadline.as_millisecond() <= soonest_ms) {
+        None => Ok(deadline),
+        Some(early) => Err(format!(
+            "autoApproval.scheduledDeadline: {early} is not more than {MINUTES_AHEAD} minutes after the step began; name a \
+             later time"
+        )),
+    }
 }
 
 fn left(now: Timestamp, deadline: Option<Timestamp>) -> Option<Duration> {

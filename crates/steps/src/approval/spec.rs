@@ -17,6 +17,9 @@ use crate::variable::{flag, is_expression};
 /// How the time of an automatic approval is written: `2026-01-31 06:30 PM`.
 const DEADLINE: &str = "%Y-%m-%d %I:%M %p";
 
+/// Most people that an approval can want.
+const MOST_APPROVERS: usize = 1_000;
+
 /// `spec` of a `HarnessApproval`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -116,7 +119,7 @@ impl Approval {
     /// How many people must approve.
     ///
     /// # Errors
-    /// When it is no whole number from 1.
+    /// When it is no whole number from 1 to [`MOST_APPROVERS`].
     pub fn count(&self) -> Result<usize, String> {
         let count = match &self.approvers.minimum_count {
             Value::Number(number) => number.as_u64(),
@@ -124,9 +127,13 @@ impl Approval {
             _ => None,
         };
         count
-            .filter(|count| *count > 0)
             .and_then(|count| usize::try_from(count).ok())
-            .ok_or_else(|| "approvers.minimumCount: expected a whole number from 1".to_owned())
+            .filter(|count| (1..=MOST_APPROVERS).contains(count))
+            .ok_or_else(|| {
+                format!(
+                    "approvers.minimumCount: expected a whole number from 1 to {MOST_APPROVERS}"
+                )
+            })
     }
 
     /// When it is approved without anybody's word, if it is.

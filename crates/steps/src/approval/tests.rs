@@ -80,6 +80,9 @@ fn faults_of_the_spec_show_before_the_run() {
         (approvers(json!("<+input>")), ""),
         (approvers(json!(0)), "minimumCount"),
         (approvers(json!(-1)), "minimumCount"),
+        (approvers(json!(1000)), ""),
+        (approvers(json!(1_u64 << 31)), "from 1 to 1000"),
+        (approvers(json!("2147483648")), "from 1 to 1000"),
         (deadline("2026-01-31 06:30 PM", "Asia/Kolkata"), ""),
         (deadline("2026-01-31 18:30", "Asia/Kolkata"), "06:30 PM"),
         (

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use slipway_model::status::Failure;
 
 use super::group::{self, Group, Standing};
+use super::hooks::{self, Hooks};
 use super::manifest::Documents;
 use super::site::Site;
 use super::{PREPARE, template, wrong};
@@ -43,6 +44,11 @@ pub(super) async fn adopt(
     let mut configuration = settings(&base);
     let written = documents.configuration.as_object().cloned();
     configuration.extend(written.unwrap_or_default());
+    if !configuration.contains_key(hooks::FIELD)
+        && let Some(hooks) = Hooks::describe(site, name).await?.written()
+    {
+        configuration.insert(hooks::FIELD.to_owned(), hooks);
+    }
     documents.configuration = Value::Object(configuration);
     let look = template::look(site, name).await?;
     let Some(version) = template::in_use(site, &base, &look).await? else {

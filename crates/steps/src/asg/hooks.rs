@@ -2,7 +2,7 @@
 //! the group, and `UpdateAutoScalingGroup` does not: later deployments put and delete them one by one.
 //!
 //! A configuration with `LifecycleHookSpecificationList`, also an empty one, says which hooks the group has. Without it
-//! the hooks stay as they are: other tools put theirs on groups too.
+//! the hooks stay as they are: other tools put theirs on groups too. A group that is made like a base group gets its hooks.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -20,6 +20,9 @@ const HOOK: Kind = Kind {
     delete: "DeleteLifecycleHook",
 };
 
+/// Where a configuration says them.
+pub(super) const FIELD: &str = "LifecycleHookSpecificationList";
+
 /// What AWS sets where nobody says it (`PutLifecycleHook`).
 const DEFAULTS: [(&str, &str); 2] = [("DefaultResult", "ABANDON"), ("HeartbeatTimeout", "3600")];
 
@@ -30,8 +33,13 @@ pub(super) struct Hooks(Vec<Value>);
 impl Hooks {
     /// What a configuration says; `None` where it does not speak of hooks.
     pub(super) fn of(configuration: &Value) -> Option<Self> {
-        let written = configuration["LifecycleHookSpecificationList"].as_array()?;
+        let written = configuration[FIELD].as_array()?;
         Some(Self(written.iter().map(request).collect()))
+    }
+
+    /// As a configuration says it; `None` where there are none.
+    pub(super) fn written(self) -> Option<Value> {
+        (!self.0.is_empty()).then(|| Value::Array(self.0))
     }
 
     /// What a group has.

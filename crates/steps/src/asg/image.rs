@@ -7,6 +7,7 @@ use slipway_plan::ServicePlan;
 
 use super::site::{Ask, Site};
 use super::{PREPARE, invalid, wrong};
+use crate::aws::is_image_id;
 use crate::context::StepContext;
 
 /// Codes of EC2 for an image that there is not, or not for this account.
@@ -19,7 +20,7 @@ const UNKNOWN: &[&str] = &[
 /// What the service says of its image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Wanted {
-    /// An id, `ami-…`, or a name.
+    /// An id or a name.
     version: String,
     /// `Filter`s of EC2, made of the artifact's tags and filters.
     filters: Vec<Value>,
@@ -73,7 +74,7 @@ impl Wanted {
     ) -> Result<String, Failure> {
         let version = &self.version;
         let doing = format!("look for the image `{version}`");
-        if version.starts_with("ami-") {
+        if is_image_id(version) {
             let request = json!({"ImageId": [version]});
             let ask = Ask {
                 action: "DescribeImages",

@@ -17,9 +17,9 @@ use super::rolling_deploy::{Phase as Deployed, RollbackData, State as DeployStat
 use super::site::Site;
 use super::template::{self, Version};
 use crate::context::StepContext;
-use crate::deployment::Foreign;
 use crate::deployment::phases::{Phases, Turn, walk};
 use crate::deployment::spec;
+use crate::deployment::{Foreign, Touched};
 use crate::step::{Progress, Step, Undo};
 
 /// How instances are replaced on the way back (Harness's ASG tutorial).
@@ -54,6 +54,9 @@ struct State {
     phase: Phase,
     refresh: Refresh,
     removal: Removal,
+    /// Groups of the stage that are rolled back.
+    #[serde(default)]
+    done: Vec<String>,
 }
 
 #[async_trait]
@@ -76,26 +79,22 @@ impl Step for RollingRollback {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         cx.unit_started(ROLLBACK);
+        let done = cx.saved::<State>()?.done;
         let attempts = cx.saved_by_all::<DeployState>("AsgRollingDeploy")?;
-        let Some((data, deployed)) = changed(attempts) else {
+        let Some(touched) = Touched::next(attempts, changed, &done) else {
             cx.info(
                 ROLLBACK,
                 "Nothing to roll back: the deployment ended before its first change",
             );
             return Ok(Progress::Done(json!({})));
         };
-        let left = left(&data);
-        let result = match Undoing::resume(cx, (data, deployed)).await {
-            Ok(undoing) => walk(undoing, cx).await,
-            Err(failure) => Err(failure),
-        };
-        result.map_err(|failure| {
-            cx.error(ROLLBACK, &failure.message);
-            Failure {
-                left_behind: failure.left_behind.or(Some(left)),
-                ..failure
-            }
-        })
+        let result = Box::pin(undo(cx, &touched.states)).await;
+        touched
+            .then(cx, result, |done| State {
+                done,
+                ..State::default()
+            })
+            .await
     }
 
     async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
@@ -119,24 +118,37 @@ struct Made {
     sent: Vec<String>,
 }
 
-/// The rollback data of a deployment that may have changed something. An attempt that came again may have ended before it
-/// did; one before it did not.
-fn changed(attempts: Vec<DeployState>) -> Option<(RollbackData, Made)> {
-    let (mut data, mut made) = (
-        None,
-        Made {
-            versions: Vec::new(),
-            sent: Vec::new(),
-        },
-    );
-    for state in attempts {
-        if state.phase >= Deployed::Template {
-            data = state.rollback.or(data);
-            made.versions.extend(state.version);
-            made.sent.extend(state.sent);
+/// The group that a deployment may have changed. An attempt that came again may have ended before it did; one before it
+/// did not.
+fn changed(state: &DeployState) -> Option<String> {
+    let changed = state.phase >= Deployed::Template;
+    let data = state.rollback.as_ref().filter(|_| changed)?;
+    Some(data.group.clone())
+}
+
+/// Brings one group back to what the first of its deployments found.
+async fn undo(cx: &mut StepContext<'_>, attempts: &[DeployState]) -> Result<Progress, Failure> {
+    let Some(data) = attempts.iter().find_map(|state| state.rollback.clone()) else {
+        return Ok(Progress::Done(json!({})));
+    };
+    let versions = attempts.iter().filter_map(|state| state.version.clone());
+    let sent = attempts.iter().flat_map(|state| state.sent.iter().cloned());
+    let made = Made {
+        versions: versions.collect(),
+        sent: sent.collect(),
+    };
+    let left = left(&data);
+    let result = match Undoing::resume(cx, (data, made)).await {
+        Ok(undoing) => walk(undoing, cx).await,
+        Err(failure) => Err(failure),
+    };
+    result.map_err(|failure| {
+        cx.error(ROLLBACK, &failure.message);
+        Failure {
+            left_behind: failure.left_behind.or(Some(left)),
+            ..failure
         }
-    }
-    Some((data?, made))
+    })
 }
 
 /// What a person must look at when the rollback fails.

@@ -6,11 +6,13 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use slipway_engine::kept::Kept;
 use slipway_model::status::Failure;
 
 use super::group::{self, Group, Standing};
 use super::instances::{self, Change};
 use super::manifest::Documents;
+use super::rolling_deploy;
 use super::site::Site;
 use super::spec::{check_selection, selected};
 use super::steady::{Goal, Steady};
@@ -137,6 +139,15 @@ async fn set(
             sizes.min, sizes.max
         )));
     }
+    if desired != before && !deployed(cx, name)? {
+        cx.keeps(Kept {
+            holder: format!("Auto Scaling group {name} in {site}"),
+            unit: "instances".to_owned(),
+            had: before,
+            has: desired,
+            by: cx.step().step_type.clone(),
+        });
+    }
     // A later call must not take a percentage of what this one sets.
     state.target = Some((before, desired));
     cx.save(state).await?;
@@ -159,6 +170,15 @@ async fn set(
     }
     state.told = true;
     cx.save(state).await
+}
+
+/// Whether a rolling deployment of the stage came before: its rollback brings the count back too.
+fn deployed(cx: &StepContext<'_>, name: &str) -> Result<bool, Failure> {
+    let deployments = cx.saved_by_all::<rolling_deploy::State>("AsgRollingDeploy")?;
+    let mut data = deployments
+        .iter()
+        .filter_map(|state| state.rollback.as_ref());
+    Ok(data.any(|data| data.group == name))
 }
 
 fn aim(cx: &StepContext<'_>, found: &Group) -> Result<(i64, i64), Failure> {

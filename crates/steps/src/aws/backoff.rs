@@ -9,8 +9,9 @@
 //! | `FullJitterBackoffStrategy` | 1 to `c`, where `c` is `baseDelay`·2ⁿ and at most `maxBackoffTime` |
 //! | `EqualJitterBackoffStrategy` | `c`/2 to `c` |
 //!
-//! `retryCount` is the number of retries. Without an override the SDK's own strategy counts: exponential, with full jitter. A
-//! call ends after two minutes, whatever its strategy.
+//! `retryCount` is the number of retries; a call that was repeated so often has failed. Without one there are seven, after
+//! which the step waits and calls again while its time lasts ([`crate::advance`]). Without an override the SDK's own
+//! strategy counts: exponential, with full jitter. A call ends after two minutes, whatever its strategy.
 //!
 //! The SDKs for Rust take no strategy of others. So theirs is asked to wait for no time at all, which it tells to
 //! [`super::runtime::ClockSleep`]; that one waits for what [`BackoffDelay`] found out right before, in the same poll of the same task.
@@ -88,6 +89,15 @@ impl Default for Backoff {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Whether a connector with this `spec` says how often a call is repeated: after that it has failed.
+pub fn limits_retries(spec: &Value) -> bool {
+    let wanted = &spec["awsSdkClientBackOffStrategyOverride"]["spec"]["retryCount"];
+    match wanted {
+        Value::String(text) => text.trim().parse::<u64>().is_ok(),
+        other => other.as_u64().is_some(),
+    }
 }
 
 impl Backoff {

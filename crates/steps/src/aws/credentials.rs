@@ -121,6 +121,11 @@ pub fn assumes_role(spec: &Value) -> bool {
     role(spec).is_some()
 }
 
+/// Whether the credentials of a connector with this `spec` are those of a session that Slipway takes, and can take anew.
+pub fn takes_session(spec: &Value) -> bool {
+    assumes_role(spec) || spec["credential"]["type"] == "OidcAuthentication"
+}
+
 /// The role and the audience of `OidcAuthentication`; Harness has one audience, and here a connector may name its own.
 fn oidc(connector: &ConnectorPlan, spec: &Value) -> Result<Base, Failure> {
     let Some(role) = text(&spec["iamRoleArn"]) else {

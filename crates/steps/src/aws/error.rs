@@ -3,10 +3,13 @@
 use std::error::Error;
 use std::fmt;
 
+use aws_credential_types::provider::error::CredentialsError;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use slipway_model::status::{ErrorType, Failure};
+
+use crate::context::patience::{Passing, met};
 
 /// What a call was for, in words that follow "Cannot".
 pub struct Doing<'a>(&'a dyn fmt::Display);
@@ -46,14 +49,41 @@ const AUTHORIZATION: &[&str] = &[
     "UnauthorizedOperation",
 ];
 
-/// Codes that mean too many calls.
+/// Codes that mean too many calls, of the sender or at once: nothing was done.
 const THROTTLED: &[&str] = &[
-    "LimitExceeded",
+    "BandwidthLimitExceeded",
+    "ConcurrentUpdateException",
+    "EC2ThrottledException",
+    "PriorRequestNotComplete",
     "RequestLimitExceeded",
+    "RequestThrottled",
+    "RequestThrottledException",
+    "ResourceContention",
+    "SlowDown",
+    "ThrottledException",
     "Throttling",
     "ThrottlingException",
     "TooManyRequestsException",
 ];
+
+/// Codes that mean that credentials were good and have ended.
+const EXPIRED: &[&str] = &["ExpiredToken", "ExpiredTokenException", "RequestExpired"];
+
+/// Codes that mean that AWS had an error of its own, where the HTTP status does not say so.
+const OWN: &[&str] = &[
+    "InternalError",
+    "InternalFailure",
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "ServerException",
+    "ServiceUnavailable",
+];
+
+/// What ECS says, as a `ClientException`, of registrations of one family at the same time.
+const AT_ONCE: &str = "Too many concurrent attempts";
+
+/// HTTP statuses of errors that are not the sender's.
+const PASSING_STATUSES: &[u16] = &[429, 500, 502, 503, 504];
 
 /// Other codes, and parts of what AWS says where its code says little, with what to do.
 const HINTS: &[(&str, &str)] = &[
@@ -108,12 +138,65 @@ pub fn code<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Optio
     error.as_service_error().and_then(|error| error.code())
 }
 
-/// `error` as the failure of a step.
+/// `error` as the failure of a step; one that passes by itself is waited for ([`crate::advance`]).
 pub fn failure<E>(doing: Doing<'_>, error: SdkError<E, HttpResponse>) -> Failure
 where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
 {
-    let doing = doing.0;
+    let passing = passing(&error);
+    let failure = as_failure(doing.0, error);
+    if let Some(why) = passing {
+        met(why, &failure.message);
+    }
+    failure
+}
+
+/// Whether the same call may go through later although nobody changes anything.
+fn passing<E>(error: &SdkError<E, HttpResponse>) -> Option<Passing>
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let busy = match error {
+        SdkError::ServiceError(answer) => {
+            let code = answer.err().code().unwrap_or_default();
+            if EXPIRED.contains(&code) {
+                return Some(Passing::Expired);
+            }
+            let message = answer.err().message().unwrap_or_default();
+            let status = answer.raw().status().as_u16();
+            THROTTLED.contains(&code)
+                || OWN.contains(&code)
+                || PASSING_STATUSES.contains(&status)
+                || message.contains(AT_ONCE)
+        }
+        SdkError::TimeoutError(_) => true,
+        SdkError::DispatchFailure(failure) => {
+            failure.is_io() || failure.is_timeout() || has_no_credentials_now(error)
+        }
+        _ => false,
+    };
+    busy.then_some(Passing::Busy)
+}
+
+/// Whether what gives credentials did not answer, or not well; where there are none at all is another matter.
+fn has_no_credentials_now(error: &dyn Error) -> bool {
+    let mut next = error.source();
+    while let Some(cause) = next {
+        if let Some(error) = cause.downcast_ref::<CredentialsError>() {
+            return matches!(
+                error,
+                CredentialsError::ProviderTimedOut(_) | CredentialsError::ProviderError(_)
+            );
+        }
+        next = cause.source();
+    }
+    false
+}
+
+fn as_failure<E>(doing: &dyn fmt::Display, error: SdkError<E, HttpResponse>) -> Failure
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
     let Some(service) = error.as_service_error() else {
         return unanswered(doing, &error);
     };

@@ -7,6 +7,7 @@ mod credentials;
 pub mod document;
 pub mod error;
 pub mod external_id;
+mod image;
 pub mod oidc;
 pub mod query;
 mod reading;
@@ -39,13 +40,14 @@ use crate::context::told;
 use crate::secrets::Secrets;
 use query::{Parts, QueryClient, Service};
 
-pub use backoff::Backoff;
-pub use credentials::assumes_role;
+pub use backoff::{Backoff, limits_retries};
 use credentials::{
     Base, ConnectorCredentials, Federation, Local, Role, assume_with_token, refused,
 };
+pub use credentials::{assumes_role, takes_session};
+pub use image::is_image_id;
 use oidc::{Bearer, Issuer};
-use runtime::{ClockSleep, ClockTime, timeouts};
+use runtime::{ClockSleep, ClockTime, retries, timeouts};
 
 /// Assumed-role credentials that end sooner than this are renewed before use.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_mins(5);
@@ -240,6 +242,11 @@ impl AwsTargets {
         asked
             .map(drop)
             .map_err(|error| error::failure(error::Doing::with(&doing), error))
+    }
+
+    /// Forgets the clients that were made: their credentials may have ended. The next call of each takes new ones.
+    pub(crate) async fn forget(&self) {
+        self.0.cache.lock().await.clear();
     }
 
     /// Whether targets are the sandbox account and not AWS.
@@ -580,6 +587,7 @@ macro_rules! configure {
             .region(Region::new($region.to_owned()))
             .credentials_provider($provider)
             .retry_config($backoff.retry_config())
+            .retry_partition(retries())
             .interceptor($backoff.delay())
             .timeout_config(timeouts())
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use aws_sdk_ecs::config::{AsyncSleep, Sleep};
 use aws_smithy_async::time::TimeSource;
+use aws_smithy_runtime::client::retries::{RetryPartition, TokenBucket};
 use aws_smithy_types::timeout::TimeoutConfig;
 use slipway_clock::Clock;
 
@@ -29,6 +30,13 @@ impl TimeSource for ClockTime {
     fn now(&self) -> SystemTime {
         SystemTime::from(self.0.now())
     }
+}
+
+/// Retries that no other client uses up: the SDK's own count is one for all clients of a service in a process, so that a
+/// busy account would leave none to the others.
+pub(super) fn retries() -> RetryPartition {
+    let partition = RetryPartition::custom("target");
+    partition.token_bucket(TokenBucket::unlimited()).build()
 }
 
 /// Limits of one call: a target that answers a byte a minute must not hold a function.

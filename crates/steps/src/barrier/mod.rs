@@ -8,7 +8,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use slipway_engine::lane::GIVEN_UP;
+use slipway_engine::lane::{GIVEN_UP, UNDECIDED};
 use slipway_model::id::{NodeId, StageId};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Node, Plan};
@@ -112,10 +112,13 @@ fn standing<'p>(
 ) -> Vec<(&'p StageId, &'p NodeId, Place)> {
     let stands = |(stage, node, groups): At<'p>| {
         let newest = |id: &NodeId| nodes.iter().rev().find(|record| record.id == *id);
-        let skipped =
-            |group: &&NodeId| newest(group).is_some_and(|record| record.status == Status::Skipped);
-        // A group that is skipped has steps that nothing is recorded of.
-        let record = groups.iter().copied().find(skipped).unwrap_or(node);
+        let unrun = |record: &NodeRecord| {
+            record.status == Status::Skipped || record.progress.get(UNDECIDED).is_some()
+        };
+        // What does not begin has steps that nothing is recorded of.
+        let mut around = groups.iter().copied();
+        let record = around.find(|group| newest(group).is_some_and(unrun));
+        let record = record.unwrap_or(node);
         let record = newest(record);
         let arrived = run
             .signals
@@ -144,6 +147,7 @@ fn place(step: Option<(Status, bool)>, arrived: bool, stage: Option<Status>) -> 
         (Some((Status::Skipped, false)), _) => Place::Passed,
         (Some((status, _)), _) if failed(status) => Place::Failed("failed"),
         _ if arrived => Place::Reached,
+        (Some((status, _)), _) if status.is_final() => Place::Passed,
         (_, Some(stage)) if failed(stage) => {
             Place::Failed("is not reached, because its stage failed before it")
         }
@@ -152,7 +156,7 @@ fn place(step: Option<(Status, bool)>, arrived: bool, stage: Option<Status>) -> 
     }
 }
 
-/// A step that waits at a barrier, with its stage and the groups around it, from the outside in.
+/// A step that waits at a barrier, with its stage and the groups and loops around it, from the outside in.
 type At<'p> = (&'p StageId, &'p NodeId, Vec<&'p NodeId>);
 
 /// The steps of a plan that wait at a barrier.
@@ -176,7 +180,11 @@ fn places<'p>(plan: &'p Plan, name: &str) -> Vec<At<'p>> {
                     search(&group.nodes, name, groups, found);
                     groups.pop();
                 }
-                Node::Parallel(parallel) => search(&parallel.branches, name, groups, found),
+                Node::Parallel(parallel) => {
+                    groups.push(&parallel.id);
+                    search(&parallel.branches, name, groups, found);
+                    groups.pop();
+                }
             }
         }
     }
@@ -211,6 +219,13 @@ mod tests {
                 false,
                 None,
                 Place::Failed("is not reached, because something failed before it"),
+            ),
+            // Its condition cannot be told, and that is ignored.
+            (
+                Some((Status::IgnoreFailed, false)),
+                false,
+                Some(Status::Running),
+                Place::Passed,
             ),
             (Some((Status::Running, false)), true, None, Place::Reached),
             (

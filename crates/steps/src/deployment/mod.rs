@@ -6,6 +6,7 @@ pub(crate) mod manifest;
 pub(crate) mod phases;
 mod replaced;
 pub(crate) mod spec;
+mod touched;
 
 use std::fmt;
 
@@ -16,6 +17,7 @@ use crate::context::StepContext;
 
 pub(crate) use foreign::Foreign;
 pub(crate) use replaced::Replaced;
+pub(crate) use touched::Touched;
 
 /// Command unit that reads the manifests.
 pub(crate) const FETCH: &str = "Fetch manifests";

@@ -93,7 +93,7 @@ impl Deployment {
         }
         let definition = cx.secrets().reveal(self.documents.service.clone()).await?;
         let (mut document, kept) = update_document(&self.site, &definition, self.task_definition());
-        if !kept.is_empty() {
+        if !kept.is_empty() && !self.resumed {
             let kept = kept.join("`, `");
             cx.info(
                 DEPLOY,

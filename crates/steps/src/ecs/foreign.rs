@@ -123,7 +123,7 @@ pub(super) struct Ours {
 }
 
 impl Ours {
-    pub(super) fn of(data: &RollbackData, attempts: Vec<State>) -> Self {
+    pub(super) fn of(data: &RollbackData, attempts: &[State]) -> Self {
         let mut ours = Self {
             before: data.before.clone(),
             definitions: Vec::new(),
@@ -135,13 +135,14 @@ impl Ours {
             if state.phase < Phase::Change {
                 continue;
             }
+            let registered = state.task_definition.as_ref();
             ours.definitions
-                .extend(state.task_definition.map(|registered| registered.arn));
-            match state.put {
-                Some(put) => ours.put.push(put),
+                .extend(registered.map(|registered| registered.arn.clone()));
+            match &state.put {
+                Some(put) => ours.put.push(put.clone()),
                 None => {
                     ours.created_unheard |= data.before.is_none();
-                    ours.unheard.extend(state.sent);
+                    ours.unheard.extend(state.sent.iter().cloned());
                 }
             }
         }

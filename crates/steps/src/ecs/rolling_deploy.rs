@@ -16,12 +16,12 @@ use super::rollback::{Before, RollbackData, keepable};
 use super::scaling::Scaling;
 use super::service::{Described, Standing, describe, primary};
 use super::site::Site;
-use super::task_definition::{Intent, Registered, intended, registered};
+use super::task_definition::{Intent, Registered, intended, registered, short};
 use super::watch::{Goal, Seen, Watch};
 use super::{DEPLOY, FETCH, PREPARE, divergence, instances, open_unit, told};
 use crate::context::StepContext;
-use crate::deployment::Replaced;
 use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::{Replaced, wrong};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.
@@ -103,8 +103,46 @@ impl Step for RollingDeploy {
                 "The deployment goes on in ECS until a rollback step or another deployment ends it",
             );
         }
-        Ok(())
+        match without_scaling(cx, &state).await? {
+            Some(left) => {
+                cx.warn(unit, &left);
+                Err(wrong(left))
+            }
+            None => Ok(()),
+        }
     }
+}
+
+/// What a deployment that nobody rolls back took off its service and has not put on: it does so when it is steady.
+async fn without_scaling(
+    cx: &mut StepContext<'_>,
+    state: &State,
+) -> Result<Option<String>, Failure> {
+    let under_way = (Phase::Change..=Phase::Scale).contains(&state.phase);
+    let data = state.rollback.as_ref().filter(|_| under_way);
+    let taken = data.and_then(|data| Some((&data.service, data.before.as_ref()?)));
+    let Some((name, before)) = taken.filter(|_| cx.stays_as_it_is()) else {
+        return Ok(None);
+    };
+    let Some(scaling) = before.scaling.as_ref().filter(|one| !one.is_empty()) else {
+        return Ok(None);
+    };
+    let site = Site::of_stage(cx).await?;
+    let is = match Scaling::describe(&site, name).await {
+        Ok(now) if scaling.is_part_of(&now) => return Ok(None),
+        Ok(_) => "is",
+        // Its own failure would hide what matters here.
+        Err(_) => "may be",
+    };
+    let new = state.task_definition.as_ref();
+    Ok(Some(format!(
+        "Service {name} in {site} {is} without {}, which it had with {}, and goes on to {}. Run the pipeline again, which \
+         puts on the scaling of its manifests, or put it back with `aws ecs update-service` and `aws application-autoscaling \
+         register-scalable-target` and `put-scaling-policy`.",
+        scaling.told(),
+        short(before.task_definition()),
+        new.map_or("the new task definition", |new| short(&new.arn)),
+    )))
 }
 
 /// One call's worth of the deployment.
@@ -235,7 +273,7 @@ impl Deployment {
             PREPARE,
             format!(
                 "Service {name} runs {} with {}/{} tasks",
-                super::task_definition::short(service.task_definition().unwrap_or_default()),
+                short(service.task_definition().unwrap_or_default()),
                 service.running_count(),
                 service.desired_count()
             ),

@@ -18,7 +18,7 @@ use super::task_definition::short;
 use super::watch::{Goal, Seen, Watch};
 use super::{ROLLBACK, instances};
 use crate::context::StepContext;
-use crate::deployment::wrong;
+use crate::deployment::{Touched, wrong};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.
@@ -41,6 +41,9 @@ struct State {
     watch: Watch,
     #[serde(default)]
     removal: Removal,
+    /// Services of the stage that are rolled back.
+    #[serde(default)]
+    done: Vec<String>,
 }
 
 #[async_trait]
@@ -63,25 +66,20 @@ impl Step for RollingRollback {
 
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         cx.unit_started(ROLLBACK);
-        let attempts = cx.saved_by_all::<DeployState>("EcsRollingDeploy")?;
-        let Some((data, mut undoing)) = Undoing::begin(cx, attempts).await? else {
+        let Some(touched) = touched(cx)? else {
             cx.info(
                 ROLLBACK,
                 "Nothing to roll back: the deployment ended before its first change",
             );
             return Ok(Progress::Done(json!({})));
         };
-        let result = match &data.before {
-            None => undoing.remove(cx, &data.service).await,
-            Some(before) => undoing.restore(cx, &data, before).await,
-        };
-        let Err(failure) = result else {
-            return result;
-        };
-        let failure = left(failure, &data, &undoing.site.to_string());
-        let failure = undoing.scale_again(cx, &data, failure).await;
-        cx.error(ROLLBACK, &failure.message);
-        Err(failure)
+        let result = Box::pin(undo(cx, &touched.states)).await;
+        touched
+            .then(cx, result, |done| State {
+                done,
+                ..State::default()
+            })
+            .await
     }
 
     async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
@@ -91,8 +89,10 @@ impl Step for RollingRollback {
         }
         let unended = "The rollback did not end: look at the service and its tasks";
         cx.error(ROLLBACK, unended);
-        let attempts = cx.saved_by_all::<DeployState>("EcsRollingDeploy")?;
-        let Some((data, undoing)) = Undoing::begin(cx, attempts).await? else {
+        let Some(touched) = touched(cx)? else {
+            return Ok(());
+        };
+        let Some((data, undoing)) = Undoing::begin(cx, &touched.states).await? else {
             return Ok(());
         };
         let failure = left(
@@ -104,13 +104,38 @@ impl Step for RollingRollback {
     }
 }
 
-/// The rollback data of a deployment that may have changed its service.
-fn changed(state: DeployState) -> Option<(RollbackData, DeployState)> {
-    if state.phase < Deployed::Change {
-        return None;
+/// The next service that a deployment of the stage may have changed.
+fn touched(cx: &StepContext<'_>) -> Result<Option<Touched<DeployState>>, Failure> {
+    let done = cx.saved::<State>()?.done;
+    let attempts = cx.saved_by_all::<DeployState>("EcsRollingDeploy")?;
+    // An attempt that came again may have ended before it changed anything; one before it did not.
+    let service = |state: &DeployState| {
+        let changed = state.phase >= Deployed::Change;
+        let data = state.rollback.as_ref().filter(|_| changed)?;
+        Some(data.service.clone())
+    };
+    Ok(Touched::next(attempts, service, &done))
+}
+
+/// Brings one service back.
+async fn undo(cx: &mut StepContext<'_>, attempts: &[DeployState]) -> Result<Progress, Failure> {
+    let Some((data, mut undoing)) = Undoing::begin(cx, attempts).await? else {
+        return Ok(Progress::Done(json!({})));
+    };
+    let result = match &data.before {
+        None => undoing.remove(cx, &data.service).await,
+        Some(before) => undoing.restore(cx, &data, before).await,
+    };
+    let Err(failure) = result else {
+        return result;
+    };
+    let failure = left(failure, &data, &undoing.site.to_string());
+    if cx.is_put_off(&failure) {
+        return Err(failure);
     }
-    let data = state.rollback.clone()?;
-    Some((data, state))
+    let failure = undoing.scale_again(cx, &data, failure).await;
+    cx.error(ROLLBACK, &failure.message);
+    Err(failure)
 }
 
 /// A failed rollback says what a person must look at.
@@ -140,27 +165,28 @@ enum Scaled {
 struct Undoing {
     site: Site,
     ours: Ours,
-    deployed: DeployState,
+    /// Fields that the deployments set.
+    sent: Vec<String>,
     state: State,
 }
 
 impl Undoing {
-    /// What there is to undo; `None` where nothing was changed.
+    /// What there is to undo of the deployments of one service: back to what the first of them found.
     async fn begin(
         cx: &mut StepContext<'_>,
-        attempts: Vec<DeployState>,
+        attempts: &[DeployState],
     ) -> Result<Option<(RollbackData, Self)>, Failure> {
-        // An attempt that came again may have ended before it changed anything; one before it did not.
-        let Some((data, deployed)) = attempts.iter().rev().cloned().find_map(changed) else {
+        let Some(data) = attempts.iter().find_map(|state| state.rollback.clone()) else {
             return Ok(None);
         };
         let site = Site::of_stage(cx)
             .await
             .map_err(|failure| left(failure, &data, "its stage"))?;
+        let sent = attempts.iter().flat_map(|state| state.sent.iter().cloned());
         let undoing = Self {
             site,
             ours: Ours::of(&data, attempts),
-            deployed,
+            sent: sent.collect(),
             state: cx.saved()?,
         };
         Ok(Some((data, undoing)))
@@ -236,7 +262,7 @@ impl Undoing {
         if before.scaling.is_some() {
             detach(cx, &self.site, name, ROLLBACK).await?;
         }
-        let document = before.restore_document(&self.site, name, &self.deployed.sent);
+        let document = before.restore_document(&self.site, name, &self.sent);
         cx.info(
             ROLLBACK,
             format!(

@@ -6,12 +6,13 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use slipway_engine::kept::Kept;
 use slipway_model::status::{ErrorType, Failure};
 
 use super::resize::Resize;
 use super::service::{Described, Standing, describe};
 use super::site::Site;
-use super::{beside, told};
+use super::{beside, rolling_deploy, told};
 use crate::context::StepContext;
 use crate::deployment::spec::{self, Kind, UNITS};
 use crate::step::{Progress, Step, Undo};
@@ -132,6 +133,15 @@ async fn set(
         Some(target) => target.clone(),
         None => aim(cx, site, name, &found)?,
     };
+    if target.desired != target.before && !deployed(cx, name)? {
+        cx.keeps(Kept {
+            holder: format!("service {name} in {site}"),
+            unit: "tasks".to_owned(),
+            had: target.before,
+            has: target.desired,
+            by: cx.step().step_type.clone(),
+        });
+    }
     // A later call must not take a percentage of what this one sets.
     state.target = Some(target.clone());
     cx.save(state).await?;
@@ -142,6 +152,15 @@ async fn set(
         .await?;
     cx.save(state).await?;
     Ok(target)
+}
+
+/// Whether a rolling deployment of the stage came before: its rollback brings the count back too.
+fn deployed(cx: &StepContext<'_>, name: &str) -> Result<bool, Failure> {
+    let deployments = cx.saved_by_all::<rolling_deploy::State>("EcsRollingDeploy")?;
+    let mut data = deployments
+        .iter()
+        .filter_map(|state| state.rollback.as_ref());
+    Ok(data.any(|data| data.service == name))
 }
 
 fn ended(cx: &mut StepContext<'_>, name: &str, target: &Target) -> Progress {

@@ -10,7 +10,7 @@ use super::alias::Target;
 use super::calls;
 use super::instances::{self, Change};
 use super::manifest::alias_name;
-use super::ready::{Ready, ready, unlike};
+use super::ready::{Ready, ready};
 use super::release::{Phase, Release};
 use super::snapshot::RollbackData;
 use super::{DEPLOY, PREPARE, deploy};
@@ -54,18 +54,12 @@ impl Step for CanaryDeploy {
 }
 
 async fn go_on(mut release: Release, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+    release.shares = true;
     if release.state.phase == Phase::Prepare {
         check_aliases(&release)?;
     }
     loop {
         let pause = match release.state.phase {
-            Phase::Prepare => {
-                let pause = release.go_on(cx).await?;
-                if release.state.phase == Phase::Code {
-                    check_sharing(&release, cx).await?;
-                }
-                pause
-            }
             Phase::Alias => alias(&mut release, cx).await?,
             Phase::Note => return note(&release, cx).await.map(Progress::Done),
             _ => release.go_on(cx).await?,
@@ -86,40 +80,6 @@ fn check_aliases(release: &Release) -> Result<(), Failure> {
              AwsLambdaFunctionAliasDefinition manifest to the service.",
             documents.short_name()
         )));
-    }
-    Ok(())
-}
-
-/// What would keep the two versions from sharing traffic is told before anything is changed.
-async fn check_sharing(release: &Release, cx: &mut StepContext<'_>) -> Result<(), Failure> {
-    let documents = &release.documents;
-    let data = release.state.rollback.as_ref();
-    for alias in data.into_iter().flat_map(|data| &data.aliases) {
-        if alias["FunctionVersion"] == "$LATEST" {
-            return Err(invalid(format!(
-                "alias {} of function {} points to $LATEST, which cannot share traffic: point it to a published version, \
-                 then run the canary.",
-                alias["Name"].as_str().unwrap_or_default(),
-                documents.short_name()
-            )));
-        }
-    }
-    let wanted = cx
-        .secrets()
-        .reveal(Value::Object(documents.configuration()))
-        .await?;
-    for alias in data.into_iter().flat_map(|data| &data.aliases) {
-        let version = alias["FunctionVersion"].as_str();
-        let now = calls::configuration(&release.site, documents.name(), version).await?;
-        if let Some(what) = now.as_ref().and_then(|now| unlike(now, &wanted)) {
-            return Err(invalid(format!(
-                "the canary of function {} has another {what} than version {} behind alias {}, and AWS splits traffic only \
-                 between versions with the same: change it with AwsLambdaDeploy.",
-                documents.short_name(),
-                version.unwrap_or_default(),
-                alias["Name"].as_str().unwrap_or_default()
-            )));
-        }
     }
     Ok(())
 }

@@ -20,6 +20,7 @@ mod ready;
 mod release;
 mod restore;
 mod rollback;
+mod sharing;
 mod site;
 mod snapshot;
 mod traffic_shift;

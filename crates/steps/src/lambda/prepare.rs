@@ -9,7 +9,7 @@ use super::calls::{self, Changed};
 use super::function::{Standing, refused};
 use super::release::{Phase, Release, State};
 use super::snapshot::{self, Before, RollbackData};
-use super::{PREPARE, instances, restore};
+use super::{PREPARE, instances, restore, sharing};
 use crate::context::StepContext;
 use crate::deployment::Replaced;
 
@@ -37,6 +37,14 @@ impl Release {
         if found.as_ref().is_some_and(moving) {
             return Ok(self.busy(cx, PREPARE));
         }
+        let aliases = match (&first, &found) {
+            (Some(first), _) => first.aliases.clone(),
+            (None, Some(_)) => snapshot::aliases(&self.site, &self.documents).await?,
+            (None, None) => Vec::new(),
+        };
+        if self.shares {
+            sharing::check(self, &aliases, cx).await?;
+        }
         let before = match &found {
             _ if first.is_some() => None,
             None => {
@@ -56,10 +64,7 @@ impl Release {
             None => RollbackData {
                 function: self.name().to_owned(),
                 before,
-                aliases: match &found {
-                    Some(_) => snapshot::aliases(&self.site, &self.documents).await?,
-                    None => Vec::new(),
-                },
+                aliases,
                 replaced: Replaced::read(cx).await?,
             },
         };

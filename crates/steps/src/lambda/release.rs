@@ -76,6 +76,8 @@ pub(super) struct Release {
     pub(super) documents: Documents,
     /// Whether the phase was begun by an earlier call, which may have been cut off after its effect.
     pub(super) resumed: bool,
+    /// Whether the version is to share the traffic of its aliases with the one before.
+    pub(super) shares: bool,
     /// `$LATEST` as it was seen last, settled, and not changed since.
     seen: Option<Value>,
 }
@@ -92,6 +94,7 @@ impl Release {
             state,
             documents,
             resumed,
+            shares: false,
             seen: None,
         })
     }

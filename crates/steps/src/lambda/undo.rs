@@ -19,8 +19,8 @@ use super::site::Site;
 use super::snapshot::{Before, RollbackData};
 use super::{ROLLBACK, package};
 use crate::context::StepContext;
-use crate::deployment::Foreign;
 use crate::deployment::manifest::kept;
+use crate::deployment::{Foreign, Touched};
 use crate::step::Progress;
 
 /// How many versions after the one before are looked at for one that an interrupted call published.
@@ -50,24 +50,45 @@ enum Phase {
 struct State {
     phase: Phase,
     watch: Watch,
+    /// Functions of the stage that are rolled back.
+    #[serde(default)]
+    done: Vec<String>,
 }
 
 /// Goes on with the undoing of what a step of type `release` did in this stage.
 pub(super) async fn advance(cx: &mut StepContext<'_>, release: &str) -> Result<Progress, Failure> {
     cx.unit_started(ROLLBACK);
+    let done = cx.saved::<State>()?.done;
     let attempts = cx.saved_by_all::<ReleaseState>(release)?;
-    let ours = Ours::of(&attempts);
-    // An attempt that came again may have ended before it changed anything; one before it did not.
-    let mut changed = attempts.into_iter().rev();
-    let known = changed.find_map(|state| {
-        let known = (state.rollback.clone()?, state.documents.clone()?, state);
-        Some(known).filter(|(_, _, state)| state.phase > Released::Prepare)
-    });
-    let Some((data, key, released)) = known else {
+    let Some(touched) = Touched::next(attempts, changed, &done) else {
         cx.info(
             ROLLBACK,
             "Nothing to roll back: the deployment ended before its first change",
         );
+        return Ok(Progress::Done(json!({})));
+    };
+    let result = Box::pin(undo(cx, &touched.states)).await;
+    touched
+        .then(cx, result, |done| State {
+            done,
+            ..State::default()
+        })
+        .await
+}
+
+/// The function that a release may have changed. An attempt that came again may have ended before it did; one before it
+/// did not.
+fn changed(state: &ReleaseState) -> Option<String> {
+    let changed = state.phase > Released::Prepare && state.documents.is_some();
+    let data = state.rollback.as_ref().filter(|_| changed)?;
+    Some(data.function.clone())
+}
+
+/// Brings one function back to what the first of its releases found.
+async fn undo(cx: &mut StepContext<'_>, releases: &[ReleaseState]) -> Result<Progress, Failure> {
+    let data = releases.iter().find_map(|state| state.rollback.clone());
+    let newest = releases.last().and_then(|state| state.documents.clone());
+    let (Some(data), Some(key)) = (data, newest) else {
         return Ok(Progress::Done(json!({})));
     };
     let site = Site::of_stage(cx)
@@ -80,8 +101,8 @@ pub(super) async fn advance(cx: &mut StepContext<'_>, release: &str) -> Result<P
             .await
             .map_err(|failure| left(failure, &data, &place))?,
         data,
-        released,
-        ours,
+        released: releases.to_vec(),
+        ours: Ours::of(releases),
         state: cx.saved()?,
     };
     let data = undoing.data.clone();
@@ -122,7 +143,8 @@ pub(super) struct Undoing {
     pub(super) site: Site,
     pub(super) documents: Documents,
     pub(super) data: RollbackData,
-    pub(super) released: ReleaseState,
+    /// What the releases noted, oldest first.
+    released: Vec<ReleaseState>,
     ours: Ours,
     state: State,
 }
@@ -130,6 +152,17 @@ pub(super) struct Undoing {
 impl Undoing {
     pub(super) fn name(&self) -> &str {
         &self.data.function
+    }
+
+    /// The versions of the releases, oldest first.
+    pub(super) fn versions(&self) -> impl Iterator<Item = &str> {
+        let versions = self.released.iter();
+        versions.filter_map(|release| release.version.as_deref())
+    }
+
+    /// The version of the newest release that came so far.
+    pub(super) fn version_put(&self) -> Option<&str> {
+        self.versions().last()
     }
 
     /// First deployment: what was created goes.
@@ -144,7 +177,7 @@ impl Undoing {
                 )
                 .await;
         };
-        if !self.released.created {
+        if !self.released.iter().any(|release| release.created) {
             // The answer of its creation may have been lost.
             let document = Value::Object(self.documents.function.clone());
             let document = cx.secrets().reveal(document).await?;
@@ -175,7 +208,7 @@ impl Undoing {
     }
 
     async fn removed(&self, cx: &mut StepContext<'_>, text: &str) -> Result<Progress, Failure> {
-        let undone = self.released.version.as_deref();
+        let undone = self.version_put();
         let gone = Deployed::before(short(self.name()), "", ("", None));
         instances::restored(cx, &self.site, (&gone, undone), self.data.replaced.as_ref()).await?;
         cx.info(ROLLBACK, text);
@@ -289,9 +322,7 @@ impl Undoing {
             ),
             found,
             put: self
-                .released
-                .version
-                .as_ref()
+                .version_put()
                 .map(|version| format!("version {version}")),
             before: before.filter(|_| self.data.before.is_some()),
         }
@@ -340,17 +371,30 @@ impl Undoing {
         }
     }
 
-    /// Deletes the version of the release, where it is one that was not there before.
+    /// Deletes the versions of the releases, where they were not there before.
     async fn version(&mut self, cx: &mut StepContext<'_>) -> Result<bool, Failure> {
-        let version = match &self.released.version {
-            Some(version) if self.released.is_new() => version.clone(),
-            Some(_) => return Ok(true),
-            None => match self.lost_version().await? {
-                Some(version) => version,
-                None => return Ok(true),
-            },
-        };
-        match calls::delete(&self.site, self.name(), Some(&version)).await? {
+        let mut made: Vec<String> = Vec::new();
+        for release in &self.released {
+            let version = match &release.version {
+                Some(version) => Some(version.clone()).filter(|_| release.is_new()),
+                None => self.lost_version(release).await?,
+            };
+            made.extend(version.filter(|version| !made.contains(version)));
+        }
+        for version in made {
+            if !self.delete_version(cx, &version).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn delete_version(
+        &self,
+        cx: &mut StepContext<'_>,
+        version: &str,
+    ) -> Result<bool, Failure> {
+        match calls::delete(&self.site, self.name(), Some(version)).await? {
             Changed::Done(_) => {
                 cx.info(
                     ROLLBACK,
@@ -373,20 +417,18 @@ impl Undoing {
         }
     }
 
-    /// The version that the release published without hearing of it.
-    async fn lost_version(&self) -> Result<Option<String>, Failure> {
-        let before = self
-            .data
-            .version()
-            .and_then(|version| version.parse::<u64>().ok());
-        let (Some(before), true) = (before, self.released.phase >= Released::Publish) else {
+    /// The version that a release published without hearing of it.
+    async fn lost_version(&self, release: &ReleaseState) -> Result<Option<String>, Failure> {
+        let before = release.rollback.as_ref().and_then(RollbackData::version);
+        let before = before.and_then(|version| version.parse::<u64>().ok());
+        let (Some(before), true) = (before, release.phase >= Released::Publish) else {
             return Ok(None);
         };
         // Numbers are given once: those of versions that were deleted are missing.
         for number in 1..=MOST_LOOKED_AT {
             let next = before.saturating_add(number).to_string();
             let found = calls::configuration(&self.site, self.name(), Some(&next)).await?;
-            if found.is_some_and(|found| found["CodeSha256"] == self.released.sha256.as_str()) {
+            if found.is_some_and(|found| found["CodeSha256"] == release.sha256.as_str()) {
                 return Ok(Some(next));
             }
         }
@@ -397,7 +439,7 @@ impl Undoing {
         let name = short(self.name()).to_owned();
         let version = before.version.clone().unwrap_or_default();
         let source = (before.sha256.as_str(), before.source.as_ref());
-        let undone = self.released.version.as_deref();
+        let undone = self.version_put();
         let back = Deployed::before(&name, &version, source);
         instances::restored(cx, &self.site, (&back, undone), self.data.replaced.as_ref()).await?;
         if let Ready::NotYet(reason) = ready(&self.site, self.name(), &version).await? {

@@ -72,7 +72,7 @@ impl Undoing {
     fn check_alias(&self, name: &str, was: Option<&Value>, now: &Value) -> Result<(), Failure> {
         let mut ours: Vec<&str> = was.map(versions).unwrap_or_default();
         ours.extend(self.data.version());
-        ours.extend(self.released.version.as_deref());
+        ours.extend(self.versions());
         let routed = self
             .documents
             .aliases
@@ -90,7 +90,6 @@ impl Undoing {
                     let version = alias["FunctionVersion"].as_str().unwrap_or_default();
                     format!("version {version}")
                 };
-                let released = self.released.version.as_ref();
                 Err(Foreign {
                     resource: format!(
                         "Alias {name} of function {} in {}",
@@ -98,7 +97,9 @@ impl Undoing {
                         self.site
                     ),
                     found: format!("it points to version {other}"),
-                    put: released.map(|version| format!("version {version}")),
+                    put: self
+                        .version_put()
+                        .map(|version| format!("version {version}")),
                     before: was.map(target),
                 }
                 .left())

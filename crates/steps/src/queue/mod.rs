@@ -1,4 +1,5 @@
-//! `Queue`: waits until no other stage or run holds the key, and holds it then. Source: QueueStepInfo in the pipeline
+//! `Queue`: waits until no other stage or run holds the key, and holds it then. What a run holds as a whole, its stages
+//! need not wait for. Source: QueueStepInfo in the pipeline
 //! schema; [`slipway_engine::queue`] gives it back.
 
 use async_trait::async_trait;
@@ -73,10 +74,20 @@ impl Step for Queue {
         let scope = spec.scope().map_err(|message| wrong(&step, &message))?;
         let holder = scope.holder(cx.run(), &cx.stage().id);
         let name = hold(&cx.plan().scope.account, &spec.key);
+        let done = || Ok(Progress::Done(json!({"output": {"key": spec.key}})));
+        let of_run = Scope::Pipeline.holder(cx.run(), &cx.stage().id);
+        if holder != of_run {
+            let line = cx.store().line(&name).await;
+            let line = line.map_err(|error| store_failure("look at the queue", &error))?;
+            // It is kept until the run ends: who waited for it would wait for himself.
+            if line.first() == Some(&of_run) {
+                return done();
+            }
+        }
         let woken_by = token(cx.run());
         let turn = cx.store().hold(&name, &holder, Some(&woken_by)).await;
         match turn.map_err(|error| store_failure("take a place in the queue", &error))? {
-            Turn::Held => Ok(Progress::Done(json!({"output": {"key": spec.key}}))),
+            Turn::Held => done(),
             Turn::Waiting(_) => Ok(Progress::Hold {
                 time: cx.time_left(),
                 status: Status::ResourceWaiting,

@@ -5,6 +5,8 @@
 
 pub mod task;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -268,7 +270,7 @@ impl Step for ShellScript {
             alias.check(cx).map_err(|message| wrong(&step, &message))?;
         }
         let payload = spec
-            .payload(cx.time_left().as_secs().max(1))
+            .payload(whole_seconds(cx.time_left()))
             .map_err(|message| wrong(&step, &message))?;
         Ok(Progress::Delegate(DelegateWork {
             task_type: task::TASK_TYPE.to_owned(),
@@ -277,6 +279,13 @@ impl Step for ShellScript {
             turn: 0,
         }))
     }
+}
+
+/// The limit of a script that has so long, in seconds. Rounded up: it has all of its time, and what it reports after that is
+/// too late by the step's own clock.
+pub(crate) fn whole_seconds(time: Duration) -> u64 {
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    millis.div_ceil(1_000).max(1)
 }
 
 /// Selectors of the delegate: of the spec, else of the step, else of the stage. What the run brings forth is known by now.

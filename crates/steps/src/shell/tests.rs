@@ -115,3 +115,11 @@ fn a_delegates_answer_becomes_outputs_or_a_failure() {
     let late = end(&read(&json!({"status": "TIMEOUT"})).expect("an outcome"));
     assert_eq!(late.expect_err("a failure").error, ErrorType::Timeout);
 }
+
+#[test]
+fn a_script_has_all_of_its_time() {
+    for (left_ms, seconds) in [(10_000, 10), (9_001, 10), (9_000, 9), (1, 1), (0, 1)] {
+        let left = Duration::from_millis(left_ms);
+        assert_eq!(whole_seconds(left), seconds, "{left:?}");
+    }
+}

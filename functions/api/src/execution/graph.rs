@@ -321,7 +321,13 @@ impl<'a> Builder<'a> {
                     return self.node(only);
                 }
                 let all: Vec<String> = block.branches.iter().map(|node| self.node(node)).collect();
-                let rendered = self.container(&uuid, "NG_FORK", status, record);
+                let mut rendered = self.container(&uuid, "NG_FORK", status, record);
+                if all.is_empty() {
+                    // A loop of no turns is called as the element that loops.
+                    let own = uuid.rsplit('.').next().unwrap_or(&uuid);
+                    rendered["identifier"] = own.into();
+                    rendered["name"] = own.into();
+                }
                 self.add(&uuid, rendered, &all);
             }
         }

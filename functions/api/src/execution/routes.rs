@@ -81,7 +81,7 @@ impl Filter {
     }
 
     fn keeps(&self, run: &RunRecord) -> bool {
-        let status = format!("{:?}", run.status);
+        let status = format!("{:?}", summary::status(run));
         let found = |text: &String| {
             run.pipeline.as_str().to_lowercase().contains(text)
                 || run.name.to_lowercase().contains(text)
@@ -112,9 +112,22 @@ async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
             .list_runs(&scope, filter.pipeline.as_ref(), part)
             .await?;
         seen += listing.items.len();
-        for run in listing.items.iter().filter(|run| filter.keeps(run)) {
-            if total >= page.start() && content.len() < page.size {
-                content.push(summary::render(run, None));
+        for run in listing.items {
+            let in_page = total >= page.start() && content.len() < page.size;
+            let looked_at = in_page || !filter.statuses.is_empty();
+            let run = match looked_at && !run.status.is_final() {
+                // Whether it waits for a person, only its steps tell.
+                true => {
+                    let nodes = deps.store.list_nodes(&run.id, None).await?;
+                    summary::waiting(run, &nodes)
+                }
+                false => run,
+            };
+            if !filter.keeps(&run) {
+                continue;
+            }
+            if in_page {
+                content.push(summary::render(&run, None));
             }
             total += 1;
         }

@@ -40,7 +40,7 @@ pub(crate) fn waiting(mut run: RunRecord, nodes: &[NodeRecord]) -> RunRecord {
 }
 
 /// Where a run stands; one that a person paused is `Paused`, whatever of it still runs.
-fn status(run: &RunRecord) -> Status {
+pub(super) fn status(run: &RunRecord) -> Status {
     match is_paused(run) && !run.status.is_final() {
         true => Status::Paused,
         false => run.status,
@@ -140,6 +140,7 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
             .filter(|stage| keep(stage.status))
             .count()
     };
+    let succeeded = |status: Status| status.is_good() && status != Status::Skipped;
     let failed = |status: Status| status.is_final() && !status.is_good();
     let running = |status: Status| {
         !status.is_final() && !matches!(status, Status::NotStarted | Status::Queued)
@@ -168,7 +169,7 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
         "governanceMetadata": null,
         "startingNodeId": starting,
         "layoutNodeMap": layout,
-        "successfulStagesCount": count(Status::is_good),
+        "successfulStagesCount": count(succeeded),
         "failedStagesCount": count(failed),
         "runningStagesCount": count(running),
         "totalStagesCount": stages.iter().flatten().count(),

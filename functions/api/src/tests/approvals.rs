@@ -38,6 +38,14 @@ async fn an_approval_is_listed_answered_once_and_shown() {
     let approvers =
         json!({"minimumCount": 2, "disallowPipelineExecutor": false, "userGroups": ["leads"]});
     let (run, id) = waiting(&api, approvers).await;
+    let list = format!("/pipeline/api/pipelines/execution/summary?{SCOPE}&status");
+    let body = json!({"filterType": "PipelineExecution"});
+    let asks = api.post(&format!("{list}=ApprovalWaiting"), &body).await;
+    let asks = asks.data()["content"][0].clone();
+    assert_eq!(asks["planExecutionId"], run);
+    assert_eq!(asks["status"], "ApprovalWaiting");
+    let runs = api.post(&format!("{list}=Running"), &body).await.data();
+    assert_eq!(runs["totalElements"], 0);
     let groups = format!("/ng/api/user-groups?{SCOPE}");
     let leads = |users: Value| json!({"identifier": "leads", "name": "Leads", "users": users});
     let no = json!({"action": "REJECT"});

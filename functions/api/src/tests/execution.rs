@@ -287,6 +287,13 @@ async fn runs_are_listed_newest_first_and_filtered() {
         .set_run_status(&id, &from, Status::Success, None)
         .await
         .expect("a status");
+    let abort =
+        format!("/pipeline/api/pipeline/execute/interrupt/{first}?{SCOPE}&interruptType=AbortAll");
+    let (status, _, message) = api.call("PUT", &abort, "", "").await.refusal();
+    assert!(
+        status == 409 && message.contains("has ended (Success)"),
+        "{message}"
+    );
     let path = format!("/pipeline/api/pipelines/execution/summary?{SCOPE}");
     let body = json!({"filterType": "PipelineExecution", "orgIdentifier": "default", "projectIdentifier": "default"});
     let all = api

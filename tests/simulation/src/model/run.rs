@@ -165,8 +165,8 @@ impl Run {
             self.ends(stage, StageState::of(status));
             return;
         }
-        if let Some(status) = self.held_back(stage, run_deadline).await {
-            self.ends(stage, StageState::of(status));
+        if let Some(ended) = self.held_back(stage, run_deadline).await {
+            self.ends(stage, ended);
             return;
         }
         let running = StageState::of(Status::Running);
@@ -181,19 +181,49 @@ impl Run {
         self.ends(stage, ended);
     }
 
-    /// Why a stage that deploys does not begin: frozen, or when it has its infrastructure at last, something else.
-    async fn held_back(&self, stage: &Stage, run_deadline: u64) -> Option<Status> {
+    /// How a stage that deploys ends instead of beginning: frozen, or when it has its infrastructure at last, something
+    /// else.
+    async fn held_back(&self, stage: &Stage, run_deadline: u64) -> Option<StageState> {
         stage.deploys?;
-        if self.is_frozen() {
-            return Some(Status::AbortedByFreeze);
+        let frozen = || {
+            let frozen = self.is_frozen();
+            frozen.then(|| StageState::of(Status::AbortedByFreeze))
+        };
+        if let Some(frozen) = frozen() {
+            return Some(frozen);
         }
-        if !self.takes_infrastructure(stage).await {
-            return Some(Status::Aborted);
+        let held = self.takes_infrastructure(stage).await;
+        let word = self.state_mut().waiting.remove(&stage.id).flatten();
+        if !held {
+            return Some(match word.filter(|_| !self.state().aborted) {
+                Some(expires) => self.given_up(stage, expires),
+                None => StageState::of(Status::Aborted),
+            });
         }
         if self.model.now() >= run_deadline {
-            return Some(Status::Expired);
+            return Some(StageState::of(Status::Expired));
         }
-        self.is_frozen().then_some(Status::AbortedByFreeze)
+        frozen()
+    }
+
+    /// How a stage ends that somebody gave up while it waited: as its failure strategies say, and nobody is asked.
+    fn given_up(&self, stage: &Stage, expires: bool) -> StageState {
+        let (error, status) = match expires {
+            true => (ErrorType::Timeout, Status::Expired),
+            false => (ErrorType::UserMarkedFailure, Status::Failed),
+        };
+        match judged(stage, error, status) {
+            Verdict::Over { status, halt } => {
+                if status == Status::Aborted {
+                    self.abort();
+                }
+                StageState {
+                    undoes_run: halt == Some(Halt::Run),
+                    ..StageState::of(status)
+                }
+            }
+            _ => StageState::of(status),
+        }
     }
 
     /// Whether nothing may begin to be deployed now.
@@ -227,17 +257,29 @@ impl Run {
         fits && stage.when.condition != Some(false)
     }
 
-    /// Waits for the one infrastructure; not when the run is aborted meanwhile.
+    /// Waits for the one infrastructure; not when the run is aborted meanwhile, or the stage given up.
     async fn takes_infrastructure(&self, stage: &Stage) -> bool {
         let holder = self.holder(Some(&stage.id));
         let key = format!("infrastructure/{:?}", stage.deploys);
         loop {
-            if self.state().aborted {
+            let given_up = self
+                .state()
+                .waiting
+                .get(&stage.id)
+                .is_some_and(Option::is_some);
+            if self.state().aborted || given_up {
                 self.model.lines.leave(&holder);
                 return false;
             }
             if self.model.lines.take(&key, &holder) {
                 return true;
+            }
+            // One that has ended is rolled back with its run: no word about the run is about that.
+            if !self.state().stages.contains_key(&stage.id) {
+                self.state_mut()
+                    .waiting
+                    .entry(stage.id.clone())
+                    .or_default();
             }
             self.hold_until(u64::MAX / 4).await;
         }
@@ -403,6 +445,9 @@ impl Run {
                 open.for_each(|node| {
                     node.stopped.get_or_insert(expires);
                 });
+                state.waiting.values_mut().for_each(|word| {
+                    word.get_or_insert(expires);
+                });
                 true
             }
             Word::MarkNode(id) => {
@@ -461,15 +506,7 @@ enum Undo {
 
 /// What the stage's own strategies say about a timeout of the stage itself.
 fn undo_when_late(stage: &Stage) -> Undo {
-    let failed = Failed {
-        error: ErrorType::Timeout,
-        status: Status::Expired,
-        at_ms: 0,
-        answer: None,
-        now_ms: u64::MAX,
-    };
-    let levels = [(&[][..], u32::MAX), (&stage.strategies[..], u32::MAX)];
-    match judge(&levels, &failed) {
+    match judged(stage, ErrorType::Timeout, Status::Expired) {
         Verdict::Over { halt, .. } => match halt {
             Some(Halt::Failure { stage: true } | Halt::Group { .. }) => Undo::Stage,
             Some(Halt::Run) => Undo::Run,
@@ -477,6 +514,19 @@ fn undo_when_late(stage: &Stage) -> Undo {
         },
         _ => Undo::Nothing,
     }
+}
+
+/// What the stage's own strategies say about a failure that no step stands for.
+fn judged(stage: &Stage, error: ErrorType, status: Status) -> Verdict {
+    let failed = Failed {
+        error,
+        status,
+        at_ms: 0,
+        answer: None,
+        now_ms: u64::MAX,
+    };
+    let levels = [(&[][..], u32::MAX), (&stage.strategies[..], u32::MAX)];
+    judge(&levels, &failed)
 }
 
 /// As many stages of a group at a time as its loop says.

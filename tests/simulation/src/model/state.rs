@@ -67,6 +67,8 @@ pub(super) struct State {
     pub(super) ended: Option<Status>,
     pub(super) stages: BTreeMap<String, StageState>,
     pub(super) nodes: BTreeMap<String, NodeState>,
+    /// Stages that wait for their infrastructure; and where somebody gave one up: whether it was made to expire.
+    pub(super) waiting: BTreeMap<String, Option<bool>>,
     /// How often everything that waits was woken.
     pub(super) wakes: u64,
     pub(super) asked: Vec<Asked>,
@@ -90,6 +92,14 @@ pub(super) struct Lines {
 }
 
 impl Lines {
+    /// Whether somebody is the first.
+    pub(super) fn is_held_by(&self, key: &str, who: &str) -> bool {
+        let lines = self.lines.borrow();
+        let line = lines.get(key);
+        line.and_then(|line| line.first())
+            .is_some_and(|first| first == who)
+    }
+
     /// Takes a place; whether it is the first.
     pub(super) fn take(&self, key: &str, who: &str) -> bool {
         let mut lines = self.lines.borrow_mut();

@@ -229,8 +229,11 @@ impl Run {
 
     /// Whether it is a step's turn in its queue.
     fn takes_turn(&self, section: &Section<'_>, key: &str, run: bool) -> bool {
+        let line = format!("queue/{key}");
         let holder = self.holder((!run).then_some(&*section.stage.id));
-        self.model.lines.take(&format!("queue/{key}"), &holder)
+        // What the run holds as a whole, its stages need not wait for.
+        !run && self.model.lines.is_held_by(&line, &self.holder(None))
+            || self.model.lines.take(&line, &holder)
     }
 
     /// Whether a function that is under way has not read yet that the run is aborted: it looks once a second.
@@ -305,7 +308,7 @@ impl Run {
                 }
                 Verdict::Ask { until } => {
                     if self.stops(section) == Some(Halt::Deadline) {
-                        self.fails(id, status);
+                        self.fails(id, Status::Expired);
                         return After::Flow(Flow::Halt(Halt::Deadline));
                     }
                     asked = true;

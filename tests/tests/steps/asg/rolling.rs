@@ -1,5 +1,7 @@
 //! `AsgRollingDeploy` and `AsgRollingRollback`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use slipway_model::status::ErrorType;
 
@@ -91,7 +93,7 @@ async fn what_users_write_reaches_aws_whole() {
     let mut launch = template("ami-1");
     launch["launchTemplateData"]["networkInterfaces"] =
         json!([{"deviceIndex": 0, "groups": ["sg-1"], "associatePublicIpAddress": "true"}]);
-    launch["launchTemplateData"]["somethingNewer"] = json!({"Than": "us"});
+    launch["launchTemplateData"]["metadataOptions"] = json!({"somethingNewer": {"Than": "us"}});
     launch["launchTemplateData"]["tagSpecifications"] = json!([{"resourceType": "instance", "tags": [{"key": "a", "value": "<+secrets.getValue(\"account.password\")>"}]}]);
     let mut group = configuration(2);
     group["MaxInstanceLifetime"] = json!(86400);
@@ -110,7 +112,7 @@ async fn what_users_write_reaches_aws_whole() {
     groups.world.run(DEPLOY, json!({})).await.done();
     let versions = json!({"LaunchTemplateName": "web"});
     let versions = groups.ec2("DescribeLaunchTemplateVersions", versions).await;
-    insta::assert_snapshot!(versions["launchTemplateVersionSet"][0]["launchTemplateData"], @r#"{"imageId":"ami-1","instanceType":"t3.micro","networkInterfaceSet":[{"associatePublicIpAddress":"true","deviceIndex":"0","securityGroupIdSet":["sg-1"]}],"somethingNewer":{"than":"us"},"tagSpecificationSet":[{"resourceType":"instance","tagSet":[{"key":"a","value":"correct-horse-battery"}]}],"userData":"IyEvYmluL3NoCmVjaG8gaGVsbG8="}"#);
+    insta::assert_snapshot!(versions["launchTemplateVersionSet"][0]["launchTemplateData"], @r#"{"imageId":"ami-1","instanceType":"t3.micro","metadataOptions":{"somethingNewer":{"than":"us"}},"networkInterfaceSet":[{"associatePublicIpAddress":"true","deviceIndex":"0","securityGroupIdSet":["sg-1"]}],"tagSpecificationSet":[{"resourceType":"instance","tagSet":[{"key":"a","value":"correct-horse-battery"}]}],"userData":"IyEvYmluL3NoCmVjaG8gaGVsbG8="}"#);
     let found = groups.scaling("DescribeAutoScalingGroups", json!({})).await;
     let found = &found["AutoScalingGroups"][0];
     assert_eq!(found["MaxInstanceLifetime"], "86400");
@@ -385,6 +387,39 @@ async fn a_successful_refresh_is_not_believed_when_instances_run_another_version
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refresh_that_ends_at_sixty_percent_is_told_and_rolled_back() {
+    let mut groups = Groups::new().await;
+    groups.deploys("ami-1", 5);
+    groups.world.run(DEPLOY, json!({})).await.done();
+    groups.world.next_run();
+    groups.deploys("ami-2", 5);
+    let of = json!({"AutoScalingGroupName": "web"});
+    let ends = async {
+        loop {
+            groups.world.clock.sleep(Duration::from_secs(5)).await;
+            let seen = groups
+                .scaling("DescribeInstanceRefreshes", of.clone())
+                .await;
+            let newest = &seen["InstanceRefreshes"][0];
+            let percent = newest["PercentageComplete"].as_str().unwrap_or_default();
+            let percent: u32 = percent.parse().unwrap_or_default();
+            if newest["Status"] == "InProgress" && percent >= 60 {
+                groups.scaling("CancelInstanceRefresh", of.clone()).await;
+                return percent;
+            }
+        }
+    };
+    let (percent, ended) = tokio::join!(ends, groups.world.run(DEPLOY, json!({})));
+    assert!(percent < 100, "{percent}");
+    let told = ended.failed().message;
+    assert!(told.contains("Cancel"), "{told}");
+    groups.world.run(ROLLBACK, json!({})).await.done();
+    groups.quiet().await;
+    assert_eq!(groups.account().await, "web v1 5/5 of v1 | web");
+    assert_eq!(groups.counted().await, "5 web v1");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_short_throttling_is_waited_out() {
     let mut groups = Groups::new().await.beside().await;
     deploy(&mut groups, "ami-1", json!({})).await;
@@ -480,7 +515,9 @@ async fn the_image_of_the_artifact_is_found_by_name_and_must_be_usable() {
     let versions = groups.world.count("CreateLaunchTemplateVersion");
     for (version, why) in [
         ("shop-1999999999999", "among those that this account owns"),
-        ("ami-00403", "must be shared with this one"),
+        ("ami-00000403", "must be shared with this one"),
+        // A name that begins like an id.
+        ("ami-shop-2", "There is no image named `ami-shop-2`"),
         ("", "has no `version`"),
     ] {
         groups.world.next_run();
@@ -504,6 +541,10 @@ async fn a_base_group_is_a_pattern_and_stays_as_it_is() {
         "LaunchTemplate": {"LaunchTemplateName": "base"},
     });
     groups.scaling("CreateAutoScalingGroup", base).await;
+    let drain = "autoscaling:EC2_INSTANCE_TERMINATING";
+    let hook = json!({"AutoScalingGroupName": "base", "LifecycleHookName": "drain",
+        "LifecycleTransition": drain, "HeartbeatTimeout": 60});
+    groups.scaling("PutLifecycleHook", hook).await;
     let before = groups.scaling("DescribeAutoScalingGroups", json!({})).await;
     groups.world.infrastructure["baseAsgName"] = json!("base");
     groups.world.manifests = vec![manifest(
@@ -517,6 +558,13 @@ async fn a_base_group_is_a_pattern_and_stays_as_it_is() {
     assert_eq!(after[0], before["AutoScalingGroups"][0]);
     assert_eq!(after[1]["VPCZoneIdentifier"], "subnet-7");
     assert_eq!(after[1]["HealthCheckGracePeriod"], "9");
+    let of = json!({"AutoScalingGroupName": "web"});
+    let hooks = groups.scaling("DescribeLifecycleHooks", of).await;
+    let hooks = list(&hooks["LifecycleHooks"]);
+    assert_eq!(hooks.len(), 1, "{hooks:?}");
+    assert_eq!(hooks[0]["LifecycleHookName"], "drain");
+    assert_eq!(hooks[0]["LifecycleTransition"], drain);
+    assert_eq!(hooks[0]["HeartbeatTimeout"], "60");
     assert_eq!(after[1]["Instances"][0]["InstanceType"], "m5.large");
     assert_eq!(
         groups.account().await,

@@ -187,6 +187,10 @@ async fn what_a_shift_refuses() {
         (same, "is the one of EcsBlueGreenCreateService"),
         (gone, "RuleNotFound"),
         (other, "is not a rule of listener"),
+        (
+            balancer.standalone_spec(1, 1),
+            "has no targets to answer them",
+        ),
     ];
     for (attempt, (spec, part)) in (0..).zip(table) {
         let failure = world.attempt(SHIFT, spec, attempt).await.failed();

@@ -63,6 +63,7 @@ async fn traffic_shift() {
 async fn standalone_shift() {
     let mut world = World::with_pace(Pace::brisk()).await;
     world.balance(Kind::Weighted).await;
+    world.fills_both().await;
     let mut parts = Vec::new();
     for number in 1..=DEPLOYMENTS {
         world.next_run();

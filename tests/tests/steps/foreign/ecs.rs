@@ -286,6 +286,7 @@ async fn scaling_that_was_off_comes_back_to_a_service_that_somebody_else_deploye
 async fn a_rule_that_somebody_else_changed_is_left_to_them() {
     let mut world = World::with_pace(Pace::brisk()).await;
     world.balance(crate::balancer::Kind::Weighted).await;
+    world.fills_both().await;
     let balancer = world.balancer.clone().expect("a load balancer");
     let shift: Value = balancer.standalone_spec(1, 2);
     world

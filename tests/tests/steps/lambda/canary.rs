@@ -51,7 +51,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     let second = deploy(&mut world, 2).await;
     insta::assert_snapshot!(second, @"
     AwsLambdaCanaryDeploy
-    GetFunction GetFunctionConfiguration GetAlias GetFunctionConfiguration UpdateFunctionCode GetFunctionConfiguration UpdateFunctionConfiguration GetFunctionConfiguration PublishVersion GetFunctionConfiguration GetAlias GetFunctionConfiguration
+    GetFunction GetAlias GetFunctionConfiguration UpdateFunctionCode GetFunctionConfiguration UpdateFunctionConfiguration GetFunctionConfiguration PublishVersion GetFunctionConfiguration GetAlias GetFunctionConfiguration
     AwsLambdaTrafficShift
     GetFunctionConfiguration GetAlias UpdateAlias
     AwsLambdaTrafficShift
@@ -178,6 +178,11 @@ async fn what_cannot_be_a_canary_is_refused_before_anything_is_changed() {
     world.deploys_package(1).await;
     world.run(DEPLOY, json!({})).await.done();
     world.next_run();
+    // What is there was changed by hand since, and would be published to come back to it.
+    let by_hand = world.lambda().update_function_configuration();
+    let by_hand = by_hand.function_name("shop").timeout(9).send().await;
+    by_hand.expect("changed");
+    let published = world.count("PublishVersion");
     let mut other = definition();
     other["role"] = json!("arn:aws:iam::123456789012:role/other");
     world.deploys_function(&other, &[alias("live")]);
@@ -186,6 +191,7 @@ async fn what_cannot_be_a_canary_is_refused_before_anything_is_changed() {
         assert!(failure.message.contains(part), "{}", failure.message);
     }
     assert_eq!(world.count("UpdateFunctionCode"), 0);
+    assert_eq!(world.count("PublishVersion"), published);
     world.run(ROLLBACK, json!({})).await.done();
     world.next_run();
     world.deploys_package(2).await;
@@ -206,12 +212,13 @@ async fn what_cannot_be_a_canary_is_refused_before_anything_is_changed() {
         failure.message
     );
     assert_eq!(world.count("UpdateFunctionCode"), 0);
+    assert_eq!(world.count("PublishVersion"), published);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_image_needs_no_alias_but_its_traffic_does() {
     let mut world = World::with_pace(Pace::brisk()).await;
-    world.deploys_image("1", &[]);
+    world.deploys_image("1", &[]).await;
     world.run(CANARY, json!({})).await.done();
     let failure = world
         .run(SHIFT, json!({"trafficPercentage": 10}))

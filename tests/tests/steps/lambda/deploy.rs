@@ -50,7 +50,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     let second = trace(&world, DEPLOY, json!({})).await;
     insta::assert_snapshot!(second, @"
     AwsLambdaDeploy
-    GetFunction GetFunctionConfiguration GetAlias UpdateFunctionCode GetFunctionConfiguration UpdateFunctionConfiguration GetFunctionConfiguration PublishVersion GetFunctionConfiguration GetAlias UpdateAlias GetFunctionConfiguration
+    GetFunction GetAlias GetFunctionConfiguration UpdateFunctionCode GetFunctionConfiguration UpdateFunctionConfiguration GetFunctionConfiguration PublishVersion GetFunctionConfiguration GetAlias UpdateAlias GetFunctionConfiguration
     ");
     world.next_run();
     world.deploys_package(3).await;
@@ -264,10 +264,10 @@ async fn one_version_is_one_instance() {
 #[tokio::test(start_paused = true)]
 async fn an_image_is_deployed_and_brought_back_by_its_digest() {
     let mut world = World::with_pace(Pace::brisk()).await;
-    world.deploys_image("1", &[]);
+    world.deploys_image("1", &[]).await;
     world.run(DEPLOY, json!({})).await.done();
     world.next_run();
-    world.deploys_image("2", &[]);
+    world.deploys_image("2", &[]).await;
     world.run(DEPLOY, json!({})).await.done();
     assert_eq!(
         world.account().await,

@@ -131,7 +131,7 @@ async fn what_aws_refuses_says_what_and_leaves_nothing() {
     world.next_run();
     said.push(world.run(DEPLOY, json!({})).await.failed().message);
     world.run(ROLLBACK, json!({})).await.done();
-    world.deploys_image("missing", &[]);
+    world.deploys_image("missing", &[]).await;
     world.next_run();
     said.push(world.run(DEPLOY, json!({})).await.failed().message);
     world.run(ROLLBACK, json!({})).await.done();
@@ -153,11 +153,11 @@ async fn traffic_never_reaches_what_did_not_work() {
         exit_code: 1,
     };
     world.sandbox.set_image(rule).expect("a rule");
-    world.deploys_image("1", &[alias("live")]);
+    world.deploys_image("1", &[alias("live")]).await;
     world.run(DEPLOY, json!({})).await.done();
     let before = world.account().await;
     world.next_run();
-    world.deploys_image("2", &[alias("live")]);
+    world.deploys_image("2", &[alias("live")]).await;
     let failure = world.run(DEPLOY, json!({})).await.failed();
     for part in ["The update of the code of function shop", "InvalidImage"] {
         assert!(failure.message.contains(part), "{}", failure.message);
@@ -166,7 +166,7 @@ async fn traffic_never_reaches_what_did_not_work() {
     assert_eq!(world.account().await, before);
     // And as the first deployment.
     let mut world = world.beside(Pace::brisk()).await;
-    world.deploys_image("unhealthy", &[alias("live")]);
+    world.deploys_image("unhealthy", &[alias("live")]).await;
     let failure = world.run(DEPLOY, json!({})).await.failed();
     assert!(
         failure.message.contains("InvalidImage"),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use slipway_plan::ArtifactPlan;
 use slipway_store::embedded::in_process;
 
+use crate::raw::{answer, post};
 use crate::world::{World, credentials, manifest};
 
 /// The bucket of the packages.
@@ -35,6 +36,11 @@ pub(crate) fn alias(name: &str) -> Value {
 /// An image of a repository of the account.
 pub(crate) fn image(tag: &str) -> String {
     format!("123456789012.dkr.ecr.eu-west-1.amazonaws.com/shop:{tag}")
+}
+
+/// The manifest of that image.
+fn image_manifest(tag: &str) -> String {
+    json!({"schemaVersion": 2, "tag": tag}).to_string()
 }
 
 impl World {
@@ -94,7 +100,8 @@ impl World {
     }
 
     /// It deploys `shop` from an image of the account's registry from now on.
-    pub(crate) fn deploys_image(&mut self, tag: &str, aliases: &[Value]) {
+    pub(crate) async fn deploys_image(&mut self, tag: &str, aliases: &[Value]) {
+        self.push_image(tag).await;
         let mut definition = definition();
         for name in ["runtime", "handler"] {
             definition
@@ -112,6 +119,25 @@ impl World {
             pinned: None,
             late: None,
         });
+    }
+
+    /// Puts an image where [`image`] says, unless it is to be missing.
+    async fn push_image(&self, tag: &str) {
+        let repository = json!({"repositoryName": "shop"});
+        let manifest = image_manifest(tag);
+        let image = json!({"repositoryName": "shop", "imageManifest": manifest, "imageTag": tag});
+        let call = async |operation: &str, body: Value| {
+            let target = format!("AmazonEC2ContainerRegistry_V20150921.{operation}");
+            let request = post().header("x-amz-target", target);
+            answer(self, ("eu-west-1", "ecr"), request, body.to_string()).await
+        };
+        let known = call("DescribeRepositories", json!({})).await;
+        if !known.contains("\"shop\"") {
+            call("CreateRepository", repository).await;
+        }
+        if tag != "missing" {
+            call("PutImage", image).await;
+        }
     }
 
     /// What a person sees of each function.
@@ -185,7 +211,7 @@ fn code(sha256: &str) -> String {
     match (
         known,
         tags.iter()
-            .find(|tag| hex(&digest_bytes(image(tag).as_bytes())) == sha256),
+            .find(|tag| hex(&digest_bytes(image_manifest(tag).as_bytes())) == sha256),
     ) {
         (Some(number), _) => format!("package {number}"),
         (None, Some(tag)) => format!("image {tag}"),

@@ -32,7 +32,7 @@ use serde_json::Value;
 use slipway_clock::Clock;
 
 use super::backoff::Backoff;
-use super::runtime::{ClockSleep, ClockTime, timeouts};
+use super::runtime::{ClockSleep, ClockTime, retries, timeouts};
 
 pub use error::QueryError;
 
@@ -181,6 +181,7 @@ fn signing(service: Service, parts: &Parts<'_>) -> StaticRuntimePlugin {
         ..SigV4OperationSigningConfig::default()
     });
     layer.store_put(AuthSchemeOptionResolverParams::new(()));
+    layer.store_put(retries());
     let components = RuntimeComponentsBuilder::new("QuerySigning")
         .with_auth_scheme(SigV4AuthScheme::new())
         .with_auth_scheme_option_resolver(Some(StaticAuthSchemeOptionResolver::new(vec![

@@ -2,7 +2,8 @@
 //! from the one before it, at once or in phases.
 //!
 //! `EcsServiceSetup` creates it without tasks and writes down how things were. Each `EcsUpgradeContainer` moves
-//! tasks. `EcsBasicRollback` moves them back. The service before stays without tasks after a deployment.
+//! tasks. `EcsBasicRollback` moves them back. The service before stays without tasks until the next
+//! deployment begins.
 
 mod rollback;
 mod setup;

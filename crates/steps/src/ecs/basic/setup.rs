@@ -1,4 +1,5 @@
-//! `EcsServiceSetup`: a new version of the service, without tasks yet.
+//! `EcsServiceSetup`: a new version of the service, without tasks yet. The version before the one that works now goes, as
+//! older groups do in `AsgSetup`: a rollback leads to the one that works now.
 
 use std::time::Duration;
 
@@ -7,12 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
-use super::super::beside;
+use super::super::beside::{self, Beside, Role};
 use super::super::cluster;
 use super::super::manifest::Documents;
-use super::super::removal;
+use super::super::removal::{self, Removal};
 use super::super::scaling::Scaling;
-use super::super::service::{Standing, create, create_document, describe, update, update_document};
+use super::super::service::{
+    Described, Standing, create, create_document, describe, update, update_document,
+};
 use super::super::site::Site;
 use super::super::task_definition::{Intent, Registered, intended, registered, short};
 use super::super::{DEPLOY, FETCH, PREPARE, told};
@@ -47,6 +50,8 @@ enum Phase {
     /// Read manifests and write down how things are.
     #[default]
     Prepare,
+    /// Delete the version that nobody goes back to any more.
+    Clear,
     /// Register the task definition.
     Register,
     /// Create the service.
@@ -63,6 +68,11 @@ pub(super) struct State {
     handover: Option<Handover>,
     intent: Option<Intent>,
     task_definition: Option<Registered>,
+    /// What was replaced by what works now, without tasks.
+    #[serde(default)]
+    unused: Vec<Beside>,
+    #[serde(default)]
+    removal: Removal,
 }
 
 impl State {
@@ -130,6 +140,7 @@ impl Phases for Setup {
     async fn turn(&mut self, cx: &mut StepContext<'_>) -> Result<Turn, Failure> {
         Ok(match self.state.phase {
             Phase::Prepare => self.prepare(cx).await.map(|()| Turn::On)?,
+            Phase::Clear => self.clear(cx).await?.into(),
             Phase::Register => self.register(cx).await.map(|()| Turn::On)?,
             Phase::Create => self.create(cx).await?.into(),
             Phase::Done => Turn::Done(self.ended(cx)),
@@ -168,14 +179,14 @@ impl Setup {
         };
         self.state.intent = intended(cx, &self.site, &self.documents.task_definition).await?;
         self.state.handover = Some(handover);
-        self.state.phase = Phase::Register;
+        self.state.phase = Phase::Clear;
         cx.info(PREPARE, "Prepared rollback data");
         cx.unit_ended(PREPARE, true);
         Ok(())
     }
 
     /// Looks at the versions that are there.
-    async fn handover(&self, cx: &mut StepContext<'_>) -> Result<Handover, Failure> {
+    async fn handover(&mut self, cx: &mut StepContext<'_>) -> Result<Handover, Failure> {
         let base = self.documents.service_name()?;
         let versions = versions::list(&self.site, base).await?;
         let newest = versions.last().map_or(0, |version| version.number);
@@ -206,6 +217,7 @@ impl Setup {
             ),
         };
         cx.info(PREPARE, told);
+        self.state.unused = self.unused(cx, old.as_ref(), &versions).await?;
         let strategy = spec::choice(cx.spec(), "resizeStrategy", STRATEGIES)?;
         Ok(Handover {
             full: self.full(cx, old.as_ref())?,
@@ -229,6 +241,54 @@ impl Setup {
                     .to_owned(),
             )),
         }
+    }
+
+    /// The version that the one before this deployment had replaced. Only what is noted as that is Slipway's: a service
+    /// that merely has such a name is somebody's.
+    async fn unused(
+        &self,
+        cx: &StepContext<'_>,
+        old: Option<&Old>,
+        versions: &[Version],
+    ) -> Result<Vec<Beside>, Failure> {
+        let mut noted = beside::noted(cx, &self.site).await?;
+        noted.retain(|one| {
+            let replaced =
+                one.role == Role::Before && old.is_some_and(|old| old.name != one.service_name);
+            let idle = |version: &Version| {
+                version.name() == one.service_name
+                    && version.is_idle()
+                    && one.runs(version.service.task_definition())
+            };
+            replaced && versions.iter().any(idle)
+        });
+        Ok(noted)
+    }
+
+    async fn clear(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        while let Some(unused) = self.state.unused.first().cloned() {
+            let (site, name) = (&self.site, unused.service_name.as_str());
+            let ours = |found: &Described| {
+                let service = &found.service;
+                let idle = service.desired_count() == 0 && service.running_count() == 0;
+                match idle && unused.runs(service.task_definition()) {
+                    true => Ok(()),
+                    false => Err(wrong(format!(
+                        "Service {name} in {site} was changed while it was about to be deleted as unused. It is not \
+                         touched. Run the pipeline again."
+                    ))),
+                }
+            };
+            let removal = &mut self.state.removal;
+            if !removal.go_on(cx, (site, name), PREPARE, ours).await? {
+                return Ok(Some(removal::PAUSE));
+            }
+            beside::forget(cx, site, name).await?;
+            self.state.removal = Removal::default();
+            self.state.unused.remove(0);
+        }
+        self.state.phase = Phase::Register;
+        Ok(None)
     }
 
     /// What works now: the newest version with tasks, or the service without a number that an earlier strategy

@@ -22,6 +22,11 @@ impl Version {
         let active = self.service.status() == Some("ACTIVE");
         active && (self.service.desired_count() > 0 || self.service.running_count() > 0)
     }
+
+    /// Whether it is there, runs no tasks and is to run none.
+    pub(super) fn is_idle(&self) -> bool {
+        self.service.status() == Some("ACTIVE") && !self.works()
+    }
 }
 
 /// `<serviceName>__N`.

@@ -1,6 +1,8 @@
 //! Elastic Load Balancing: load balancers, listeners, rules and the health of targets, looked at and changed.
 
-use aws_sdk_elasticloadbalancingv2::types::{Action, LoadBalancer, TargetHealthStateEnum};
+use aws_sdk_elasticloadbalancingv2::types::{
+    Action, Listener, LoadBalancer, TargetHealth, TargetHealthReasonEnum, TargetHealthStateEnum,
+};
 use serde::{Deserialize, Serialize};
 use slipway_model::status::Failure;
 
@@ -54,19 +56,18 @@ pub(super) async fn find(
     let arn = found.load_balancer_arn().unwrap_or_default();
     let mut listeners: Vec<String> = places.iter().map(|one| one.listener.clone()).collect();
     listeners.dedup();
-    let doing = format!(
-        "look at listeners {} of load balancer {balancer}",
-        listeners.join(" and ")
-    );
-    let described = site
-        .aws
-        .elb
-        .describe_listeners()
-        .set_listener_arns(Some(listeners))
-        .send()
-        .await
-        .map_err(|error| failure(Doing::with(&doing), error))?;
-    for listener in described.listeners() {
+    let described = match ask_listeners(site, balancer, listeners.clone()).await {
+        // AWS does not say which of them.
+        Err(_) if listeners.len() > 1 => {
+            let mut all = Vec::new();
+            for listener in listeners {
+                all.extend(ask_listeners(site, balancer, vec![listener]).await?);
+            }
+            all
+        }
+        asked => asked?,
+    };
+    for listener in &described {
         if listener.load_balancer_arn() != Some(arn) {
             return Err(invalid(format!(
                 "listener {} is not of load balancer {balancer}, but of {}. Correct the one or the other.",
@@ -76,6 +77,21 @@ pub(super) async fn find(
         }
     }
     rules(site, places).await
+}
+
+async fn ask_listeners(
+    site: &Site,
+    balancer: &str,
+    arns: Vec<String>,
+) -> Result<Vec<Listener>, Failure> {
+    let doing = format!(
+        "look at listeners {} of load balancer {balancer}",
+        arns.join(" and ")
+    );
+    let described = site.aws.elb.describe_listeners();
+    let described = described.set_listener_arns(Some(arns)).send().await;
+    let described = described.map_err(|error| failure(Doing::with(&doing), error))?;
+    Ok(described.listeners.unwrap_or_default())
 }
 
 /// Looks at rules.
@@ -235,6 +251,11 @@ impl Health {
     }
 }
 
+/// Whether the health checks of a target's group are off (`TargetHealth`, *Reason*).
+fn is_unchecked(state: &TargetHealth) -> bool {
+    state.reason() == Some(&TargetHealthReasonEnum::HealthCheckDisabled)
+}
+
 /// Looks at the health of a group's targets; a group that is gone has none.
 pub(super) async fn health(site: &Site, group: &str) -> Result<Health, Failure> {
     let doing = format!("look at the health of the targets of {group}");
@@ -258,6 +279,8 @@ pub(super) async fn health(site: &Site, group: &str) -> Result<Health, Failure> 
         };
         match state.state() {
             Some(TargetHealthStateEnum::Healthy) => health.healthy += 1,
+            // Nobody wants to know of a Lambda function: requests reach it.
+            Some(TargetHealthStateEnum::Unavailable) if is_unchecked(state) => health.healthy += 1,
             Some(TargetHealthStateEnum::Draining) | None => {}
             Some(other) => {
                 health.waiting += 1;

@@ -114,6 +114,23 @@ impl Forward {
         shares(self) == shares(other)
     }
 
+    /// Whether a target group gets a greater share of the requests than by `before`.
+    pub(super) fn gives_more(&self, before: &Self, group: &str) -> bool {
+        let (now, all) = self.share(group);
+        let (then, all_then) = before.share(group);
+        now * all_then.max(1) > then * all.max(1)
+    }
+
+    /// The weight of a target group, and of all; that of an only one means nothing.
+    fn share(&self, group: &str) -> (i64, i64) {
+        let of = |one: &Weighted| match self.groups.len() {
+            1 => 1,
+            _ => i64::from(one.weight),
+        };
+        let mine = self.groups.iter().filter(|one| one.group == group);
+        (mine.map(of).sum(), self.groups.iter().map(of).sum())
+    }
+
     /// Whether a target group is named, with or without requests: its targets are checked then.
     pub(super) fn names(&self, group: &str) -> bool {
         self.groups.iter().any(|one| one.group == group)

@@ -11,7 +11,9 @@ use super::super::scaling::Scaling;
 use super::super::service::{Standing, describe};
 use super::super::site::Site;
 use super::super::task_definition::short;
+use super::balancer::{self, Rule};
 use super::create::Phase as Creating;
+use super::forward::Forward;
 use super::made::Made;
 use super::{Blue, Patience, tag, wrong};
 use crate::context::StepContext;
@@ -64,6 +66,38 @@ pub(super) async fn check_new(
     }
     let targets = (routes.stage_group.as_str(), wanted);
     patience.look(cx, site, targets, unit).await
+}
+
+/// Refuses target groups that are to get more requests of a rule than now and have nothing to answer them; waits while
+/// their targets are checked.
+pub(super) async fn check_groups(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    (rule, wanted): (&Rule, &Forward),
+    (patience, unit): (&mut Patience, &'static str),
+) -> Result<Option<Duration>, Failure> {
+    let groups = wanted.groups.iter().map(|one| one.group.as_str());
+    for group in groups.filter(|group| wanted.gives_more(&rule.forward, group)) {
+        let health = balancer::health(site, group).await?;
+        if health.healthy > 0 {
+            continue;
+        }
+        let name = &rule.place.rule;
+        if health.waiting == 0 {
+            return Err(wrong(format!(
+                "Target group {group} gets no more requests of listener rule {name}: it has no targets to answer them. \
+                 Deploy into it first, or give it a weight of 0."
+            )));
+        }
+        if health.unused == health.waiting {
+            return Err(wrong(format!(
+                "Target group {group} gets no more requests of listener rule {name}: its targets are not checked while no \
+                 rule names it. Let a shift before this one name it with a weight of 0."
+            )));
+        }
+        return patience.look(cx, site, (group, 1), unit).await;
+    }
+    Ok(None)
 }
 
 /// What serves, as it is now: scaling may have changed it since it was written down.

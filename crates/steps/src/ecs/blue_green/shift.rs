@@ -1,7 +1,8 @@
 //! `EcsBlueGreenTrafficShift`: moves requests between target groups by weight.
 //!
 //! `Inherit` moves them from what serves to what `EcsBlueGreenCreateService` deployed; at 100 the new version is
-//! what serves. `Standalone` sets another rule, and touches neither services nor tags.
+//! what serves. `Standalone` sets another rule, and touches neither services nor tags. Neither gives more requests to a target
+//! group without healthy targets; a weight of 0 lets the load balancer check them first.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use super::balancer::{self, Rule};
 use super::forward::Forward;
 use super::made::Made;
 use super::routes::Route;
-use super::serving::{check_new, created, note, serve};
+use super::serving::{check_groups, check_new, created, note, serve};
 use super::spec::{Shift, check_shift};
 use super::{Patience, wrong};
 use crate::context::StepContext;
@@ -180,11 +181,17 @@ impl Shifting {
             }
             (Shift::Standalone { groups, .. }, _) => {
                 let rule = self.standalone(cx).await?;
-                self.warn_of_empty(cx, groups).await?;
                 let shares = groups
                     .iter()
                     .map(|(group, weight)| (group.as_str(), *weight));
-                (rule, Forward::of(shares))
+                let wanted = Forward::of(shares);
+                let patience = (&mut self.state.patience, SHIFT);
+                if let Some(pause) =
+                    check_groups(cx, &self.site, (&rule, &wanted), patience).await?
+                {
+                    return Ok(Some(pause));
+                }
+                (rule, wanted)
             }
             (Shift::Inherit(_), None) => {
                 return Err(wrong("There is nothing to inherit.".to_owned()));
@@ -243,22 +250,6 @@ impl Shifting {
         let rules = balancer::find(&self.site, balancer, &[place]).await?;
         let rule = rules.into_iter().next();
         rule.ok_or_else(|| wrong(format!("Listener rule {} is gone.", place.rule)))
-    }
-
-    async fn warn_of_empty(
-        &self,
-        cx: &mut StepContext<'_>,
-        groups: &[(String, i32)],
-    ) -> Result<(), Failure> {
-        for (group, _) in groups.iter().filter(|(_, weight)| *weight > 0) {
-            if balancer::health(&self.site, group).await?.healthy == 0 {
-                let warning = format!(
-                    "Target group {group} has no healthy target: its share of the requests is not answered"
-                );
-                cx.warn_of_run(SHIFT, &warning).await?;
-            }
-        }
-        Ok(())
     }
 
     async fn set(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {

@@ -1,0 +1,168 @@
+//! Barriers that nobody passes.
+
+use std::fmt::Write;
+
+use super::tests::{faults, plan};
+
+fn gate(id: &str, name: &str, more: &str) -> String {
+    format!(
+        "{{step: {{identifier: {id}, name: N, type: Barrier, {more} spec: {{barrierRef: {name}}}}}}}"
+    )
+}
+
+fn group(id: &str, more: &str, steps: &[String]) -> String {
+    let steps = steps.join(", ");
+    format!("{{stepGroup: {{identifier: {id}, name: N, {more} steps: [{steps}]}}}}")
+}
+
+fn beside(branches: &[String]) -> String {
+    format!("{{parallel: [{}]}}", branches.join(", "))
+}
+
+fn stage(id: &str, more: &str, steps: &[String]) -> String {
+    let steps = steps.join(", ");
+    format!(
+        "{{stage: {{identifier: {id}, name: N, type: Custom, {more} spec: {{execution: {{steps: [{steps}]}}}}}}}}"
+    )
+}
+
+/// What is said of a pipeline with the barriers `a`, `b` and `c`: its faults, or its warnings.
+fn told(stages: &[String]) -> String {
+    let barriers = ["a", "b", "c"].map(|id| format!("{{identifier: {id}, name: N}}"));
+    let pipeline = format!(
+        "pipeline: {{identifier: web, name: P, flowControl: {{barriers: [{}]}}, stages: [\n{}]}}",
+        barriers.join(", "),
+        stages.join(",\n")
+    );
+    match plan(&pipeline) {
+        Ok(plan) => plan
+            .warnings
+            .iter()
+            .fold(String::new(), |mut all, warning| {
+                let _ = writeln!(all, "warning: {warning}");
+                all
+            }),
+        faulty => faults(faulty),
+    }
+}
+
+fn one(id: &str) -> Vec<String> {
+    vec![gate(id, "a", "")]
+}
+
+#[test]
+fn places_that_are_reached_together_are_let_be() {
+    let loops = "strategy: {repeat: {times: 3}},";
+    let all = "strategy: {repeat: {times: 3, maxConcurrency: 3}},";
+    for stages in [
+        // A barrier with one place is passed at once.
+        vec![
+            stage("s", "", &one("x")),
+            stage("t", "", &[gate("x", "b", "")]),
+        ],
+        vec![beside(&[
+            stage("s", "", &one("x")),
+            stage("t", "", &one("x")),
+        ])],
+        vec![stage(
+            "s",
+            "",
+            &[beside(&[gate("x", "a", ""), group("g", "", &one("y"))])],
+        )],
+        vec![beside(&[
+            stage("s", loops, &one("x")),
+            stage("t", all, &one("y")),
+        ])],
+        vec![stage(
+            "s",
+            "",
+            &[group("g", loops, &one("x")), gate("y", "b", "")],
+        )],
+        // In the same order.
+        vec![beside(&[
+            stage(
+                "s",
+                "",
+                &[gate("x", "a", ""), gate("y", "b", ""), gate("z", "c", "")],
+            ),
+            stage("t", "", &[gate("x", "a", ""), gate("z", "c", "")]),
+        ])],
+    ] {
+        assert_eq!(told(&stages), "");
+    }
+}
+
+#[test]
+fn places_that_follow_one_another_are_refused() {
+    insta::assert_snapshot!(told(&[
+        stage("s", "", &[gate("x", "a", ""), group("g", "", &one("y"))]),
+    ]), @"pipeline.yaml:2:262: pipeline.stages[0].stage.spec.execution.steps[1].stepGroup.steps[0].step.spec.barrierRef: barrier `a` cannot be passed: stages.s.spec.execution.steps.x waits there for stages.s.spec.execution.steps.g.steps.y, which comes after it; let them run side by side, or give one of them a barrier of its own");
+    insta::assert_snapshot!(told(&[
+        beside(&[stage("s", "", &one("x")), stage("t", "", &one("x"))]),
+        stage("u", "when: {pipelineStatus: All, condition: <+pipeline.name> == \"P\"},", &one("y")),
+    ]), @"pipeline.yaml:3:207: pipeline.stages[1].stage.spec.execution.steps[0].step.spec.barrierRef: barrier `a` cannot be passed: stages.s.spec.execution.steps.x waits there for stages.u.spec.execution.steps.y, which comes after it; let them run side by side, or give one of them a barrier of its own");
+    // Every turn says the same.
+    insta::assert_snapshot!(told(&[
+        stage("s", "strategy: {repeat: {times: 2}},", &[gate("x", "a", ""), gate("y", "a", "")]),
+    ]), @"pipeline.yaml:2:247: pipeline.stages[0].stage.spec.execution.steps[1].step.spec.barrierRef: barrier `a` cannot be passed: stages.s_0.spec.execution.steps.x waits there for stages.s_0.spec.execution.steps.y, which comes after it; let them run side by side, or give one of them a barrier of its own");
+    // Whoever a condition leaves out waits for nobody.
+    insta::assert_snapshot!(told(&[
+        stage("s", "when: {pipelineStatus: Failure},", &one("x")),
+        stage("t", "", &[group("g", "when: {stageStatus: Success, condition: <+pipeline.name> == \"P\"},", &one("y")), gate("z", "a", "")]),
+    ]), @"
+    warning: pipeline.stages[1].stage.spec.execution.steps[1].step.spec.barrierRef: barrier `a` cannot be passed unless a condition leaves somebody out: stages.t.spec.execution.steps.g.steps.y waits there for stages.t.spec.execution.steps.z, which comes after it; let them run side by side, or give one of them a barrier of its own
+    warning: pipeline.stages[1].stage.spec.execution.steps[1].step.spec.barrierRef: barrier `a` cannot be passed unless a condition leaves somebody out: stages.s.spec.execution.steps.x waits there for stages.t.spec.execution.steps.z, which comes after it; let them run side by side, or give one of them a barrier of its own
+    ");
+}
+
+#[test]
+fn turns_that_wait_for_their_time_are_waited_for_in_vain() {
+    insta::assert_snapshot!(told(&[
+        stage("s", "", &[group("g", "strategy: {matrix: {of: [1, 2, 3], maxConcurrency: 2}},", &one("x"))]),
+    ]), @"pipeline.yaml:2:244: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.steps[0].step.spec.barrierRef: barrier `a` cannot be passed: stages.s.spec.execution.steps.g_0.steps.x waits there for every turn of `g`, and `maxConcurrency` lets 2 of 3 run at once; leave `maxConcurrency` out, or wait outside of the loop");
+    insta::assert_snapshot!(told(&[
+        beside(&[stage("s", "strategy: {parallelism: 3, maxConcurrency: 1},", &one("x")), stage("t", "", &one("y"))]),
+    ]), @"pipeline.yaml:2:201: pipeline.stages[0].parallel[0].stage.spec.execution.steps[0].step.spec.barrierRef: barrier `a` cannot be passed: stages.s_0.spec.execution.steps.x waits there for every turn of `s`, and `maxConcurrency` lets 1 of 3 run at once; leave `maxConcurrency` out, or wait outside of the loop");
+    insta::assert_snapshot!(told(&[
+        stage("s", "strategy: {repeat: {times: 2, maxConcurrency: 1}, onFailure: SkipQueued},", &one("x")),
+    ]), @"pipeline.yaml:2:216: pipeline.stages[0].stage.spec.execution.steps[0].step.spec.barrierRef: barrier `a` cannot be passed: stages.s_0.spec.execution.steps.x waits there for stages.s_1.spec.execution.steps.x, which comes after it; let them run side by side, or give one of them a barrier of its own");
+    // How many turns there are, the run tells; whom a condition leaves out, too.
+    insta::assert_snapshot!(told(&[
+        stage("s", "", &[group("g", "strategy: {repeat: {items: <+steps.say.output.outputVariables.all>, maxConcurrency: 2}},", &one("x"))]),
+        stage("t", "", &[group("g", "strategy: {repeat: {times: 3, maxConcurrency: 2}},", &[gate("x", "b", "when: {stageStatus: Success, condition: <+repeat.index> == 0},")])]),
+    ]), @"
+    warning: pipeline.stages[0].stage.spec.execution.steps[0].stepGroup.steps[0].step.spec.barrierRef: barrier `a` cannot be passed if `g` has more turns than its `maxConcurrency` lets run at once: stages.s.spec.execution.steps.g.steps.x waits there for every turn; leave `maxConcurrency` out, or wait outside of the loop
+    warning: pipeline.stages[1].stage.spec.execution.steps[0].stepGroup.steps[0].step.spec.barrierRef: barrier `b` cannot be passed unless a condition leaves somebody out: stages.t.spec.execution.steps.g_0.steps.x waits there for every turn of `g`, and `maxConcurrency` lets 2 of 3 run at once; leave `maxConcurrency` out, or wait outside of the loop
+    ");
+}
+
+#[test]
+fn barriers_that_are_reached_in_different_orders_are_refused() {
+    let there = [gate("x", "a", ""), gate("y", "b", "")];
+    let back = [gate("x", "b", ""), gate("y", "a", "")];
+    insta::assert_snapshot!(told(&[
+        beside(&[stage("s", "", &there), stage("t", "", &back)]),
+    ]), @"pipeline.yaml:2:454: pipeline.stages[0].parallel[1].stage.spec.execution.steps[1].step.spec.barrierRef: barriers `a`, `b` cannot be passed: stages.s.spec.execution.steps.x waits at `a` before stages.s.spec.execution.steps.y is reached at `b`, and stages.t.spec.execution.steps.x waits at `b` before stages.t.spec.execution.steps.y is reached at `a`; reach them in the same order everywhere");
+    insta::assert_snapshot!(told(&[
+        beside(&[
+            stage("s", "", &there),
+            stage("t", "when: {pipelineStatus: Success, condition: <+pipeline.name> == \"P\"},", &[gate("x", "b", ""), gate("y", "c", "")]),
+            stage("u", "", &[gate("x", "c", ""), gate("y", "a", "")]),
+        ]),
+    ]), @"warning: pipeline.stages[0].parallel[2].stage.spec.execution.steps[1].step.spec.barrierRef: barriers `a`, `b`, `c` cannot be passed unless a condition leaves somebody out: stages.s.spec.execution.steps.x waits at `a` before stages.s.spec.execution.steps.y is reached at `b`, and stages.t.spec.execution.steps.x waits at `b` before stages.t.spec.execution.steps.y is reached at `c`, and stages.u.spec.execution.steps.x waits at `c` before stages.u.spec.execution.steps.y is reached at `a`; reach them in the same order everywhere");
+}
+
+#[test]
+fn a_rollback_has_barriers_of_its_own() {
+    let undo = |name: &str| {
+        format!(
+            "{{stage: {{identifier: s, name: N, type: Custom, spec: {{execution: {{steps: [{}], rollbackSteps: [{}]}}}}}}}}",
+            gate("x", "a", ""),
+            gate("u", name, "")
+        )
+    };
+    insta::assert_snapshot!(told(&[
+        beside(&[undo("a"), stage("t", "", &one("x"))]),
+    ]), @"pipeline.yaml:2:244: pipeline.stages[0].parallel[0].stage.spec.execution.rollbackSteps[0].step.spec.barrierRef: barrier `a` is for both stages.s.spec.execution.steps.x and the rollback step stages.s.spec.execution.rollbackSteps.u, which never run together; give the rollback a barrier of its own");
+    assert_eq!(told(&[beside(&[undo("b"), stage("t", "", &one("x"))])]), "");
+}
