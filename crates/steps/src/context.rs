@@ -1,12 +1,12 @@
 //! All that a step can touch while it runs.
 
 pub(crate) mod patience;
+mod saved;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_clock::Clock;
@@ -333,67 +333,6 @@ impl<'a> StepContext<'a> {
         Names::new(self.input.expressions.context(), names)
     }
 
-    /// What was saved last, or the default when nothing was.
-    pub fn saved<T: DeserializeOwned + Default>(&self) -> Result<T, Failure> {
-        if self.state.is_null() {
-            return Ok(T::default());
-        }
-        read_state(&self.state, "this step")
-    }
-
-    /// What the newest attempt of a step of type `step_type` in this stage saved, and its node; `None`
-    /// when no such step has saved anything. With several the last one counts.
-    pub fn saved_by<T: DeserializeOwned>(
-        &self,
-        step_type: &str,
-    ) -> Result<Option<(&'a NodeRecord, T)>, Failure> {
-        let earlier = self.input.earlier;
-        let Some(node) = earlier.iter().rev().find(|node| {
-            node.node_type == step_type && node.progress.get("state").is_some_and(|s| !s.is_null())
-        }) else {
-            return Ok(None);
-        };
-        read_state(&node.progress["state"], node.id.as_str()).map(|state| Some((node, state)))
-    }
-
-    /// What each step of type `step_type` saved, in each attempt and turn of loops, oldest first: of this stage, or where a
-    /// step group rolls itself back and has such steps, of that group.
-    pub fn saved_by_all<T: DeserializeOwned>(&self, step_type: &str) -> Result<Vec<T>, Failure> {
-        let nodes = self.input.earlier.iter();
-        let saved: Vec<_> = nodes
-            .filter(|node| {
-                let saved = node.progress.get("state").is_some_and(|s| !s.is_null());
-                saved && node.node_type == step_type
-            })
-            .collect();
-        let group = group_rolled_back(self.node());
-        let inside = |node: &&NodeRecord| {
-            let own = group.and_then(|group| node.id.as_str().strip_prefix(group));
-            own.is_some_and(|own| own.starts_with('.'))
-        };
-        let has_own = saved.iter().copied().any(|node| inside(&node));
-        let undone = saved.into_iter().filter(|node| !has_own || inside(node));
-        undone
-            .map(|node| read_state(&node.progress["state"], node.id.as_str()))
-            .collect()
-    }
-
-    /// What the first earlier attempt of this step saved, if there was one.
-    pub fn saved_by_first_attempt<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
-        let earlier = self.input.earlier.iter().filter(|node| {
-            node.id == *self.node()
-                && node.attempt < self.attempt()
-                && node
-                    .progress
-                    .get("state")
-                    .is_some_and(|state| !state.is_null())
-        });
-        let first = earlier.min_by_key(|node| node.attempt);
-        first
-            .map(|node| read_state(&node.progress["state"], node.id.as_str()))
-            .transpose()
-    }
-
     /// Notes a count that no step takes back: where the stage is rolled back, its end tells what of it still stands. It is
     /// written with what is saved next.
     pub fn keeps(&mut self, kept: Kept) {
@@ -585,32 +524,6 @@ impl<'a> StepContext<'a> {
         }
         progress
     }
-}
-
-/// The step group whose `rollbackSteps` a node is among; `None` for those of the stage and for other nodes. Such an id is
-/// `stages.S.spec.execution` and then pairs of a list and an identifier in it.
-fn group_rolled_back(node: &NodeId) -> Option<&str> {
-    let id = node.as_str();
-    let mut dots = id.match_indices('.').map(|(at, _)| at);
-    let execution = dots.nth(3)?;
-    let mut end = execution;
-    loop {
-        if id.get(end..)?.starts_with(".rollbackSteps.") {
-            return id.get(..end).filter(|_| end > execution);
-        }
-        end = dots.nth(1)?;
-    }
-}
-
-fn read_state<T: DeserializeOwned>(state: &Value, whose: &str) -> Result<T, Failure> {
-    T::deserialize(state).map_err(|error| Failure {
-        error: ErrorType::Unknown,
-        message: format!(
-            "The progress that {whose} saved cannot be read ({error}): it was written by another \
-             version of Slipway. Finish the run with that version or start it again."
-        ),
-        left_behind: None,
-    })
 }
 
 /// A store's error as the failure of a step. Where the store does not answer the call is repeated.

@@ -4,15 +4,13 @@
 use slipway_model::status::Status;
 use slipway_world::World;
 use slipway_world::yaml::{
-    ROLL_BACK, beside, gate, group, looped, pipeline, script, stage, wait, with_gate,
+    ROLL_BACK, beside, gate, group, looped, on_failure, pipeline, script, stage, wait, with_gate,
 };
 
 fn strategy(action: &str) -> String {
     match action {
         "" => String::new(),
-        action => format!(
-            "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action: {action}\n"
-        ),
+        action => on_failure(action),
     }
 }
 

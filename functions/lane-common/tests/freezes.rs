@@ -9,7 +9,7 @@ use slipway_model::status::Status;
 use slipway_store::record::EntityRecord;
 use slipway_world::receiver::Receiver;
 use slipway_world::yaml::{TARGET, deployment, pipeline, script, stage, together, wait};
-use slipway_world::{Api, World};
+use slipway_world::{Api, World, minutes};
 
 /// A deployment stage.
 fn deploys(id: &str, steps: &str) -> String {
@@ -38,11 +38,6 @@ const NIGHT: &str = "freeze:
       recurrence:
         type: Daily
 ";
-
-async fn minutes(world: &World, minutes: u64) {
-    let time = Duration::from_secs(60 * minutes);
-    world.runs.clock.sleep(time).await;
-}
 
 async fn hours(world: &World, hours: u64) {
     let time = Duration::from_secs(3_600 * hours);

@@ -11,18 +11,13 @@ use slipway_engine::name::notify_execution;
 use slipway_engine::signal::{Word, say};
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
-use slipway_world::World;
 use slipway_world::receiver::Receiver;
 use slipway_world::yaml::{ROLL_BACK, script, stage, together, wait, webhook, with_rules};
+use slipway_world::{World, minutes};
 
 async fn says(world: &World, run: &RunId, word: Word) {
     let who = PrincipalId::new("sam");
     say(&world.runs, run, &who, &word).await.expect("said");
-}
-
-async fn minutes(world: &World, minutes: u64) {
-    let time = Duration::from_secs(60 * minutes);
-    world.runs.clock.sleep(time).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,5 @@
 //! Runs in which people have a say, and failure strategies that repeat or undo: on the real machines.
 
-use std::time::Duration;
-
 use slipway_engine::signal::{Word, say};
 use slipway_model::id::{NodeId, PrincipalId, RunId};
 use slipway_model::status::Status;
@@ -10,7 +8,7 @@ use slipway_world::yaml::{
     LEADS, ROLL_BACK, beside, gate, group, meeting, on_failure, pipeline, queue, script, stage,
     wait,
 };
-use slipway_world::{Options, World};
+use slipway_world::{Options, World, minutes};
 
 /// Asks for two hours.
 fn asks(then: &str) -> String {
@@ -30,14 +28,6 @@ fn answer(step: &str, action: &str) -> Word {
         node: NodeId::new(format!("stages.deploy.spec.execution.steps.{step}")),
         action: action.to_owned(),
     }
-}
-
-async fn minutes(world: &World, minutes: u64) {
-    world
-        .runs
-        .clock
-        .sleep(Duration::from_secs(60 * minutes))
-        .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -544,62 +534,6 @@ async fn an_approval_is_given_by_the_clock() {
             status == Status::Failed,
             "{why}"
         );
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_stage_does_not_wait_for_what_its_own_run_holds() {
-    let world = World::new().await;
-    let stages = [
-        stage("one", &queue("q", "Pipeline"), "", ""),
-        stage("two", &queue("again", "Stage"), "", ""),
-    ];
-    world.apply(&pipeline(&stages)).await;
-    let run = world.start("release").await;
-    let run = world.finish(&run).await;
-    assert_eq!(run.status, Status::Success, "{:?}", run.failure);
-    assert_eq!(run.ended_ms, Some(run.started_ms));
-    world.assert_clean(&run.id).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn runs_take_turns_in_a_queue_and_nobody_who_dies_keeps_it() {
-    for (scope, most) in [("Stage", 4), ("Pipeline", 5)] {
-        let world = World::new().await;
-        let first = stage("deploy", &(queue("q", scope) + &wait("w", "1h")), "", "");
-        let rest = stage("after", &wait("rest", "1h"), "", "");
-        world.apply(&pipeline(&[first, rest])).await;
-        let mut ids = Vec::new();
-        for _ in 0..3 {
-            ids.push(world.start("release").await);
-            minutes(&world, 1).await;
-        }
-        // The second is stopped while it holds the queue.
-        minutes(&world, if scope == "Stage" { 75 } else { 150 }).await;
-        let who = PrincipalId::new("sam");
-        slipway_engine::abort::abort_run(&world.runs, &ids[1], &who)
-            .await
-            .expect("aborted");
-        let mut ended = Vec::new();
-        for id in &ids {
-            let run = world.finish(id).await;
-            ended.push((
-                run.status,
-                (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000,
-            ));
-        }
-        let statuses: Vec<_> = ended.iter().map(|(status, _)| *status).collect();
-        assert_eq!(
-            statuses,
-            [Status::Success, Status::Aborted, Status::Success],
-            "{scope}"
-        );
-        assert_eq!(ended[0].1, 2, "{scope}: the first waits for nobody");
-        assert!(
-            ended[2].1 < most,
-            "{scope}: the third goes on when the second is stopped: {ended:?}"
-        );
-        world.assert_clean(&ids[2]).await;
     }
 }
 

@@ -1,20 +1,13 @@
 //! Who gets notices that are not to an address of their rule, and messages that templates word; on the real machines, to
 //! servers on real sockets.
 
-use std::time::Duration;
-
 use slipway_engine::name::notify_execution;
 use slipway_engine::signal::{Word, say};
 use slipway_model::id::{NodeId, PrincipalId};
 use slipway_model::status::Status;
-use slipway_world::World;
 use slipway_world::receiver::Receiver;
 use slipway_world::yaml::{pipeline, script, stage, webhook, with_rules};
-
-async fn minutes(world: &World, minutes: u64) {
-    let time = Duration::from_secs(60 * minutes);
-    world.runs.clock.sleep(time).await;
-}
+use slipway_world::{World, minutes};
 
 #[tokio::test(start_paused = true)]
 async fn user_groups_are_told_where_their_settings_say() {

@@ -12,16 +12,11 @@ use slipway_world::yaml::{
     LEADS, ROLL_BACK, TARGET, beside, deployment, gate, group, meeting, pipeline, queue, script,
     stage, together, wait,
 };
-use slipway_world::{Api, World};
+use slipway_world::{Api, World, minutes};
 
 const INTERRUPT: &str = "/pipeline/api/pipeline/execute/interrupt";
 
 const PROJECT: &str = "accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop";
-
-async fn minutes(world: &World, minutes: u64) {
-    let time = Duration::from_secs(60 * minutes);
-    world.runs.clock.sleep(time).await;
-}
 
 /// Somebody who uses the API.
 struct Sam<'w> {

@@ -2,22 +2,15 @@
 
 #![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
 
-use std::time::Duration;
-
 use serde_json::Value;
 use slipway_engine::signal::{Word, say};
 use slipway_model::Kind;
 use slipway_model::id::{EntityId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_store::Page;
-use slipway_world::World;
 use slipway_world::receiver::Receiver;
 use slipway_world::yaml::{LEADS, pipeline, script, stage, wait, webhook, with_rules};
-
-async fn minutes(world: &World, minutes: u64) {
-    let time = Duration::from_secs(60 * minutes);
-    world.runs.clock.sleep(time).await;
-}
+use slipway_world::{World, minutes};
 
 /// The detail of a run, as the API answers it.
 async fn detail(world: &World, run: &RunId) -> Value {

@@ -9,6 +9,8 @@ use crate::world::{STEPS, World, service_definition, task_definition};
 
 /// A step group, and its own rollback.
 const GROUP: &str = "stages.deploy.spec.execution.steps.again.steps";
+/// The group again, in another turn of its loop.
+const NEXT_TURN: &str = "stages.deploy.spec.execution.steps.again_1.steps";
 const BACK_IN_GROUP: &str = "stages.deploy.spec.execution.steps.again.rollbackSteps";
 const BACK: &str = "stages.deploy.spec.execution.rollbackSteps";
 
@@ -40,14 +42,10 @@ async fn services_that_the_stage_created_go() {
     for (list, service) in [
         (STEPS, service_definition(2)),
         (GROUP, other),
-        (GROUP, service_definition(3)),
+        (NEXT_TURN, service_definition(3)),
     ] {
         world.deploys(&task_definition("nginx:1"), &service);
-        // The group comes twice: the second time as another turn of its loop.
-        world.list = match world.list == GROUP {
-            true => "stages.deploy.spec.execution.steps.again_1.steps",
-            false => list,
-        };
+        world.list = list;
         world.run("EcsRollingDeploy", json!({})).await.done();
     }
     world.list = BACK;

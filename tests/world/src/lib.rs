@@ -136,6 +136,12 @@ impl SecretSource for NoSecrets {
     }
 }
 
+/// Lets time pass in a world.
+pub async fn minutes(world: &World, minutes: u64) {
+    let time = Duration::from_secs(60 * minutes);
+    world.runs.clock.sleep(time).await;
+}
+
 /// The whole of a pipeline, started by hand and without inputs.
 pub fn by_hand(pipeline: &str) -> StartRun {
     StartRun {

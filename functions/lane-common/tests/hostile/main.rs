@@ -4,10 +4,6 @@
 
 mod faults;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
 use slipway_engine::abort::abort_run;
 use slipway_engine::signal::{Word, say};
 use slipway_model::id::{NodeId, PrincipalId, RunId};
@@ -17,12 +13,9 @@ use slipway_world::tap::{Invocation, Place, Tap, Verdict};
 use slipway_world::yaml::{
     LEADS, ROLL_BACK, TARGET, deployment, gate, meeting, pipeline, script, stage, wait,
 };
-use slipway_world::{Options, World, by_hand};
-
-async fn minutes(world: &World, minutes: u64) {
-    let time = Duration::from_secs(60 * minutes);
-    world.runs.clock.sleep(time).await;
-}
+use slipway_world::{Options, World, by_hand, minutes};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 async fn world_with(tap: impl Tap + 'static) -> World {
     let options = Options {

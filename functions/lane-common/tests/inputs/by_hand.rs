@@ -8,8 +8,8 @@ use slipway_engine::signal::{Word, say};
 use slipway_model::id::{PrincipalId, RunId, StageId};
 use slipway_model::status::Status;
 use slipway_store::record::RunRecord;
-use slipway_world::World;
 use slipway_world::yaml::{TARGET, deployment, pipeline, says, script, stage, together};
+use slipway_world::{World, minutes};
 
 const BY_HAND: &str = "runMode: {type: Manual, timeout: 2h}\n";
 
@@ -29,14 +29,6 @@ async fn status(world: &World, run: &RunId, stage: &str) -> Status {
     let run = world.store.get_run(run).await.expect("the run");
     let found = run.stages.iter().find(|known| known.id.as_str() == stage);
     found.map_or(Status::NotStarted, |stage| stage.status)
-}
-
-async fn minutes(world: &World, minutes: u64) {
-    world
-        .runs
-        .clock
-        .sleep(Duration::from_secs(60 * minutes))
-        .await;
 }
 
 #[tokio::test(start_paused = true)]
