@@ -150,6 +150,8 @@ pub fn after_rollback(stage: &StagePlan, facts: &Facts, stays: &[String], now_ms
     };
     let mut failure = failure_of(stage, facts, status);
     if let Some(failure) = &mut failure {
+        let ignored = undoing(stage, facts).flat_map(|nodes| ignored_steps(nodes, facts));
+        let stays: Vec<String> = ignored.chain(stays.iter().cloned()).collect();
         let stays = (!stays.is_empty()).then(|| stays.join("; "));
         failure.left_behind = match (undone, stays) {
             (true, None) => {
@@ -439,6 +441,25 @@ fn failed_steps(nodes: &[Node], facts: &Facts) -> Vec<Failure> {
         }
     });
     failures
+}
+
+/// Failures of rollback steps that a failure strategy or a person had ignored: what the step was to bring back is not known
+/// to be back.
+fn ignored_steps(nodes: &[Node], facts: &Facts) -> Vec<String> {
+    let mut ignored = Vec::new();
+    each_step(nodes, &mut |step| {
+        let fact = facts.nodes.get(&step.id);
+        let Some(fact) = fact.filter(|fact| fact.status == Status::IgnoreFailed) else {
+            return;
+        };
+        let why = fact.failure.as_ref().map(|failure| told(failure.clone()));
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        ignored.push(format!(
+            "rollback step {} failed and that was ignored{why}",
+            step.identifier
+        ));
+    });
+    ignored
 }
 
 fn steps_that_ran(nodes: &[Node], facts: &Facts) -> Vec<String> {

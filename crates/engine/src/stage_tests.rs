@@ -162,6 +162,15 @@ fn the_end_tells_what_is_left_behind() {
     );
     insta::assert_snapshot!(text(ending.failure), @"Step b: No. The stage was rolled back. | service web keeps 0 tasks");
 
+    let mut ignored = failed.clone();
+    let denied = NodeFact {
+        status: Status::IgnoreFailed,
+        ..fact(Status::Failed, "Denied.")
+    };
+    ignored.nodes.insert(NodeId::new("undo"), denied);
+    let ending = after_rollback(&deploy, &ignored, &[], 9);
+    insta::assert_snapshot!(text(ending.failure), @"Step b: No. The stage was rolled back. | rollback step undo failed and that was ignored: Denied.");
+
     let mut badly = failed.clone();
     badly
         .nodes

@@ -2,14 +2,16 @@
 
 #![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use slipway_engine::signal::{Word, say};
 use slipway_model::Kind;
 use slipway_model::id::{EntityId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_store::Page;
 use slipway_world::receiver::Receiver;
-use slipway_world::yaml::{LEADS, pipeline, script, stage, wait, webhook, with_rules};
+use slipway_world::yaml::{
+    LEADS, ROLL_BACK, beside, on_failure, pipeline, script, stage, wait, webhook, with_rules,
+};
 use slipway_world::{World, minutes};
 
 /// The detail of a run, as the API answers it.
@@ -154,6 +156,10 @@ async fn a_run_shows_what_the_run_of_its_stage_waits_for() {
     let detail = detail(&world, &run).await;
     let nodes = detail["executionGraph"]["nodeMap"].as_object();
     let nodes = nodes.expect("a graph").values();
+    let children = nodes.clone().map(|node| &node["stepDetails"]);
+    let children: Vec<&Value> = children.filter(|details| **details != json!({})).collect();
+    let child = json!({"planExecutionId": inner.as_str(), "orgId": "default", "projectId": "shop"});
+    assert_eq!(children, [&json!({"childPipelineExecutionDetails": child})]);
     let told: Vec<&Value> = nodes
         .filter(|node| node["waitsFor"].is_array())
         .map(|node| &node["waitsFor"][0])
@@ -212,4 +218,46 @@ async fn a_run_warns_of_notices_that_nobody_got() {
     );
     assert_eq!(receiver.events("ok"), ["PipelineStart"]);
     world.assert_clean(&run).await;
+}
+
+/// What never begins does not make a run that has ended look as if something still went on.
+#[tokio::test(start_paused = true)]
+async fn an_ended_run_shows_nothing_that_runs() {
+    let ignored = on_failure("type: Ignore");
+    for (undo, section, told) in [
+        (
+            script("first", "fail", "") + &script("second", "ok", ""),
+            "Failed",
+            "rolling back failed",
+        ),
+        (
+            beside(&[script("first", "fail", ""), script("other", "ok", "")])
+                + &script("second", "ok", ""),
+            "Failed",
+            "rolling back failed",
+        ),
+        (
+            script("first", "fail", &ignored) + &script("second", "ok", ""),
+            "IgnoreFailed",
+            "rollback step first failed and that was ignored",
+        ),
+        (script("first", "ok", ""), "Success", "rolled back cleanly"),
+    ] {
+        let world = World::new().await;
+        let steps = script("a", "fail", "");
+        world
+            .apply(&pipeline(&[stage("deploy", &steps, &undo, ROLL_BACK)]))
+            .await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        let detail = detail(&world, &run.id).await;
+        let why = detail["pipelineExecutionSummary"]["failureInfo"]["message"].as_str();
+        assert!(why.is_some_and(|why| why.contains(told)), "{why:?}");
+        let nodes = &detail["executionGraph"]["nodeMap"];
+        let rollback = &nodes["stages.deploy.spec.execution.rollbackSteps"];
+        assert_eq!(rollback["status"], section, "{told}");
+        let nodes = nodes.as_object().expect("nodes").values();
+        let runs: Vec<_> = nodes.filter(|node| node["status"] == "Running").collect();
+        assert!(runs.is_empty(), "{runs:?}");
+    }
 }

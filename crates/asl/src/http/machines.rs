@@ -13,7 +13,8 @@ use crate::journal::{Batch, key};
 use crate::record::{Machine, Revision};
 use crate::start::machine_does_not_exist;
 
-/// `CreateStateMachine`. Idempotent for the same name, definition, role and settings.
+/// `CreateStateMachine`. Idempotent for the same name, definition, type and settings, whatever the role and the tags of
+/// the later request (API reference, "CreateStateMachine").
 pub(super) async fn create(engine: &Engine, members: &Members) -> Result<Value, ApiError> {
     let inner = &engine.0;
     let name = members.required("name")?;
@@ -29,8 +30,7 @@ pub(super) async fn create(engine: &Engine, members: &Members) -> Result<Value, 
     let wanted = settings::read(members);
     if let Some(machine) = inner.journal.machine(&arn)? {
         let revision = inner.journal.revision(&machine.revision)?;
-        let is_same = machine.role == role
-            && machine.settings == wanted
+        let is_same = machine.settings == wanted
             && machine.express == (kind == MachineType::Express)
             && revision.is_some_and(|revision| revision.definition == definition);
         if !is_same {

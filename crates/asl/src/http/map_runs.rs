@@ -12,15 +12,28 @@ use crate::record::{MapRunRecord, Status};
 /// `DescribeMapRun`.
 pub(super) fn describe(engine: &Engine, members: &Members) -> Result<Value, ApiError> {
     let run = find(engine, members.required("mapRunArn")?)?;
+    // The record counts only at the end: while children run, they are counted themselves.
+    let children = |status| -> Result<usize, ApiError> {
+        let found = engine
+            .0
+            .journal
+            .list(&run.arn, Some(status), u64::MAX, usize::MAX)?;
+        Ok(found.len())
+    };
+    let is_running = run.status == Status::Running;
+    let (running, succeeded, failed) = match is_running {
+        true => (
+            children(Status::Running)?,
+            children(Status::Succeeded)?,
+            children(Status::Failed)? + children(Status::TimedOut)?,
+        ),
+        false => (0, run.succeeded, run.failed),
+    };
     let counts = |total: usize| {
-        let ended = run.succeeded + run.failed;
-        let left = total.saturating_sub(ended);
-        let (running, aborted) = match run.status {
-            Status::Running => (left, 0),
-            _ => (0, left),
-        };
+        let left = total.saturating_sub(running + succeeded + failed);
+        let (pending, aborted) = if is_running { (left, 0) } else { (0, left) };
         json!({
-            "pending": 0, "running": running, "succeeded": run.succeeded, "failed": run.failed,
+            "pending": pending, "running": running, "succeeded": succeeded, "failed": failed,
             "timedOut": 0, "aborted": aborted, "total": total, "resultsWritten": 0,
             "failuresNotRedrivable": 0, "pendingRedrive": 0,
         })

@@ -214,7 +214,7 @@ impl Run {
     }
 
     pub(super) fn finish_map_run(&mut self, id: u32, result: Value) {
-        self.record_map_run(id, Status::Succeeded);
+        self.end_map_run(id, Status::Succeeded);
         self.map_runs.remove(&id);
         let run_started = self.branches.get(&id).map_or(0, |branch| branch.previous);
         let ended = self.branch_event(id, EventType::MapRunSucceeded, None);
@@ -233,7 +233,7 @@ impl Run {
 
     /// Ends a map run that has failed; its children are stopped.
     pub(super) fn fail_map_run(&mut self, id: u32, failure: Failure) {
-        self.record_map_run(id, Status::Failed);
+        self.end_map_run(id, Status::Failed);
         self.stop_map_run(id);
         self.branch_event(id, EventType::MapRunFailed, failure.details());
         self.set_phase(id, Phase::Run);
@@ -248,24 +248,34 @@ impl Run {
         }
     }
 
-    /// Keeps what `DescribeMapRun` shows after the end.
-    fn record_map_run(&mut self, id: u32, status: Status) {
-        if let Some(mut record) = self.map_run_record(id) {
-            record.status = status;
-            record.stop_ms = Some(self.now.as_millisecond());
-            self.step.map_runs.push(record);
+    fn end_map_run(&mut self, id: u32, status: Status) {
+        if let Some(Phase::MapRun(map_run)) = self.phase(id).cloned() {
+            self.record_map_run(&map_run, status);
         }
     }
 
-    /// A map run as it stands.
-    pub(super) fn map_run_record(&self, id: u32) -> Option<MapRunRecord> {
-        let branch = self.branches.get(&id)?;
-        let Phase::MapRun(map_run) = &branch.phase else {
-            return None;
+    /// Keeps what `DescribeMapRun` shows after the end.
+    pub(super) fn record_map_run(&mut self, map_run: &MapRun, status: Status) {
+        let record = MapRunRecord {
+            status,
+            stop_ms: Some(self.now.as_millisecond()),
+            ..self.map_run_stands(map_run)
         };
-        let progress = self.map_runs.get(&id);
+        self.step.map_runs.push(record);
+    }
+
+    /// The map run that a branch waits for, as it stands.
+    pub(super) fn map_run_record(&self, id: u32) -> Option<MapRunRecord> {
+        match self.phase(id)? {
+            Phase::MapRun(map_run) => Some(self.map_run_stands(map_run)),
+            _ => None,
+        }
+    }
+
+    fn map_run_stands(&self, map_run: &MapRun) -> MapRunRecord {
+        let progress = self.map_runs.get(&map_run.branch);
         let failed = progress.map_or(0, |progress| progress.failed);
-        Some(MapRunRecord {
+        MapRunRecord {
             arn: map_run.arn.clone(),
             execution: self.execution.arn.clone(),
             machine: self.execution.machine.clone(),
@@ -279,6 +289,6 @@ impl Run {
             children: map_run.inputs.as_ref().map_or(0, Vec::len),
             succeeded: progress.map_or(0, |progress| progress.outcomes.len() - failed),
             failed,
-        })
+        }
     }
 }

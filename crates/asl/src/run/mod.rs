@@ -304,6 +304,7 @@ impl Run {
     /// Stops the executions that a branch waits for.
     fn let_go(&mut self, branch: &Branch) {
         if let Phase::MapRun(map_run) = &branch.phase {
+            self.record_map_run(map_run, Status::Aborted);
             self.stop_map_run(map_run.branch);
         }
         if let Phase::Task(task) = &branch.phase

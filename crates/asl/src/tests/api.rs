@@ -33,14 +33,17 @@ async fn express_executions_answer_with_their_end() {
     let output = end["output"].as_str().expect("an output");
     assert!(output.contains(":express:fast:n:"), "{output}");
     assert_eq!(end["billingDetails"]["billedDurationInMilliseconds"], 7000);
-    // The same name starts another one.
-    service
+    // The same name starts another one, which can be looked at.
+    let started = service
         .call(
             "StartExecution",
             json!({"stateMachineArn": arn, "name": "n"}),
         )
         .await
         .expect("started");
+    let execution = started["executionArn"].as_str().expect("an ARN");
+    assert_eq!(service.finish(execution).await["status"], "SUCCEEDED");
+    assert!(service.events(execution).await.len() > 4);
     let slow = service
         .jsonpath_machine("slow", "A", json!({"A": {"Type": "Succeed"}}))
         .await;
@@ -315,4 +318,30 @@ async fn machines_and_activities_are_tagged() {
         .expect("deleted");
     let error = tags(&arn).await.expect_err("it is gone");
     assert!(error.starts_with("ResourceNotFound"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_machine_is_created_once_whatever_its_role() {
+    let service = Service::new();
+    let create = async |role: &str, seconds: u32| {
+        let states = json!({"A": {"Type": "Wait", "Seconds": seconds, "End": true}});
+        let role = format!("arn:aws:iam::000000000000:role/{role}");
+        let request =
+            json!({"name": "m", "roleArn": role, "definition": machine(states).to_string()});
+        service.call("CreateStateMachine", request).await
+    };
+    let first = create("one", 1).await.expect("created");
+    assert_eq!(create("other", 1).await.expect("the same"), first);
+    let refused = create("one", 2).await.expect_err("another definition");
+    assert!(
+        refused.starts_with("StateMachineAlreadyExists"),
+        "{refused}"
+    );
+    // The role of the later request is not taken over.
+    let request = json!({"stateMachineArn": first["stateMachineArn"]});
+    let described = service
+        .call("DescribeStateMachine", request)
+        .await
+        .expect("described");
+    assert_eq!(described["roleArn"], "arn:aws:iam::000000000000:role/one");
 }

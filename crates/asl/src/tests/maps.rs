@@ -1,5 +1,7 @@
 //! Distributed maps: children that are executions, items from S3, results to S3, failures that are tolerated.
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -225,4 +227,61 @@ async fn limits_from_paths() {
     ExecutionStarted MapStateEntered MapStateStarted ExecutionFailed "ToleratedFailurePercentage must be between 0 and 100."
     ExecutionStarted MapStateEntered MapStateStarted ExecutionFailed "The ToleratedFailurePercentagePath field refers to value \"[1]\" which is not a valid float: $.n"
     "#);
+}
+
+/// However an execution ends, its map run ends with it.
+#[tokio::test(start_paused = true)]
+async fn a_map_run_ends_with_what_waits_for_it() {
+    let many = || {
+        let wait = json!({"I": {"Type": "Wait", "Seconds": 60, "End": true}});
+        distributed(wait, json!({"MaxConcurrency": 2}))
+    };
+    let beside = json!({"A": {"Type": "Parallel", "End": true, "Branches": [
+        {"StartAt": "A", "States": many()},
+        {"StartAt": "W", "States": {
+            "W": {"Type": "Wait", "Seconds": 5, "Next": "F"}, "F": {"Type": "Fail", "Error": "Big"}}},
+    ]}});
+    for (states, stops, expected) in [
+        (many(), true, "ABORTED"),
+        (many(), false, "SUCCEEDED"),
+        (beside, false, "FAILED"),
+    ] {
+        let service = Service::new();
+        let machine = service.jsonpath_machine("m", "A", states).await;
+        let execution = service.start(&machine, "run", json!([1, 2, 3, 4, 5])).await;
+        service.clock.sleep(Duration::from_secs(1)).await;
+        let listed = service
+            .call("ListMapRuns", json!({"executionArn": execution}))
+            .await;
+        let arn = listed.expect("listed")["mapRuns"][0]["mapRunArn"].clone();
+        let described = async || {
+            let described = service
+                .call("DescribeMapRun", json!({"mapRunArn": arn}))
+                .await;
+            described.expect("described")
+        };
+        let told = |run: &Value| {
+            let counts = &run["itemCounts"];
+            let names = ["pending", "running", "succeeded", "aborted", "total"];
+            names.map(|name| counts[name].as_u64().unwrap_or(99))
+        };
+        let run = described().await;
+        assert_eq!(run["status"], "RUNNING");
+        assert_eq!(told(&run), [3, 2, 0, 0, 5]);
+        assert!(run.get("stopDate").is_none());
+        if stops {
+            let stopped = service
+                .call("StopExecution", json!({"executionArn": execution}))
+                .await;
+            stopped.expect("stopped");
+        }
+        assert_eq!(service.finish(&execution).await["status"], expected);
+        let run = described().await;
+        assert!(run["stopDate"].is_number(), "{run}");
+        let (status, counts) = match expected {
+            "SUCCEEDED" => ("SUCCEEDED", [0, 0, 5, 0, 5]),
+            _ => ("ABORTED", [0, 0, 0, 5, 5]),
+        };
+        assert_eq!((run["status"].as_str(), told(&run)), (Some(status), counts));
+    }
 }

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
+use slipway_engine::lane::worst;
 use slipway_expr::secret::SecretText;
 use slipway_model::id::{NodeId, StageId};
 use slipway_model::status::Status;
@@ -16,23 +17,25 @@ use slipway_store::record::{NodeRecord, RunRecord, StageSummary, UnitRecord};
 use super::node::{LogPlace, id, log_places, run_key, unit_key};
 use super::summary::{failure_info, stages};
 use super::waits::Waits;
+use crate::wire;
 
 /// Unique id of a stage in the graph.
 pub(crate) fn stage_uuid(stage: &StageId) -> String {
     format!("stages.{stage}")
 }
 
-/// What several things side by side come to: the worst of the ended, or that something still goes on.
-pub(crate) fn worst(statuses: impl IntoIterator<Item = Status>) -> Status {
+/// What several things come to: the worst of the ended, or that something still goes on. Where what they are part of is
+/// `over`, nothing goes on, and what has not begun never will.
+pub(crate) fn together(statuses: impl IntoIterator<Item = Status>, over: bool) -> Status {
     let all: Vec<Status> = statuses.into_iter().collect();
     if all.iter().all(|status| *status == Status::NotStarted) {
         return Status::NotStarted;
     }
-    if all.iter().any(|status| !status.is_final()) {
+    let begun = |status: &Status| *status != Status::NotStarted;
+    if !over && all.iter().any(|status| !status.is_final()) {
         return Status::Running;
     }
-    let bad = all.iter().find(|status| !status.is_good());
-    bad.copied().unwrap_or(Status::Success)
+    worst(all.into_iter().filter(begun))
 }
 
 /// Builds one graph.
@@ -42,8 +45,12 @@ pub(crate) struct Builder<'a> {
     records: HashMap<&'a NodeId, &'a NodeRecord>,
     logs: HashMap<NodeId, String>,
     waits: Waits,
+    /// Runs of other pipelines, by the attempt of a step that started them.
+    children: HashMap<(NodeId, u32), RunRecord>,
     nodes: Map<String, Value>,
     edges: Map<String, Value>,
+    /// Whether the stage that is being drawn has ended, its rollback included.
+    over: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -72,14 +79,26 @@ impl<'a> Builder<'a> {
             records: newest,
             logs,
             waits: Waits::new(),
+            children: HashMap::new(),
             nodes: Map::new(),
             edges: Map::new(),
+            over: false,
         }
     }
 
     /// With what nodes wait for.
     pub(crate) fn with_waits(mut self, waits: Waits) -> Self {
         self.waits = waits;
+        self
+    }
+
+    /// With the runs of other pipelines that steps have started.
+    pub(crate) fn with_children(mut self, runs: Vec<RunRecord>) -> Self {
+        let started = runs.into_iter().filter_map(|run| {
+            let step = run.parent.as_ref()?;
+            Some(((step.node.clone(), step.attempt), run))
+        });
+        self.children = started.collect();
         self
     }
 
@@ -144,7 +163,8 @@ impl<'a> Builder<'a> {
         }
         let children: Vec<String> = group.iter().map(|stage| self.stage(stage)).collect();
         let uuid = format!("stages.parallel{index}");
-        let status = worst(group.iter().map(|stage| stage.status));
+        let statuses = group.iter().map(|stage| stage.status);
+        let status = together(statuses, self.run.status.is_final());
         let node = blank(
             &uuid,
             &format!("parallel{index}"),
@@ -161,10 +181,13 @@ impl<'a> Builder<'a> {
         let step_type = match summary.stage_type.as_str() {
             "Deployment" => "DEPLOYMENT_STAGE_STEP",
             "Approval" => "APPROVAL_STAGE",
+            "Pipeline" => "PIPELINE_STAGE",
             _ => "CUSTOM_STAGE",
         };
         let fqn = format!("pipeline.stages.{}", summary.id);
         let mut node = blank(&uuid, summary.id.as_str(), &fqn, step_type, summary.status);
+        let undo = summary.undo.as_ref();
+        self.over = summary.status.is_final() && undo.is_none_or(|undo| undo.status.is_final());
         node["name"] = summary.name.as_str().into();
         node["startTs"] = summary.started_ms.into();
         node["endTs"] = summary.ended_ms.into();
@@ -202,7 +225,7 @@ impl<'a> Builder<'a> {
         let node = self.part(&uuid, "Execution", summary.status, times);
         self.add(&uuid, node, &chain.into_iter().take(1).collect::<Vec<_>>());
         if self.has_begun(&stage.rollback_steps) {
-            let status = worst(stage.rollback_steps.iter().map(|node| self.status(node)));
+            let status = self.together(&stage.rollback_steps);
             self.rollback(stage, summary, &rollback, status, Vec::new());
             self.chain(&[uuid.clone(), rollback]);
         }
@@ -230,7 +253,7 @@ impl<'a> Builder<'a> {
     fn group_rollback(&mut self, group: &GroupPlan) -> String {
         let uuid = format!("{}.rollbackSteps", group.id);
         let chain = self.sequence(&group.rollback_steps);
-        let status = worst(group.rollback_steps.iter().map(|node| self.status(node)));
+        let status = self.together(&group.rollback_steps);
         let records = group
             .rollback_steps
             .iter()
@@ -278,9 +301,13 @@ impl<'a> Builder<'a> {
         }
         match node {
             Node::Step(_) => Status::NotStarted,
-            Node::Group(group) => worst(group.nodes.iter().map(|node| self.status(node))),
-            Node::Parallel(block) => worst(block.branches.iter().map(|node| self.status(node))),
+            Node::Group(group) => self.together(&group.nodes),
+            Node::Parallel(block) => self.together(&block.branches),
         }
+    }
+
+    fn together(&self, nodes: &[Node]) -> Status {
+        together(nodes.iter().map(|node| self.status(node)), self.over)
     }
 
     fn sequence(&mut self, nodes: &[Node]) -> Vec<String> {
@@ -387,6 +414,13 @@ impl<'a> Builder<'a> {
         if let Some(base) = self.logs.get(&step.id).filter(|_| !record.units.is_empty()) {
             node["logBaseKey"] = base.as_str().into();
             node["executableResponses"] = json!([{"task": task(record, base)}]);
+        }
+        if let Some(child) = self.children.get(&(record.id.clone(), record.attempt)) {
+            node["stepDetails"] = json!({"childPipelineExecutionDetails": {
+                "planExecutionId": child.id.as_str(),
+                "orgId": wire::org(&child.scope),
+                "projectId": wire::project(&child.scope),
+            }});
         }
         if let Some(name) = &record.delegate {
             node["delegateInfoList"] = json!([{

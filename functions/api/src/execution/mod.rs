@@ -1,5 +1,6 @@
 //! Runs of pipelines as clients see them.
 
+mod filter;
 pub(crate) mod graph;
 pub(crate) mod node;
 mod notes;

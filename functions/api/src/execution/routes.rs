@@ -4,15 +4,15 @@ use axum::Router;
 use axum::extract::Path;
 use axum::routing::{get, post};
 use serde_json::{Value, json};
-use slipway_model::id::EntityId;
 use slipway_plan::Plan;
+use slipway_steps::chained;
 use slipway_store::Page as StorePage;
 use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 
+use super::filter::Filter;
 use super::graph::Builder;
 use super::{find, notes, plan, summary, waits};
 use crate::Deps;
-use crate::auth::Caller;
 use crate::body::Body;
 use crate::call::Call;
 use crate::envelope::success;
@@ -41,62 +41,6 @@ pub(crate) fn routes() -> Router<Deps> {
         )
 }
 
-/// What a list of runs leaves out.
-struct Filter {
-    pipeline: Option<EntityId>,
-    statuses: Vec<String>,
-    search: Option<String>,
-    mine: Option<String>,
-}
-
-impl Filter {
-    fn of(query: &Query, caller: &Caller, body: &Value) -> ApiResult<Self> {
-        let listed = |field: &str| -> Vec<String> {
-            let items = body.get(field).and_then(Value::as_array);
-            items
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect()
-        };
-        let pipeline = match query.one("pipelineIdentifier")? {
-            Some(id) => Some(crate::identifier::entity(id)?),
-            None => None,
-        };
-        let mut statuses = listed("status");
-        statuses.extend(query.all("status").map(str::to_owned));
-        let mine = query.one("myDeployments")? == Some("true");
-        Ok(Self {
-            pipeline,
-            statuses,
-            search: query.one("searchTerm")?.map(str::to_lowercase),
-            mine: mine.then(|| caller.principal.to_string()),
-        })
-    }
-
-    /// Whether it leaves out any run of its scope and pipeline.
-    fn narrows(&self) -> bool {
-        !self.statuses.is_empty() || self.search.is_some() || self.mine.is_some()
-    }
-
-    fn keeps(&self, run: &RunRecord) -> bool {
-        let status = format!("{:?}", summary::status(run));
-        let found = |text: &String| {
-            run.pipeline.as_str().to_lowercase().contains(text)
-                || run.name.to_lowercase().contains(text)
-                || run.notes.to_lowercase().contains(text)
-                || run.id.as_str() == text
-        };
-        (self.statuses.is_empty() || self.statuses.contains(&status))
-            && self.search.as_ref().is_none_or(found)
-            && self
-                .mine
-                .as_ref()
-                .is_none_or(|who| run.triggered_by.as_str() == who)
-    }
-}
-
 async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let scope = query.project_scope(&caller)?;
     let filter = Filter::of(&query, &caller, &body.object()?)?;
@@ -114,7 +58,7 @@ async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
         seen += listing.items.len();
         for run in listing.items {
             let in_page = total >= page.start() && content.len() < page.size;
-            let looked_at = in_page || !filter.statuses.is_empty();
+            let looked_at = in_page || filter.by_status();
             let run = match looked_at && !run.status.is_final() {
                 // Whether it waits for a person, only its steps tell.
                 true => {
@@ -156,7 +100,10 @@ async fn detail(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiR
     };
     let waiting = waits::listed(&waits);
     let run = summary::waiting(run, &nodes);
-    let graph = graph(&run, (plan.as_deref(), &nodes, waits), &query)?;
+    let builder = Builder::new(&run, plan.as_deref(), &nodes)
+        .with_waits(waits)
+        .with_children(children(&deps, &nodes).await?);
+    let graph = graph(&run, plan.as_deref(), builder, &query)?;
     let mut rendered = summary::render(&run, plan.as_deref());
     rendered["waitsFor"] = waiting.into();
     let retries = deps.store.list_retries(run.root()).await?;
@@ -170,14 +117,23 @@ async fn detail(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiR
     })))
 }
 
+/// The runs of other pipelines that steps have started.
+async fn children(deps: &Deps, nodes: &[NodeRecord]) -> ApiResult<Vec<RunRecord>> {
+    let mut children = Vec::new();
+    for child in nodes.iter().filter_map(chained::run_of) {
+        children.extend(deps.store.find_run(&child).await?);
+    }
+    Ok(children)
+}
+
 /// The whole graph when asked for, else that of one stage: the one that is named, or the one that a
 /// person would look at first.
 fn graph(
     run: &RunRecord,
-    (plan, nodes, waits): (Option<&Plan>, &[NodeRecord], waits::Waits),
+    plan: Option<&Plan>,
+    builder: Builder<'_>,
     query: &Query,
 ) -> ApiResult<Value> {
-    let builder = Builder::new(run, plan, nodes).with_waits(waits);
     if query.one("renderFullBottomGraph")? == Some("true") {
         return Ok(builder.whole());
     }

@@ -145,7 +145,7 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
     let running = |status: Status| {
         !status.is_final() && !matches!(status, Status::NotStarted | Status::Queued)
     };
-    let (starting, layout) = layout(&stages, run.undoes().is_some());
+    let (starting, layout) = layout(&stages, (run.undoes().is_some(), run.status.is_final()));
     let error = run.failure.as_ref().map(failure_message);
     let chosen = run.chosen.iter().flat_map(|chosen| &chosen.stages);
     let chosen: Vec<&str> = chosen.map(|id| id.as_str()).collect();
@@ -261,7 +261,10 @@ fn group_id(index: usize, group: &[StageSummary]) -> String {
     }
 }
 
-fn layout(groups: &[Vec<StageSummary>], undoes: bool) -> (Option<String>, Map<String, Value>) {
+fn layout(
+    groups: &[Vec<StageSummary>],
+    (undoes, over): (bool, bool),
+) -> (Option<String>, Map<String, Value>) {
     let ids: Vec<String> = groups
         .iter()
         .enumerate()
@@ -275,7 +278,8 @@ fn layout(groups: &[Vec<StageSummary>], undoes: bool) -> (Option<String>, Map<St
             continue;
         }
         let children: Vec<String> = group.iter().map(layout_id).collect();
-        let status = crate::execution::graph::worst(group.iter().map(|stage| stage.status));
+        let statuses = group.iter().map(|stage| stage.status);
+        let status = crate::execution::graph::together(statuses, over);
         let parallel = json!({
             "nodeType": "parallel",
             "nodeGroup": "PARALLEL",

@@ -342,6 +342,71 @@ async fn runs_are_listed_newest_first_and_filtered() {
         (none["empty"].as_bool(), none["totalElements"].as_u64()),
         (Some(true), Some(0))
     );
+    let began = all["content"][1]["startTs"].as_i64().expect("a number");
+    for (query, body, expected) in [
+        (
+            "",
+            json!({"timeRange": {"startTime": 0, "endTime": began}}),
+            1,
+        ),
+        (
+            "",
+            json!({"timeRange": {"startTime": began + 1, "endTime": null}}),
+            1,
+        ),
+        (
+            "",
+            json!({"timeRange": {"startTime": "0", "endTime": 1}}),
+            0,
+        ),
+        ("", json!({"pipelineName": "DEPLOY"}), 2),
+        ("", json!({"pipelineName": "other"}), 0),
+        ("", json!({"triggerTypes": ["MANUAL", "WEBHOOK"]}), 2),
+        ("", json!({"triggerTypes": ["WEBHOOK"]}), 0),
+        ("", json!({"triggerIdentifiers": ["push"]}), 0),
+        (
+            "",
+            json!({"pipelineTags": [{"key": "nobody", "value": "has"}]}),
+            0,
+        ),
+        (
+            "",
+            json!({"moduleProperties": {"cd": {"serviceIdentifiers": []}}}),
+            2,
+        ),
+        ("&module=CD&sort=startTs,DESC", json!({}), 2),
+        ("&module=ci", json!({}), 0),
+    ] {
+        let kept = api.post(&format!("{path}{query}"), &body).await.data();
+        assert_eq!(
+            kept["totalElements"].as_u64(),
+            Some(expected),
+            "{query} {body}"
+        );
+    }
+    for (query, body, why) in [
+        ("&status=Sucess", json!({}), "did you mean Success?"),
+        ("", json!({"status": ["success"]}), "did you mean Success?"),
+        ("&sort=startTs,ASC", json!({}), "newest first"),
+        ("&filterIdentifier=mine", json!({}), "saved filters"),
+        (
+            "",
+            json!({"moduleProperties": {"cd": {"serviceIdentifiers": ["shop"]}}}),
+            "cannot be filtered by it",
+        ),
+        (
+            "",
+            json!({"timeRange": {"startTime": "monday"}}),
+            "timeRange.startTime",
+        ),
+        ("", json!({"pipelineTags": "team"}), "list of {key, value}"),
+    ] {
+        let (status, _, message) = api.post(&format!("{path}{query}"), &body).await.refusal();
+        assert!(
+            status == 400 && message.contains(why),
+            "{query} {body}: {message}"
+        );
+    }
     let recent = api
         .get(&format!(
             "/pipeline/api/pipelines/summary/deploy_shop?{SCOPE}"
