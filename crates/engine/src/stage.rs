@@ -2,7 +2,7 @@
 
 use slipway_model::id::StageId;
 use slipway_model::status::{ErrorType, Failure, Status};
-use slipway_plan::{Node, StagePlan, WhenStatus};
+use slipway_plan::{CHAINED, Node, StagePlan, WhenStatus};
 use slipway_store::record::StageSummary;
 
 use crate::lane::{
@@ -293,8 +293,29 @@ fn tell_of_undoing(stages: &[StageSummary], failure: &mut Failure) {
         .take()
         .into_iter()
         .chain(troubles)
+        .chain(runs_that_stay(stages))
         .collect();
     failure.left_behind = (!left.is_empty()).then(|| left.join(" "));
+}
+
+/// The runs of other pipelines that stages of a run that was rolled back had begun: each is a run of its own, which Harness
+/// does not roll back either.
+fn runs_that_stay(stages: &[StageSummary]) -> Option<String> {
+    let undone = stages.iter().any(|stage| stage.undoes_run);
+    let ran = |stage: &&StageSummary| {
+        stage.stage_type == CHAINED && stage.started_ms.is_some() && stage.status != Status::Skipped
+    };
+    let ran: Vec<&str> = stages
+        .iter()
+        .filter(ran)
+        .map(|stage| stage.id.as_str())
+        .collect();
+    (undone && !ran.is_empty()).then(|| {
+        format!(
+            "What other pipelines deployed for this run stays: stage {} ran one; roll its run back by itself.",
+            ran.join(", ")
+        )
+    })
 }
 
 fn steps_lane(stage: &StagePlan) -> LanePlan<'_> {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::args::ApproveArgs;
 use crate::client::{Body, Client};
 use crate::commands::entity::segment;
+use crate::commands::graph;
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -56,12 +57,26 @@ async fn waiting(client: &Client, args: &ApproveArgs) -> Result<String, CliError
         segment(client.project()),
         segment(&args.run)
     );
-    let mut query = vec![("approval_status", "WAITING")];
-    query.extend(args.step.as_deref().map(|step| ("node_execution_id", step)));
-    let found = client.get(&path, &query).await?;
-    let found: Vec<&Value> = found.as_array().into_iter().flatten().collect();
+    let all = client.get(&path, &[("approval_status", "WAITING")]).await?;
+    let all: Vec<&Value> = all.as_array().into_iter().flatten().collect();
+    if all.is_empty() {
+        return Err(nothing(client, &args.run).await?);
+    }
+    let is_named = |approval: &&&Value| {
+        let step = args.step.as_deref();
+        step.is_none_or(|step| step_of(approval).is_some_and(|own| is_step(own, step)))
+    };
+    let found: Vec<&Value> = all.iter().filter(is_named).copied().collect();
     if let (true, Some(step)) = (found.is_empty(), &args.step) {
-        return Err(no_such(client, args, &path, step).await?);
+        let steps: Vec<&str> = all
+            .iter()
+            .filter_map(|approval| step_of(approval))
+            .collect();
+        return Err(CliError::Usage(format!(
+            "run {} waits for no approval at the step {step}, but at {}",
+            args.run,
+            steps.join(", ")
+        )));
     }
     // Those that a ticket or a script decides are named only where there are no others: the service says why.
     let by_people = |approval: &&&Value| approval["type"] == "HarnessApproval";
@@ -82,36 +97,48 @@ async fn waiting(client: &Client, args: &ApproveArgs) -> Result<String, CliError
             args.run
         ))),
         several => Err(CliError::Usage(format!(
-            "run {} waits for {} approvals: say which with --step (the part between run and last dot of {})",
+            "run {} waits for {} approvals: say which with --step, by an identifier that only one has or by all of {}",
             args.run,
             several.len(),
-            several.join(", ")
+            several
+                .iter()
+                .filter_map(|id| step_in(id))
+                .collect::<Vec<_>>()
+                .join(", ")
         ))),
     }
 }
 
-/// That no approval of this step waits, and those that do.
-async fn no_such(
-    client: &Client,
-    args: &ApproveArgs,
-    path: &str,
-    step: &str,
-) -> Result<CliError, CliError> {
-    let all = client.get(path, &[("approval_status", "WAITING")]).await?;
-    let ids = all.as_array().into_iter().flatten();
-    // An id is run, step and attempt.
-    let steps = ids.filter_map(|approval| {
-        let (_, rest) = approval.get("id")?.as_str()?.split_once('.')?;
-        Some(rest.rsplit_once('.')?.0.to_owned())
-    });
-    let steps: Vec<String> = steps.collect();
-    let message = match steps.is_empty() {
-        true => format!("run {} waits for no approval", args.run),
-        false => format!(
-            "run {} waits for no approval at the step {step}, but at {}",
-            args.run,
-            steps.join(", ")
+/// The step of an approval, by the id of the approval: run, step and attempt.
+fn step_in(id: &str) -> Option<&str> {
+    Some(id.split_once('.')?.1.rsplit_once('.')?.0)
+}
+
+fn step_of(approval: &Value) -> Option<&str> {
+    step_in(approval.get("id")?.as_str()?)
+}
+
+/// Whether a step is meant: by all of its name, or by its identifier, the last part of it.
+fn is_step(own: &str, named: &str) -> bool {
+    own == named || own.rsplit('.').next() == Some(named)
+}
+
+/// That a run waits for no approval; where the run of a stage of it waits for a person, that one is named.
+async fn nothing(client: &Client, run: &str) -> Result<CliError, CliError> {
+    let shown = graph::fetch(client, run).await?;
+    let asking: Vec<String> = shown
+        .nodes
+        .into_iter()
+        .flat_map(|node| node.asking)
+        .collect();
+    let advice = match asking.as_slice() {
+        [] => String::new(),
+        below => format!(
+            " itself; the run that a stage of it waits for asks a person: {}",
+            below.join(", ")
         ),
     };
-    Ok(CliError::Usage(message))
+    Ok(CliError::Usage(format!(
+        "run {run} waits for no approval{advice}"
+    )))
 }

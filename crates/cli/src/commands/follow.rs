@@ -66,5 +66,5 @@ fn waits(run: &Run) -> bool {
         || run
             .nodes
             .iter()
-            .any(|node| Exit::waits_for_person(&node.status))
+            .any(|node| Exit::waits_for_person(&node.status) || !node.asking.is_empty())
 }

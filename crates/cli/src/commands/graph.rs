@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::commands::entity::segment;
 use crate::error::CliError;
+use crate::exit::Exit;
 
 /// A run at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +47,8 @@ pub struct Node {
     pub logs: Vec<(String, String)>,
     /// Whom it waits for.
     pub waits: Vec<String>,
+    /// Runs of other pipelines that it waits for and that wait for a person.
+    pub asking: Vec<String>,
     /// 0 for a stage.
     pub depth: usize,
 }
@@ -131,6 +134,18 @@ fn walk(graph: &Value, id: &str, depth: usize, into: &mut Vec<Node>) {
     }
 }
 
+/// The runs among those that a node waits for that wait for a person themselves.
+fn asking(waits: &Value) -> Vec<String> {
+    let items = waits.as_array().into_iter().flatten();
+    let chained = items.filter(|item| item["type"] == "Pipeline");
+    let runs = chained.flat_map(|item| item["runs"].as_array().into_iter().flatten());
+    let asks = |run: &&Value| run["status"].as_str().is_some_and(Exit::waits_for_person);
+    let ids = runs
+        .filter(asks)
+        .filter_map(|run| run["planExecutionId"].as_str());
+    ids.map(str::to_owned).collect()
+}
+
 fn read(node: &Value, depth: usize) -> Node {
     let text = |key: &str| node[key].as_str().unwrap_or_default().to_owned();
     let failure = node["failureInfo"]["message"]
@@ -160,6 +175,7 @@ fn read(node: &Value, depth: usize) -> Node {
             .zip(strings(&task["units"]))
             .collect(),
         waits: messages(&node["waitsFor"]),
+        asking: asking(&node["waitsFor"]),
         depth,
     }
 }

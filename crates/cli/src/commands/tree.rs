@@ -172,6 +172,7 @@ mod tests {
             ended: (status != "Running").then_some(1_500),
             logs: Vec::new(),
             waits: Vec::new(),
+            asking: Vec::new(),
             depth,
         }
     }
@@ -181,6 +182,7 @@ mod tests {
         let behind = "queue `shared`, behind stage deploy of run q (other)";
         let turn = Node {
             waits: vec![behind.to_owned()],
+            asking: Vec::new(),
             ..node("turn", "ResourceWaiting", 1, None)
         };
         let run = Run {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_model::id::{RunId, StageId};
 use slipway_model::status::Status;
-use slipway_plan::{Plan, StagePlan};
+use slipway_plan::{CHAINED, Plan, StagePlan};
 use slipway_store::record::RunRecord;
 
 use super::Which;
@@ -119,8 +119,15 @@ pub(super) fn undoable<'p>(
     }
     let found: Vec<&StagePlan> = wanted.iter().copied().filter(|stage| can(stage)).collect();
     if !found.iter().any(|stage| stage.stage_type == "Deployment") {
+        let mut chained = wanted.iter().filter(|stage| stage.stage_type == CHAINED);
+        let advice = chained.next().map_or_else(String::new, |stage| {
+            format!(
+                "; stage `{}` ran another pipeline, whose run is rolled back by itself",
+                stage.id
+            )
+        });
         return Err(format!(
-            "run {} has nothing to roll back: no Deployment stage of it ran that has rollback steps",
+            "run {} has nothing to roll back: no Deployment stage of it ran that has rollback steps{advice}",
             run.id
         ));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{RuntimeInput, flat, identity};
+use super::{PRIMARY, RuntimeInput, SOURCES, flat, identity};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, shown};
 use crate::entity::{self, Parsed};
 use crate::path::join;
@@ -203,12 +203,7 @@ impl Merger<'_> {
         if let Some(request) = RuntimeInput::of(base) {
             return self.input(base, &request, given, path, missing);
         }
-        // An emptied field of a form says nothing, nor does an input that is still open.
-        let says = |given: &&Given<'_>| {
-            let value = given.value;
-            !value.is_null() && value.scalar() != Some("") && RuntimeInput::of(value).is_none()
-        };
-        let given: Vec<_> = given.iter().filter(says).copied().collect();
+        let given: Vec<_> = given.iter().filter(|given| says(given)).copied().collect();
         let used = |given: &&Given<'_>| given.value.get("useFromStage").is_some();
         if let Some(given) = given.iter().rev().find(used)
             && asks_for_a_reference(base)
@@ -219,7 +214,7 @@ impl Merger<'_> {
             return self.map(base, &given, path);
         }
         if base.is_list() && given.iter().all(|given| given.value.is_list()) {
-            return self.list(base, &given, path);
+            return self.list(base, &given, path, None);
         }
         for given in given {
             if given.value.scalar().is_none() || given.value.scalar() != base.scalar() {
@@ -329,6 +324,7 @@ impl Merger<'_> {
                     .push(Given { value, ..*given });
             }
         }
+        let primary = primary_source(base, &below);
         let mut entries = Vec::new();
         for (key, key_place, value) in base.fields() {
             known.insert(key);
@@ -346,7 +342,11 @@ impl Merger<'_> {
                 }
                 _ => below.get(key).map_or(&[][..], Vec::as_slice),
             };
-            let value = self.value(value, given, &format!("{path}{}", join(key)), missing);
+            let path = format!("{path}{}", join(key));
+            let value = match primary.filter(|_| key == SOURCES) {
+                Some(primary) => self.sources(value, given, &path, primary),
+                None => self.value(value, given, &path, missing),
+            };
             entries.push(Entry {
                 key: key.into(),
                 key_place,
@@ -365,12 +365,25 @@ impl Merger<'_> {
         self.tree.push(base.place(), Data::Map(entries))
     }
 
-    fn list(&mut self, base: Ref<'_>, given: &[Given<'_>], path: &str) -> u32 {
+    /// The sources of the artifacts of a service whose primary artifact is that of one of them.
+    fn sources(&mut self, base: Ref<'_>, given: &[Given<'_>], path: &str, primary: &str) -> u32 {
+        let said: Vec<_> = given.iter().filter(|given| says(given)).copied().collect();
+        if said.iter().any(|given| !given.value.is_list()) {
+            return self.value(base, given, path, Missing::Fault(None));
+        }
+        self.list(base, &said, path, Some(primary))
+    }
+
+    /// A list; of one with `only`, what has that identity.
+    fn list(&mut self, base: Ref<'_>, given: &[Given<'_>], path: &str, only: Option<&str>) -> u32 {
         let mut known = Vec::new();
         flat(base, &mut known);
         let open = known.iter().any(|item| identity(*item).is_none());
         let known: HashSet<_> = known.into_iter().filter_map(identity).collect();
-        let mut items = Items::default();
+        let mut items = Items {
+            only,
+            ..Items::default()
+        };
         for each in given {
             let mut flattened = Vec::new();
             flat(each.value, &mut flattened);
@@ -396,6 +409,9 @@ impl Merger<'_> {
     fn items(&mut self, base: Ref<'_>, given: &Items<'_>, path: &str) -> u32 {
         let mut merged = Vec::new();
         for (index, item) in base.items().enumerate() {
+            if given.only.is_some() && identity(item) != given.only {
+                continue;
+            }
             let path = format!("{path}[{index}]");
             merged.push(match item.get("parallel").filter(|inner| inner.is_list()) {
                 Some(_) => self.parallel(item, given, &path),
@@ -428,6 +444,8 @@ impl Merger<'_> {
 /// The items that are given for a list.
 #[derive(Default)]
 struct Items<'a> {
+    /// The identity of the one item that counts, where one does.
+    only: Option<&'a str>,
     all: Vec<Given<'a>>,
     named: HashMap<&'a str, Vec<Given<'a>>>,
 }
@@ -441,6 +459,29 @@ impl<'a> Items<'a> {
             None => self.all.get(index..=index).unwrap_or(&[]),
         }
     }
+}
+
+/// Whether something is given: an emptied field of a form says nothing, nor does an input that is still open.
+fn says(given: &Given<'_>) -> bool {
+    let value = given.value;
+    !value.is_null() && value.scalar() != Some("") && RuntimeInput::of(value).is_none()
+}
+
+/// The source of a service's artifacts that its `primaryArtifactRef` names, or what is given for that: the others are not
+/// deployed, and what they ask for is not asked for.
+fn primary_source<'a>(base: Ref<'a>, given: &HashMap<&str, Vec<Given<'a>>>) -> Option<&'a str> {
+    let reference = base.get(PRIMARY)?;
+    let sources = base.get(SOURCES).filter(|sources| sources.is_list())?;
+    let given = given.get(PRIMARY).map_or(&[][..], Vec::as_slice);
+    let named = match RuntimeInput::of(reference) {
+        Some(_) => {
+            let texts = given.iter().rev().filter_map(|given| given.value.text());
+            texts.map(str::trim).find(|text| !text.is_empty())?
+        }
+        None => reference.text()?,
+    };
+    let mut all = sources.items().filter_map(identity);
+    all.find(|source| *source == named)
 }
 
 /// Whether a service or environment is open, so that it may be that of another stage as well.

@@ -18,6 +18,10 @@ pub use set::{check_set, of_set, of_sets, references};
 
 use crate::tree::Ref;
 
+/// What says which of the sources of a service's artifacts is its primary artifact, and the list of them.
+const PRIMARY: &str = "primaryArtifactRef";
+const SOURCES: &str = "sources";
+
 /// What tells services and environments of a stage apart, where it has several.
 const REFERENCES: &[&str] = &["serviceRef", "environmentRef"];
 

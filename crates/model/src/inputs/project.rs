@@ -1,7 +1,7 @@
 //! A part of a document that mirrors the whole: what is wanted, the way to it, and what identifies the
 //! elements on that way.
 
-use super::{REFERENCES, RuntimeInput};
+use super::{PRIMARY, REFERENCES, RuntimeInput, SOURCES, identity};
 use crate::tree::{Data, Entry, Place, Ref, Style, Tree};
 
 /// The runtime-input template of an entity: its YAML with only the fields that ask for an input; `None`
@@ -11,18 +11,29 @@ pub fn template(tree: &Tree) -> Option<Tree> {
 }
 
 /// As [`template`], of one value.
+///
+/// Of the sources of a service's artifacts only the one that is fixed as the primary artifact asks for anything.
 pub fn template_of(value: Ref<'_>) -> Option<Tree> {
-    project(value, &|value| {
-        RuntimeInput::of(value).and_then(|_| value.scalar().map(str::to_owned))
-    })
+    let asks =
+        |value: Ref<'_>| RuntimeInput::of(value).and_then(|_| value.scalar().map(str::to_owned));
+    projected(value, &asks, true)
 }
 
 /// The tree of those scalars for which `wanted` has a text, with that text.
 pub(super) fn project(root: Ref<'_>, wanted: &dyn Fn(Ref<'_>) -> Option<String>) -> Option<Tree> {
+    projected(root, wanted, false)
+}
+
+fn projected(
+    root: Ref<'_>,
+    wanted: &dyn Fn(Ref<'_>) -> Option<String>,
+    only_primary: bool,
+) -> Option<Tree> {
     let mut tree = Tree::empty(root.tree.files.clone());
     tree.root = Projector {
         tree: &mut tree,
         wanted,
+        only_primary,
     }
     .value(root)?;
     Some(tree)
@@ -31,6 +42,8 @@ pub(super) fn project(root: Ref<'_>, wanted: &dyn Fn(Ref<'_>) -> Option<String>)
 struct Projector<'a> {
     tree: &'a mut Tree,
     wanted: &'a dyn Fn(Ref<'_>) -> Option<String>,
+    /// Whether sources of artifacts that are not deployed are left out.
+    only_primary: bool,
 }
 
 impl Projector<'_> {
@@ -72,12 +85,29 @@ impl Projector<'_> {
         Some(self.tree.push(list.place(), Data::List(items)))
     }
 
+    /// Of the sources of a service's artifacts the one that is its primary artifact; the others are not deployed.
+    fn source(&mut self, sources: Ref<'_>, primary: &str) -> Option<u32> {
+        let Some(source) = sources
+            .items()
+            .find(|item| identity(*item) == Some(primary))
+        else {
+            return self.value(sources);
+        };
+        let kept = self.map(source, &[])?;
+        Some(self.tree.push(sources.place(), Data::List(vec![kept])))
+    }
+
     /// A mapping, with what identifies it; `more` fields do so as well.
     fn map(&mut self, map: Ref<'_>, more: &[&str]) -> Option<u32> {
-        let kept: Vec<_> = map
-            .entries()
-            .map(|(key, value)| (key, value, self.value(value)))
-            .collect();
+        let fixed = |name: &&str| self.only_primary && !name.contains("<+");
+        let primary = map.get_text(PRIMARY).filter(fixed);
+        let kept = map.entries().map(|(key, value)| match primary {
+            Some(name) if key == SOURCES && value.is_list() => {
+                (key, value, self.source(value, name))
+            }
+            _ => (key, value, self.value(value)),
+        });
+        let kept: Vec<_> = kept.collect();
         if kept.iter().all(|(.., kept)| kept.is_none()) {
             return None;
         }

@@ -340,3 +340,104 @@ fn patterns_cannot_be_slow() {
             .contains("cannot")
     );
 }
+
+/// Only the source of the primary artifact is deployed, and only its inputs are asked for.
+#[test]
+fn sources_that_are_not_deployed_ask_for_nothing() {
+    let service = |primary: &str| {
+        let text = format!(
+            "service:
+  identifier: web
+  name: web
+  serviceDefinition:
+    type: ECS
+    spec:
+      artifacts:
+        primary:
+          primaryArtifactRef: {primary}
+          sources:
+            - {{identifier: one, type: DockerRegistry, spec: {{connectorRef: hub, imagePath: a, tag: <+input>}}}}
+            - {{identifier: two, type: DockerRegistry, spec: {{connectorRef: hub, imagePath: b, tag: <+input>}}}}
+"
+        );
+        parse("web.yaml", &text).unwrap()
+    };
+    let given = |primary: &str| {
+        let text = format!(
+            "serviceDefinition: {{type: ECS, spec: {{artifacts: {{primary: {{{primary}}}}}}}}}"
+        );
+        yaml::parse("in.yaml", &text).unwrap()
+    };
+    let one = "sources: [{identifier: one, type: DockerRegistry, spec: {tag: '1.0'}}]";
+    let table = [
+        (
+            "<+input>",
+            format!("primaryArtifactRef: one, {one}"),
+            "one 1.0",
+        ),
+        ("one", one.to_owned(), "one 1.0"),
+        (
+            "one",
+            one.replace(
+                "]",
+                ", {identifier: two, type: DockerRegistry, spec: {tag: '2.0'}}]",
+            ),
+            "one 1.0",
+        ),
+        (
+            "two",
+            "sources: ''".to_owned(),
+            "runtime input `tag` has no value",
+        ),
+        (
+            "<+input>",
+            one.to_owned(),
+            "runtime input `primaryArtifactRef` has no value",
+        ),
+        (
+            "two",
+            "sources: x".to_owned(),
+            "`sources` is no runtime input",
+        ),
+        (
+            "one",
+            one.replace("one", "three"),
+            "sources.three: `three` is no runtime input",
+        ),
+    ];
+    for (primary, inputs, expected) in table {
+        let inputs = given(&inputs);
+        let told = match merge_entity(&service(primary), &[inputs.root()]) {
+            Err(faults) => faults.iter().map(|fault| format!("{fault}\n")).collect(),
+            Ok(whole) => {
+                let sources = whole.body().at(&[
+                    "serviceDefinition",
+                    "spec",
+                    "artifacts",
+                    "primary",
+                    "sources",
+                ]);
+                let source = |source: Ref<'_>| {
+                    let tag = source.get("spec").and_then(|spec| spec.get_text("tag"));
+                    format!(
+                        "{} {}",
+                        source.get_text("identifier").unwrap(),
+                        tag.unwrap()
+                    )
+                };
+                let sources: Vec<_> = sources.unwrap().items().map(source).collect();
+                sources.join(", ")
+            }
+        };
+        assert!(told.contains(expected), "{primary}: {told}");
+    }
+    for (primary, asks) in [("two", &["two"][..]), ("<+input>", &["one", "two"][..])] {
+        let service = service(primary);
+        let form = emit::to_yaml(&template(&service.tree).unwrap());
+        let asked: Vec<_> = ["one", "two"]
+            .into_iter()
+            .filter(|id| form.contains(id))
+            .collect();
+        assert_eq!(asked, asks, "{form}");
+    }
+}

@@ -315,8 +315,7 @@ pub(super) fn too_early(path: &str) -> Option<&'static str> {
     let variable = |of: &str| path.contains(of) && path.ends_with(".value");
     let asked = path.contains(".step.spec.")
         || variable(".stage.variables[")
-        || variable(".stepGroup.variables[")
-        || path.contains(".stage.spec.inputs.");
+        || variable(".stepGroup.variables[");
     if asked {
         return None;
     }
@@ -333,6 +332,10 @@ pub(super) fn too_early(path: &str) -> Option<&'static str> {
                 ".failureStrategies",
             ],
             ": it is asked for when the element begins, and this decides whether and how it does; give the input when the run starts, or refer to a variable of an earlier stage that asks",
+        ),
+        (
+            &[".stage.spec.inputs."],
+            ": a stage that runs another pipeline asks for nothing before that; let a stage or step of the other pipeline ask, or refer to a variable of an earlier stage that asks",
         ),
         (
             &[".timeout"],

@@ -242,7 +242,9 @@ impl Jira {
                 }
                 Ok(_) => {}
                 Err(later @ Stop::Later { .. }) => return Err(later),
-                Err(Stop::Over(failure) | Stop::Missing(failure)) => cx.warn(UNIT, failure.message),
+                Err(Stop::Over(failure) | Stop::Odd(failure) | Stop::Missing(failure)) => {
+                    cx.warn(UNIT, failure.message);
+                }
                 Err(Stop::Wait(_)) => {}
             }
         }

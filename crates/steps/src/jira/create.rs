@@ -123,7 +123,7 @@ async fn work(spec: &Spec, state: &mut State, cx: &mut StepContext<'_>) -> Resul
             tell(cx, &issue.key, &issue.url, &left_out);
             Ok(outputs)
         }
-        Err(Stop::Missing(failure) | Stop::Over(failure)) => {
+        Err(Stop::Missing(failure) | Stop::Odd(failure) | Stop::Over(failure)) => {
             cx.warn(
                 UNIT,
                 format!("The new issue cannot be read: {}", failure.message),

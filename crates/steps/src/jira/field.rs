@@ -93,19 +93,21 @@ pub(super) async fn encode(
 }
 
 /// The field of a name: as people see it, in any case, or its id.
-fn find<'m>(name: &str, known: &'m BTreeMap<String, Meta>) -> Result<(&'m str, &'m Meta), Stop> {
-    let exact = known.iter().find(|(_, meta)| meta.name == name);
-    let any_case = || {
-        known
-            .iter()
-            .find(|(_, meta)| meta.name.eq_ignore_ascii_case(name))
+pub(super) fn find<'m>(
+    name: &str,
+    known: &'m BTreeMap<String, Meta>,
+) -> Result<(&'m str, &'m Meta), Stop> {
+    let exact = only(name, known, |meta| meta.name == name)?;
+    let any_case = match exact {
+        Some(_) => None,
+        None => only(name, known, |meta| meta.name.eq_ignore_ascii_case(name))?,
     };
     let time = || {
         let is_time = ["Original Estimate", "Remaining Estimate"].contains(&name);
         known.get_key_value("timetracking").filter(|_| is_time)
     };
     let found = exact
-        .or_else(any_case)
+        .or(any_case)
         .or_else(|| known.get_key_value(name))
         .or_else(time);
     found.map(|(id, meta)| (id.as_str(), meta)).ok_or_else(|| {
@@ -119,6 +121,23 @@ fn find<'m>(name: &str, known: &'m BTreeMap<String, Meta>) -> Result<(&'m str, &
             names.join(", ")
         ))
     })
+}
+
+/// The one field that fits. Jira lets several have one name.
+fn only<'m>(
+    name: &str,
+    known: &'m BTreeMap<String, Meta>,
+    fits: impl Fn(&Meta) -> bool,
+) -> Result<Option<(&'m String, &'m Meta)>, Stop> {
+    let fitting: Vec<_> = known.iter().filter(|(_, meta)| fits(meta)).collect();
+    if let [_, _, ..] = fitting.as_slice() {
+        let ids: Vec<&str> = fitting.iter().map(|(id, _)| id.as_str()).collect();
+        return Err(Stop::over(format!(
+            "Jira has several fields `{name}` here: {}. Name one by its id.",
+            ids.join(", ")
+        )));
+    }
+    Ok(fitting.first().copied())
 }
 
 /// The part of the field for times that a name means.

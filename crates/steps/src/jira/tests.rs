@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::field::{Meta, plain};
+use super::field::{Meta, find, plain};
 use super::issue::Issue;
 use super::{JiraApproval, JiraCreate, JiraUpdate};
 use crate::criteria::Field;
@@ -192,4 +192,30 @@ fn specs_are_checked_before_the_run() {
     let update =
         json!({"connectorRef": "jira", "issueKey": "<+input>", "transitionTo": {"status": "Done"}});
     assert_eq!(JiraUpdate.check(&update), Vec::<String>::new());
+}
+
+#[test]
+fn a_name_that_several_fields_have_is_refused() {
+    let field = |name: &str| json!({"name": name, "schema": {"type": "string"}});
+    let known = Meta::of_map(&json!({
+        "customfield_1": field("Colour"),
+        "customfield_7": field("Colour"),
+        "customfield_8": field("Team"),
+        "customfield_9": field("team"),
+    }));
+    let table = [
+        ("customfield_7", Ok("customfield_7")),
+        ("Team", Ok("customfield_8")),
+        ("Colour", Err("customfield_1, customfield_7")),
+        ("TEAM", Err("customfield_8, customfield_9")),
+    ];
+    for (name, expected) in table {
+        match (find(name, &known), expected) {
+            (Ok((id, _)), Ok(expected)) => assert_eq!(id, expected),
+            (Err(Stop::Over(failure)), Err(ids)) => {
+                assert!(failure.message.contains(ids), "{}", failure.message);
+            }
+            (found, _) => panic!("{name}: {:?}", found.map(|(id, _)| id)),
+        }
+    }
 }

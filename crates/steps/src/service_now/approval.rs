@@ -118,7 +118,12 @@ async fn look(spec: &Spec, cx: &mut StepContext<'_>) -> Result<(Verdict, Value),
         .filter(|window| !window.is_empty());
     if let (Verdict::Approved, Some(window)) = (&verdict, window) {
         let now = cx.clock().now();
-        if let Some(start) = window.opens(&ticket, now)? {
+        if let Some(field) = window.unfilled(&ticket) {
+            verdict = Verdict::Open(format!(
+                "{} meets the approval criteria, and `{field}` of its change window is empty",
+                ticket.number
+            ));
+        } else if let Some(start) = window.opens(&ticket, now)? {
             let wait = Duration::try_from(start.duration_since(now)).unwrap_or_default();
             let seen = format!(
                 "{} meets the approval criteria, and its change window begins at {start}",

@@ -28,6 +28,17 @@ impl Window {
         self.start_field.trim().is_empty() && self.end_field.trim().is_empty()
     }
 
+    /// The field of the ticket that nobody has filled in yet.
+    pub(super) fn unfilled(&self, ticket: &Ticket) -> Option<&str> {
+        let fields = [self.start_field.trim(), self.end_field.trim()];
+        let empty = |field: &&str| {
+            ticket
+                .value(field)
+                .is_some_and(|text| text.trim().is_empty())
+        };
+        fields.into_iter().find(empty)
+    }
+
     /// When the window begins, if it has not yet.
     ///
     /// # Errors

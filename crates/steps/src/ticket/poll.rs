@@ -31,6 +31,9 @@ pub(crate) struct Poll {
     /// How often it looked.
     #[serde(default)]
     pub(crate) looks: u32,
+    /// Whether a look has succeeded: then the address is right, and so is the login.
+    #[serde(default)]
+    answered: bool,
     /// What the log says last: the same is not said again.
     #[serde(default)]
     said: String,
@@ -101,6 +104,7 @@ impl Poll {
         interval: Duration,
         cx: &mut StepContext<'_>,
     ) -> Result<Progress, Failure> {
+        self.answered |= looked.is_ok();
         let (wait, seen) = match looked {
             Ok((Verdict::Approved, outputs)) => {
                 cx.info(UNIT, "The approval criteria hold.");
@@ -121,7 +125,11 @@ impl Poll {
             Err(Stop::Later { failure, after, .. }) => {
                 (interval.max(after.unwrap_or_default()), failure.message)
             }
-            Err(Stop::Missing(failure) | Stop::Over(failure)) => return Err(failure),
+            // Whoever stands between may be in the way for an hour; the approval may wait for days.
+            Err(Stop::Odd(failure)) if self.answered => (interval, failure.message),
+            Err(Stop::Missing(failure) | Stop::Odd(failure) | Stop::Over(failure)) => {
+                return Err(failure);
+            }
         };
         if seen != self.said {
             let seconds = interval.as_secs();

@@ -229,12 +229,18 @@ impl Server {
             }
             200..=299 if body.trim().is_empty() => Ok(Value::Null),
             200..=299 => serde_json::from_str(&body).map_err(|_| {
-                let why = format!(
-                    "HTTP {code} with what is no JSON; is the address in connector {} that of {}?",
-                    self.connector, self.system
+                let message = format!(
+                    "{} could not be used: {what}: HTTP {code} with what is no JSON; is the address in connector {} that of {}?",
+                    self.system, self.connector, self.system
                 );
-                self.over(what, &why)
+                Stop::Odd(failed(ErrorType::Unknown, message))
             }),
+            300..=399 => Err(Stop::Odd(self.failure(
+                ErrorType::Unknown,
+                what,
+                code,
+                &body,
+            ))),
             408 | 429 | 500..=599 => Err(Stop::Later {
                 failure: self.failure(ErrorType::Connectivity, what, code, &body),
                 after: asked.map(|asked| later(&asked, now)),

@@ -34,6 +34,9 @@ pub(crate) enum Stop {
     },
     /// There is no such thing (404).
     Missing(Failure),
+    /// It answers as no such server does: with a page for people, or elsewhere. A wrong address does so, and a proxy
+    /// or a login page in front of the right one.
+    Odd(Failure),
     /// It cannot succeed.
     Over(Failure),
     /// Nothing is wrong; it has to wait.
@@ -83,7 +86,9 @@ impl Tries {
         cx: &mut StepContext<'_>,
     ) -> Result<Duration, Failure> {
         let wait = match stop {
-            Stop::Missing(failure) | Stop::Over(failure) => return Err(failure),
+            Stop::Missing(failure) | Stop::Odd(failure) | Stop::Over(failure) => {
+                return Err(failure);
+            }
             Stop::Wait(wait) => wait,
             Stop::Later { failure, after, .. } => {
                 let wait = after.unwrap_or(FIRST_WAIT * 2_u32.saturating_pow(self.count));

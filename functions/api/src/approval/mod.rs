@@ -184,7 +184,7 @@ async fn note(
         Refusal::Invalid(message) => invalid(message),
     })?;
     put(deps, run, &record, &caller.principal, &activity).await?;
-    check_counts(deps, run, &record, caller, &approval).await?;
+    let decided = check_counts(deps, run, &record, caller, &approval).await?;
     tracing::info!(
         target: "slipway::audit",
         principal = %caller.principal,
@@ -194,7 +194,20 @@ async fn note(
         action = ?activity.verdict,
         "{} answered the approval {}", caller.principal, record.name
     );
-    show(deps, run, &record).await
+    let mut shown = show(deps, run, &record).await?;
+    // The step hears it a moment later, and ends.
+    if let Some(verdict) = decided {
+        shown["status"] = word(verdict).into();
+    }
+    Ok(shown)
+}
+
+/// What an approval is after a verdict.
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Approve => "APPROVED",
+        Verdict::Reject => "REJECTED",
+    }
 }
 
 /// Each person counts once: a second word of the same one is refused, with what is still wanted.
@@ -216,14 +229,15 @@ fn check_first(
     Err(ApiError::new(ErrorName::Conflict, message))
 }
 
-/// Who is overtaken by a word that decides is told so: theirs is written, and does not count.
+/// What has been decided, if it has. Who is overtaken by a word that decides is told so: theirs is written, and does not
+/// count.
 async fn check_counts(
     deps: &Deps,
     run: &RunRecord,
     record: &NodeRecord,
     caller: &Caller,
     approval: &Approval,
-) -> ApiResult<()> {
+) -> ApiResult<Option<Verdict>> {
     let run = deps.store.get_run(&run.id).await?;
     let said = activities(&run.signals, &record.id, record.attempt);
     let own = said
@@ -231,15 +245,12 @@ async fn check_counts(
         .position(|one| one.who == caller.principal.as_str());
     let decides = deciding(&said, approval.count().unwrap_or(1));
     let (Some(own), Some(decides)) = (own, decides) else {
-        return Ok(());
+        return Ok(None);
     };
     match said.get(decides).filter(|_| own > decides) {
-        None => Ok(()),
+        None => Ok(said.get(decides).map(|said| said.verdict)),
         Some(first) => {
-            let came = match first.verdict {
-                Verdict::Approve => "APPROVED",
-                Verdict::Reject => "REJECTED",
-            };
+            let came = word(first.verdict);
             let message = format!(
                 "The approval waits no more; it is {came}: {} was faster, and what {} said does not count",
                 first.who, caller.principal

@@ -312,6 +312,28 @@ async fn an_approval_waits_for_its_change_window() {
     );
 }
 
+/// Whoever plans the change may do so after it was approved.
+#[tokio::test]
+async fn an_approval_waits_until_its_change_window_is_filled_in() {
+    let (server, world) = now(ServiceNow::with_change("-1", ("", "2026-01-01 01:00:00"))).await;
+    let spec = approval(true);
+    let wait = waits(&world, "ServiceNowApproval", &spec).await;
+    assert_eq!(wait.as_secs(), 120);
+    let log = world.log("ServiceNowApproval", "Execute").await;
+    assert!(
+        log.contains("`start_date` of its change window is empty"),
+        "{log}"
+    );
+    let start = "2026-01-01 00:00:00";
+    server.with(|now| *now.column("change_request", "c1", "start_date") = start.into());
+    pass(wait).await;
+    let outputs = run(&world, &server, "ServiceNowApproval", &spec).await;
+    assert_eq!(
+        outputs.expect("an approval")["ticket"]["ticketNumber"],
+        "CHG0030001"
+    );
+}
+
 #[tokio::test]
 async fn an_approval_is_rejected_or_comes_too_late() {
     let (server, world) = now(ServiceNow::with_change("-4", ("", ""))).await;
