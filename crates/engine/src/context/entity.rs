@@ -23,14 +23,16 @@ impl RunContext<'_> {
             }
             "env" | "environment" => environment(stage.environment.as_ref()?, rest),
             "infra" | "infrastructure" => infrastructure(stage.infrastructure.as_ref()?, rest),
-            "artifact" => artifact(stage.service.as_ref()?.artifact.as_ref()?, rest),
+            "artifact" => primary(stage, rest),
             "artifacts" => match rest {
-                ["primary", rest @ ..] => {
-                    artifact(stage.service.as_ref()?.artifact.as_ref()?, rest)
-                }
+                ["primary", rest @ ..] => primary(stage, rest),
                 ["sidecars", id, rest @ ..] => {
                     let mut sidecars = stage.service.as_ref()?.sidecars.iter();
-                    artifact(sidecars.find(|sidecar| sidecar.identifier == *id)?, rest)
+                    let sidecar = sidecars.find(|sidecar| sidecar.identifier == *id)?;
+                    match rest {
+                        ["primaryArtifact"] => value(Value::from(false)),
+                        rest => artifact(sidecar, rest),
+                    }
                 }
                 _ => None,
             },
@@ -83,6 +85,14 @@ fn infrastructure(infrastructure: &InfrastructurePlan, path: &[&str]) -> Option<
     }
 }
 
+fn primary(stage: &StagePlan, path: &[&str]) -> Option<Found> {
+    let primary = stage.service.as_ref()?.artifact.as_ref()?;
+    match path {
+        ["primaryArtifact"] => value(Value::from(true)),
+        path => artifact(primary, path),
+    }
+}
+
 fn artifact(artifact: &ArtifactPlan, path: &[&str]) -> Option<Found> {
     match path {
         ["identifier"] => text(&artifact.identifier),
@@ -91,7 +101,8 @@ fn artifact(artifact: &ArtifactPlan, path: &[&str]) -> Option<Found> {
         ["tag" | "version"] => text(artifact.tag.as_deref()?),
         ["metadata", rest @ ..] => json(&artifact.metadata(), rest),
         ["digest"] if artifact.pinned.is_some() => value(artifact.digest()?),
-        rest => json(&artifact.spec, rest),
+        // Harness has `amiId` and the like both ways.
+        rest => json(&artifact.spec, rest).or_else(|| json(&artifact.metadata(), rest)),
     }
 }
 

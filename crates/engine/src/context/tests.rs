@@ -167,6 +167,7 @@ fn names_lead_to_values() {
         ),
         ("<+infra.region>/<+infra.cluster>", "\"eu-west-1/main\""),
         ("<+artifact.image>", "\"acme/web:v2\""),
+        ("<+artifact.primaryArtifact>", "true"),
         ("<+artifacts.primary.imagePath>", "\"acme/web\""),
         // Output of a script is data, whatever it looks like.
         (

@@ -160,7 +160,10 @@ pub(crate) async fn test(
     let reply = registry.ask(Method::GET, &url).await;
     let reply = reply.map_err(|fault| fault.told(of))?;
     let fault = match reply.status {
-        200 => return Ok(()),
+        200 if is_registry(&reply) => return Ok(()),
+        200 => "it answers with what is no registry: check `dockerRegistryUrl`"
+            .to_owned()
+            .into(),
         401 | 403 => {
             Fault::login("it does not accept the connector's login: check its user and password")
         }
@@ -170,6 +173,16 @@ pub(crate) async fn test(
         status => Fault::new(ErrorType::Connectivity, format!("it answers {status}")),
     };
     Err(fault.told(of))
+}
+
+/// Whether an answer to `GET /v2/` is that of a registry (OCI distribution specification, *Determining support*; older ones
+/// tell their version in a header). The login page of a proxy answers 200 as well.
+fn is_registry(reply: &client::Reply) -> bool {
+    let named = reply
+        .headers
+        .contains_key("docker-distribution-api-version");
+    let body = reply.body.trim_ascii();
+    named || body.is_empty() || serde_json::from_slice::<serde_json::Value>(body).is_ok()
 }
 
 /// Where an artifact is looked for, for messages.

@@ -5,6 +5,8 @@ use std::error::Error;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::head_object::HeadObjectOutput;
+use aws_sdk_s3::primitives::DateTimeFormat;
 use aws_sdk_s3::types::Object;
 use slipway_plan::{ArtifactAnswer, FoundArtifact, ListedVersion, WantedArtifact};
 use slipway_steps::aws::AwsTargets;
@@ -61,7 +63,8 @@ async fn object(
         }
     })?;
     let version = head.version_id().filter(|version| *version != "null");
-    let mut metadata = BTreeMap::from([
+    let mut metadata = headers(&head);
+    metadata.extend([
         (
             "fileName".to_owned(),
             key.rsplit('/').next().unwrap_or(&key).to_owned(),
@@ -71,14 +74,40 @@ async fn object(
             format!("https://{bucket}.s3.{region}.amazonaws.com/{key}"),
         ),
     ]);
-    if let Some(etag) = head.e_tag() {
-        metadata.insert("etag".to_owned(), etag.trim_matches('"').to_owned());
-    }
     Ok(FoundArtifact {
         digest: version.map(str::to_owned),
         version: key,
         metadata,
     })
+}
+
+/// What AWS tells of an object, by the names of the headers, and beside that what its owner wrote about it.
+fn headers(head: &HeadObjectOutput) -> BTreeMap<String, String> {
+    let modified = head.last_modified();
+    let modified = modified.and_then(|time| time.fmt(DateTimeFormat::HttpDate).ok());
+    let etag = head.e_tag().map(|etag| etag.trim_matches('"').to_owned());
+    let encryption = head.server_side_encryption();
+    let version = head.version_id().filter(|version| *version != "null");
+    let told = [
+        ("etag", etag),
+        ("Content-Type", head.content_type().map(str::to_owned)),
+        (
+            "Content-Length",
+            head.content_length().map(|bytes| bytes.to_string()),
+        ),
+        ("Last-Modified", modified),
+        (
+            "x-amz-server-side-encryption",
+            encryption.map(|encryption| encryption.as_str().to_owned()),
+        ),
+        ("x-amz-version-id", version.map(str::to_owned)),
+    ];
+    let told = told
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let own = head.metadata().into_iter().flatten();
+    let own = own.map(|(name, value)| (name.clone(), value.clone()));
+    own.chain(told).collect()
 }
 
 /// The key of the object that was written last among those that fit.

@@ -80,7 +80,15 @@ fn objects(bucket: &str, query: &str) -> Response {
 fn object(bucket: &str, key: &str) -> Response {
     match (bucket, key) {
         ("shop", "app/2.zip") => {
-            let headers = [("x-amz-version-id", "v-2"), ("etag", "\"abc\"")];
+            let headers = [
+                ("x-amz-version-id", "v-2"),
+                ("etag", "\"abc\""),
+                ("content-type", "application/zip"),
+                ("last-modified", "Wed, 21 Oct 2015 07:28:00 GMT"),
+                ("x-amz-server-side-encryption", "AES256"),
+                ("x-amz-meta-team", "shop"),
+                ("x-amz-meta-url", "https://elsewhere.example"),
+            ];
             (headers, "").into_response()
         }
         ("shop", "app/3.zip") => ([("x-amz-version-id", "null")], "").into_response(),
@@ -221,7 +229,18 @@ async fn the_object_that_was_written_last_is_found_over_all_pages() {
         ("app/2.zip", Some("v-2"))
     );
     assert_eq!(found.metadata["fileName"], "2.zip");
-    assert_eq!(found.metadata["etag"], "abc");
+    let told = [
+        ("etag", "abc"),
+        ("Content-Type", "application/zip"),
+        ("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT"),
+        ("x-amz-server-side-encryption", "AES256"),
+        ("x-amz-version-id", "v-2"),
+        ("team", "shop"),
+    ];
+    for (name, value) in told {
+        assert_eq!(found.metadata[name], value, "{name}");
+    }
+    assert!(found.metadata["url"].contains("/app/2.zip"));
     let lists = asked.lock().expect("a lock").clone();
     assert_eq!(
         lists

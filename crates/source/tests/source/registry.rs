@@ -58,6 +58,8 @@ enum Trouble {
     Broken,
     /// It tells no digest in a header.
     NoHeader,
+    /// It is none: a page for people answers.
+    LoginPage,
 }
 
 #[derive(Default)]
@@ -125,6 +127,9 @@ async fn answer(State(shop): State<Arc<Shop>>, request: Request) -> Response {
     if shop.trouble == Trouble::RedirectToTheCloud {
         let to = "http://169.254.169.254/latest/meta-data/";
         return (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response();
+    }
+    if path == "/v2/" && shop.trouble == Trouble::LoginPage {
+        return "<html>Log in</html>".into_response();
     }
     if path == "/v2/" {
         return "{}".into_response();
@@ -577,6 +582,16 @@ async fn the_connection_of_a_docker_connector_is_tested() {
     let no = test(&address, anonymous()).await;
     assert!(no.starts_with("Authentication: "), "{no}");
     assert!(no.contains("gives no token without a login"), "{no}");
+    let (page, _) = registry(Shop {
+        trouble: Trouble::LoginPage,
+        ..Shop::default()
+    })
+    .await;
+    let no = test(&page, anonymous()).await;
+    assert!(
+        no.contains("what is no registry: check `dockerRegistryUrl`"),
+        "{no}"
+    );
     let no = test("http://169.254.169.254", user()).await;
     assert!(no.contains("link-local"), "{no}");
     let no = test("http://registry.example", user()).await;

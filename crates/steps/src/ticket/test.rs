@@ -50,7 +50,7 @@ pub async fn test(
             failure.error,
             format!("{} Check the address and the network.", failure.message),
         ),
-        Err(Stop::Over(failure)) => (failure.error, failure.message),
+        Err(Stop::Odd(failure) | Stop::Over(failure)) => (failure.error, failure.message),
         Err(Stop::Wait(_)) => (
             ErrorType::Timeout,
             format!("{system} wants to be asked later; test the connection again."),
