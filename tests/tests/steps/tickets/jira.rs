@@ -289,10 +289,10 @@ async fn an_approval_waits_for_the_status_and_survives_trouble() {
     }
     // The page of a proxy or of a login, once the address has shown to be right.
     for code in [200, 302] {
+        pass(Duration::from_secs(30)).await;
         server.trouble((code, &[], "<html>Back soon</html>".to_owned()));
         let wait = waits(&world, "JiraApproval", &spec).await;
         assert_eq!(wait, Duration::from_secs(30), "{code}");
-        pass(wait).await;
     }
     server.with(|jira| jira.status("SHOP-1", "Done"));
     let outputs = run(&world, &server, "JiraApproval", &spec)
