@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 use slipway_engine::signal::{Word, say};
+use slipway_engine::undo::{UndoRun, Which};
 use slipway_model::Kind;
 use slipway_model::id::{EntityId, PrincipalId, RunId};
 use slipway_model::status::Status;
@@ -33,6 +34,14 @@ async fn warnings(world: &World, run: &RunId) -> Vec<String> {
     let warnings = warnings.expect("a list").iter();
     let texts = warnings.map(|warning| warning["message"].as_str().unwrap_or_default());
     texts.map(str::to_owned).collect()
+}
+
+/// A stage that runs another pipeline.
+fn chained(id: &str, pipeline: &str) -> String {
+    format!(
+        "    - stage:\n        name: {id}\n        identifier: {id}\n        type: Pipeline\n        spec:\n          \
+         org: default\n          project: shop\n          pipeline: {pipeline}\n"
+    )
 }
 
 fn approval(groups: &str) -> String {
@@ -137,12 +146,6 @@ async fn an_approval_asks_the_groups_that_are_there_and_warns_of_the_others() {
 async fn a_run_shows_what_the_run_of_its_stage_waits_for() {
     let world = World::new().await;
     world.apply(LEADS).await;
-    let chained = |id: &str, pipeline: &str| {
-        format!(
-            "    - stage:\n        name: {id}\n        identifier: {id}\n        type: Pipeline\n        spec:\n          \
-             org: default\n          project: shop\n          pipeline: {pipeline}\n"
-        )
-    };
     let steps = approval("leads").replace("timeout: 1d", "timeout: 2h");
     let inner = pipeline(&[stage("gate", &steps, "", "")]).replace("release", "inner");
     for yaml in [inner, pipeline(&[chained("run", "inner")])] {
@@ -259,5 +262,40 @@ async fn an_ended_run_shows_nothing_that_runs() {
         let nodes = nodes.as_object().expect("nodes").values();
         let runs: Vec<_> = nodes.filter(|node| node["status"] == "Running").collect();
         assert!(runs.is_empty(), "{runs:?}");
+    }
+}
+
+/// The run of another pipeline is rolled back by itself, and whoever reads the end of the first is told so.
+#[tokio::test(start_paused = true)]
+async fn what_a_chained_pipeline_deployed_is_told_to_stay() {
+    for fails in ["fail", "ok"] {
+        let world = World::new().await;
+        let inner = pipeline(&[stage("ship", &script("a", "ok", ""), "", "")]);
+        world.apply(&inner.replace("release", "inner")).await;
+        let back = on_failure("type: PipelineRollback");
+        let last = stage("last", &script("b", fails, ""), "", &back);
+        world
+            .apply(&pipeline(&[chained("run", "inner"), last]))
+            .await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        if fails == "ok" {
+            let undo = UndoRun {
+                run: run.id.clone(),
+                stages: Which::All,
+                principal: PrincipalId::new("sam"),
+                notes: String::new(),
+            };
+            let refused = world.undo(undo).await.expect_err("nothing to roll back");
+            let told = refused.to_string();
+            assert!(told.contains("stage `run` ran another pipeline"), "{told}");
+            continue;
+        }
+        let left = run.failure.and_then(|failure| failure.left_behind);
+        let left = left.expect("what stays");
+        assert!(
+            left.contains("What other pipelines deployed for this run stays: stage run"),
+            "{left}"
+        );
     }
 }

@@ -142,3 +142,22 @@ async fn nothing(client: &Client, run: &str) -> Result<CliError, CliError> {
         "run {run} waits for no approval{advice}"
     )))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{is_step, step_in};
+
+    #[test]
+    fn a_step_is_named_by_its_identifier_or_by_all_of_its_name() {
+        let own = step_in("01a2.stages.a.spec.execution.steps.ask_0.1").expect("a step");
+        assert_eq!(own, "stages.a.spec.execution.steps.ask_0");
+        for (named, expected) in [
+            ("ask_0", true),
+            (own, true),
+            ("ask", false),
+            ("steps", false),
+        ] {
+            assert_eq!(is_step(own, named), expected, "{named}");
+        }
+    }
+}

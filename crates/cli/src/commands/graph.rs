@@ -179,3 +179,20 @@ fn read(node: &Value, depth: usize) -> Node {
         depth,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::asking;
+
+    #[test]
+    fn a_chained_run_asks_for_the_one_that_waits_for_it() {
+        let waits = |kind: &str, status: &str| json!([{"type": kind, "runs": [{"planExecutionId": "r2", "status": status}]}]);
+        assert_eq!(asking(&waits("Pipeline", "ApprovalWaiting")), ["r2"]);
+        assert_eq!(asking(&waits("Pipeline", "Running")), [""; 0]);
+        // Somebody else's run in front of this one asks its own people.
+        assert_eq!(asking(&waits("Queue", "ApprovalWaiting")), [""; 0]);
+        assert_eq!(asking(&json!(null)), [""; 0]);
+    }
+}

@@ -1,6 +1,6 @@
 //! Inputs that stages and step groups ask for when they begin.
 
-use super::tests::{PIPELINE, faults, plan};
+use super::tests::{PIPELINE, entities, faults, plan, plan_with};
 use crate::text;
 
 const LATER: &str = "'<+input>.allowedValues(v1,v2).executionInput()'";
@@ -153,6 +153,24 @@ fn what_is_asked_for_later_cannot_decide_the_plan() {
     let found = faults(plan(&pipeline));
     assert!(
         found.contains("this must be known before the run begins"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_stage_that_runs_another_pipeline_asks_for_nothing() {
+    let child = "pipeline: {identifier: child, name: Child, orgIdentifier: default, projectIdentifier: shop,
+      variables: [{name: tag, type: String, value: <+input>}],
+      stages: [{stage: {identifier: a, name: A, type: Custom, spec: {execution: {steps: [
+        {step: {identifier: w, name: W, type: Wait, spec: {duration: 1s}}}]}}}}]}";
+    let parent = "pipeline: {identifier: parent, name: Parent, stages: [{stage: {identifier: c, name: C, type: Pipeline,
+      spec: {org: default, project: shop, pipeline: child,
+        inputs: {identifier: child, variables: [{name: tag, type: String, value: <+input>.executionInput()}]}}}}]}";
+    let mut known = entities();
+    known.push(child.to_owned());
+    let found = faults(plan_with(parent, &known, "pipeline: {identifier: parent}"));
+    assert!(
+        found.contains("a stage that runs another pipeline asks for nothing before that"),
         "{found}"
     );
 }
