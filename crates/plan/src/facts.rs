@@ -3,6 +3,8 @@
 use serde_json::Value as Json;
 use slipway_expr::{Segment, Value};
 
+use crate::is_of_turn;
+
 /// Something that answers to paths of names.
 pub(crate) trait Facts {
     /// The value at a path, as far as it is known.
@@ -36,9 +38,9 @@ pub(crate) fn names(path: &[Segment]) -> Option<Vec<&str>> {
 /// Whether a text is data: what a loop hands out was evaluated when the loop was taken apart, and what a project is called
 /// is no place for expressions.
 fn is_data(path: &[&str]) -> bool {
-    let path = path.strip_prefix(&["stage"]).unwrap_or(path);
-    matches!(
-        path.first(),
-        Some(&("matrix" | "repeat" | "strategy" | "account" | "org" | "project"))
-    )
+    match path {
+        ["stage", rest @ ..] => is_of_turn(rest),
+        ["account" | "org" | "project", ..] => true,
+        path => is_of_turn(path),
+    }
 }

@@ -39,7 +39,10 @@ impl Iteration {
         format!("_{}", self.index)
     }
 
-    fn find(&self, path: &[&str]) -> Option<Value> {
+    /// What a name below the element that loops stands for in this turn (`stage.matrix.AXIS`,
+    /// `strategy.node.ID.iteration`): what [`in_turns`] knows of this turn alone, with or without `strategy` before it.
+    pub fn told(&self, path: &[&str]) -> Option<Value> {
+        let path = path.strip_prefix(&["strategy"]).unwrap_or(path);
         match path {
             ["matrix"] if !self.matrix.is_empty() => {
                 let axes = self.matrix.iter();
@@ -47,23 +50,55 @@ impl Iteration {
                 Some(Value::Object(axes))
             }
             ["matrix", axis, rest @ ..] => below(self.matrix.get(*axis)?, rest),
-            ["repeat", "item", rest @ ..] => below(self.item.as_ref()?, rest),
+            ["repeat"] => {
+                let known = [("item", &self.item), ("partition", &self.partition)];
+                let known = known
+                    .into_iter()
+                    .filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+                let known: Map<_, _> = known.collect();
+                (!known.is_empty()).then_some(Value::Object(known))
+            }
+            ["repeat", "item", rest @ ..] | ["item", rest @ ..] => below(self.item.as_ref()?, rest),
             ["repeat", "partition", rest @ ..] => below(self.partition.as_ref()?, rest),
-            ["strategy", "iteration"] => Some(self.index.into()),
-            ["strategy", "iterations"] => Some(self.total.into()),
-            ["strategy", "identifierPostFix"] => Some(self.postfix().into()),
+            ["iteration"] => Some(self.index.into()),
+            ["iterations"] => Some(self.total.into()),
+            ["identifierPostFix"] => Some(self.postfix().into()),
             _ => None,
         }
     }
 }
 
+/// Whether a path from a stage, step group or step leads to what its turn tells.
+pub fn is_of_turn(path: &[&str]) -> bool {
+    let first = path.first();
+    first.is_some_and(|name| OF_TURN.contains(name))
+}
+
+/// The names below a stage, step group or step that [`Iteration::told`] answers.
+const OF_TURN: [&str; 6] = [
+    "matrix",
+    "repeat",
+    "strategy",
+    "item",
+    "iteration",
+    "iterations",
+];
+
 /// What `matrix…`, `repeat…` and `strategy…` stand for inside of these turns, the outermost first: the
-/// innermost that knows the name answers.
+/// innermost that knows the name answers. `strategy.node.ID` is the turn of one element among them
+/// (developer.harness.io, *Looping strategy expressions*).
 pub fn in_turns<'a>(
     turns: impl DoubleEndedIterator<Item = &'a Iteration>,
     path: &[&str],
 ) -> Option<Value> {
-    turns.rev().find_map(|turn| turn.find(path))
+    let mut inwards = turns.rev();
+    match path {
+        ["strategy", "node", id, rest @ ..] => {
+            inwards.find(|turn| turn.of.as_str() == *id)?.told(rest)
+        }
+        ["matrix" | "repeat" | "strategy", ..] => inwards.find_map(|turn| turn.told(path)),
+        _ => None,
+    }
 }
 
 fn below(value: &Value, path: &[&str]) -> Option<Value> {

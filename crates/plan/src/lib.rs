@@ -60,7 +60,7 @@ pub use artifact::{
 pub use chosen::{Choice, Chosen, allows_choice, choices};
 pub use diff::diff;
 pub use form::{Form, form};
-pub use iteration::{Iteration, in_turns};
+pub use iteration::{Iteration, in_turns, is_of_turn};
 pub use late::{LateAnswers, LateArtifact};
 pub use plan::{
     ArtifactPlan, BarrierPlan, CHAINED, ConfigFilePlan, ConnectorPlan, EnvironmentPlan, EventPlan,

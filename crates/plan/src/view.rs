@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 use slipway_expr::{Context, Limits, Segment, Value};
 
 use crate::facts::Facts;
-use crate::{ArtifactPlan, Iteration, Plan, StagePlan, Variable, in_turns};
+use crate::{ArtifactPlan, Iteration, Plan, StagePlan, Variable, in_turns, is_of_turn};
 
 /// A place in a plan, as expressions see it.
 pub(crate) struct View<'p> {
@@ -126,9 +126,7 @@ impl Facts for View<'_> {
             ["pipeline", "variables", name @ ..] => variable(&plan.variables, &name.join(".")),
             ["variable", ..] => variable(&plan.scope_variables, &path.join(".")),
             ["matrix" | "repeat" | "strategy", ..] => in_turns(self.turns.iter().copied(), path),
-            ["stage", rest @ ..] if matches!(rest, ["matrix" | "repeat" | "strategy", ..]) => {
-                in_turns(self.stage?.iteration.iter(), rest)
-            }
+            ["stage", rest @ ..] if is_of_turn(rest) => self.stage?.iteration.as_ref()?.told(rest),
             _ => self.in_stage(self.stage?, path),
         }
     }

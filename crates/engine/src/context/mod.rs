@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 use slipway_expr::{Context, SecretRef, Segment, Value};
 use slipway_model::id::NodeId;
 use slipway_model::status::Status;
-use slipway_plan::{Iteration, Plan, StagePlan, Variable, in_turns};
+use slipway_plan::{Iteration, Plan, StagePlan, Variable, is_of_turn};
 use slipway_store::record::{NodeRecord, RunRecord};
 
 use crate::link;
@@ -236,9 +236,8 @@ impl RunContext<'_> {
             }
             ["execution" | "spec", "execution", rest @ ..] => self.execution(stage, rest),
             ["spec", first, rest @ ..] => self.entity(stage, first, rest),
-            ["matrix" | "repeat" | "strategy", ..] => {
-                let found = in_turns(stage.iteration.iter(), path)?;
-                value(Value::from_json(&found))
+            path if is_of_turn(path) => {
+                value(Value::from_json(&stage.iteration.as_ref()?.told(path)?))
             }
             _ => None,
         }

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use slipway_expr::{SecretRef, Value};
 use slipway_model::duration;
 use slipway_model::id::{EntityId, NodeId};
-use slipway_plan::{CHAINED, Iteration, Node, ParallelPlan, StagePlan};
+use slipway_plan::{CHAINED, Iteration, Node, ParallelPlan, StagePlan, is_of_turn};
 
 use super::standing::Counted;
 use super::{Found, RunContext, json, status_name, text, value, variable};
@@ -102,6 +102,7 @@ impl RunContext<'_> {
             (_, ["identifierPostFix"]) => {
                 value(turn_of(node).map_or(String::new(), Iteration::postfix))
             }
+            (_, path) if is_of_turn(path) => value(Value::from_json(&turn_of(node)?.told(path)?)),
             (_, ["startTs"]) => value(record?.started_ms),
             (_, ["endTs"]) => value(record?.ended_ms?),
             (Node::Step(_), ["retryCount"]) => value(i64::from(record?.attempt)),

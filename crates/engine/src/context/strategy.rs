@@ -1,5 +1,7 @@
 //! Names of loops: `matrix`, `repeat` and `strategy` (developer.harness.io, *Looping strategy expressions*).
 
+use std::collections::BTreeMap;
+
 use slipway_expr::Value;
 use slipway_model::id::EntityId;
 use slipway_model::status::Status;
@@ -14,11 +16,10 @@ impl RunContext<'_> {
     pub(super) fn in_loop(&self, path: &[&str]) -> Option<Found> {
         let stage = self.stage?;
         let around = self.around(stage);
-        let below = around.iter().filter_map(|node| turn_of(node));
-        let turns: Vec<&Iteration> = stage.iteration.iter().chain(below).collect();
+        let turns = turns_around(stage, &around);
         let status = match path {
             ["strategy", "currentStatus"] => self.nearest_loop(stage, &around),
-            ["strategy", "node"] => self.all_loops(stage),
+            ["strategy", "node"] => self.all_loops(stage, &turns),
             ["strategy", "node", id, "currentStatus"] => {
                 self.loop_status(stage, &EntityId::new(*id)).and_then(text)
             }
@@ -63,8 +64,8 @@ impl RunContext<'_> {
         self.loop_status(stage, &nearest).and_then(text)
     }
 
-    /// Every loop that can be named here, for `strategy.node` as a value.
-    fn all_loops(&self, stage: &StagePlan) -> Option<Found> {
+    /// Every loop that can be named here, for `strategy.node` as a value; of those around, also what their turns know.
+    fn all_loops(&self, stage: &StagePlan, around: &[&Iteration]) -> Option<Found> {
         let stages = self.plan.groups.iter().flatten();
         let turns = stages.filter_map(|stage| stage.iteration.as_ref());
         let mut names: Vec<EntityId> = turns.map(|turn| turn.of.clone()).collect();
@@ -72,8 +73,16 @@ impl RunContext<'_> {
         names.dedup();
         let known = names.iter().filter_map(|name| {
             let status = self.loop_status(stage, name)?;
-            let status = [("currentStatus".to_owned(), Value::from(status))];
-            Some((name.to_string(), Value::Map(status.into_iter().collect())))
+            let mut told: BTreeMap<String, Value> = WORDS
+                .iter()
+                .filter_map(|word| {
+                    let path = ["strategy", "node", name.as_str(), word];
+                    let found = in_turns(around.iter().copied(), &path)?;
+                    Some(((*word).to_owned(), Value::from_json(&found)))
+                })
+                .collect();
+            told.insert("currentStatus".to_owned(), Value::from(status));
+            Some((name.to_string(), Value::Map(told.into_iter().collect())))
         });
         value(Value::Map(known.collect()))
     }
@@ -111,6 +120,21 @@ impl RunContext<'_> {
             _ => Some("FAILED"),
         }
     }
+}
+
+/// The words of a turn that are values of their own.
+const WORDS: [&str; 5] = [
+    "iteration",
+    "iterations",
+    "identifierPostFix",
+    "matrix",
+    "repeat",
+];
+
+/// The turns around a place of a stage, the outermost first.
+fn turns_around<'p>(stage: &'p StagePlan, around: &[&'p Node]) -> Vec<&'p Iteration> {
+    let below = around.iter().filter_map(|node| turn_of(node));
+    stage.iteration.iter().chain(below).collect()
 }
 
 /// The loops of steps and step groups of a stage, in order; those that begin before the way `until`, where it leads

@@ -247,6 +247,37 @@ fn turns_of_loops_are_read_from_the_inside_out() {
         ("<+strategy.iteration> <+strategy.iterations>", "\"1 2\""),
         ("a<+strategy.identifierPostFix>", "\"a_1\""),
         ("<+stage.strategy.iteration>", "2"),
+        (
+            "<+strategy.node.deploy.iteration> <+strategy.node.shift.iteration> <+strategy.node.check.iteration>",
+            "\"2 0 1\"",
+        ),
+        (
+            "<+strategy.node.shift.iterations + strategy.node.deploy.iterations>",
+            "7",
+        ),
+        (
+            "d<+strategy.node.deploy.identifierPostFix>s<+strategy.node.get(\"shift\").identifierPostFix>",
+            "\"d_2s_0\"",
+        ),
+        (
+            "<+strategy.node.shift.matrix.axis> <+strategy.node.deploy.repeat.item>",
+            "\"0 2\"",
+        ),
+        ("<+strategy.node.check.repeat.item.host>", "\"h1\""),
+        (
+            "<+<+strategy.node>.get(\"deploy\").iteration> <+<+strategy.node>.get(\"deploy\").matrix.axis>",
+            "\"2 2\"",
+        ),
+        (
+            "<+stage.iteration>/<+stage.iterations> <+stage.item>",
+            "\"2/4 2\"",
+        ),
+        (
+            "<+stepGroup.strategy.iteration>/<+stepGroup.iterations> <+stepGroup.matrix.axis>",
+            "\"0/3 0\"",
+        ),
+        ("<+step.iteration>/<+step.iterations>", "\"1/2\""),
+        ("<+step.item.host>", "\"h1\""),
         ("<+strategy.node.deploy.currentStatus>", "\"RUNNING\""),
         (
             "<+strategy.node.get(\"deploy\").currentStatus>",
@@ -274,7 +305,13 @@ fn turns_of_loops_are_read_from_the_inside_out() {
         let found = parse(text).unwrap().evaluate(&context, &Limits::default());
         assert_eq!(found.unwrap().to_shown_json().to_string(), value, "{text}");
     }
-    for text in ["<+matrix.other>", "<+org.name>", "<+env.description>"] {
+    for text in [
+        "<+matrix.other>",
+        "<+org.name>",
+        "<+env.description>",
+        "<+strategy.node.check.matrix.axis>",
+        "<+strategy.node.nobody.iteration>",
+    ] {
         let unknown = parse(text).unwrap().evaluate(&context, &Limits::default());
         assert!(unknown.is_err(), "{text}");
     }

@@ -11,6 +11,7 @@ use crate::chosen::flatten;
 use crate::facts::{Facts, names};
 use crate::{
     Chosen, EnvironmentPlan, InfrastructurePlan, Iteration, ServicePlan, Variable, in_turns,
+    is_of_turn,
 };
 
 /// Names that are settled while a stage is planned.
@@ -143,9 +144,7 @@ impl Facts for Known<'_> {
             }
             ["pipeline", "tags"] => Some(object(head.tags.iter().map(|(k, v)| (k, v)))),
             ["matrix" | "repeat" | "strategy", ..] => in_turns(self.turns.iter(), path),
-            ["stage", rest @ ..] if matches!(rest, ["matrix" | "repeat" | "strategy", ..]) => {
-                in_turns(self.stage_turn.iter(), rest)
-            }
+            ["stage", rest @ ..] if is_of_turn(rest) => self.stage_turn.as_ref()?.told(rest),
             ["variable", ..] => {
                 let name = path.join(".");
                 let mut all = self.scope_variables.iter();

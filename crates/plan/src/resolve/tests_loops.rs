@@ -383,3 +383,38 @@ proptest! {
         let _ = planned(&step(&strategy));
     }
 }
+
+#[test]
+fn loops_inside_of_loops_name_those_around() {
+    let plan = planned(
+        "pipeline: {identifier: p, name: P, stages: [{stage: {identifier: s, name: S, type: Custom,
+          strategy: {matrix: {zone: [{name: eu, hosts: [a, b]}, {name: us, hosts: [c]}]}},
+          spec: {execution: {steps: [{stepGroup: {identifier: g, name: G, strategy: {parallelism: 2}, steps: [
+            {step: {identifier: w, name: W, type: Wait, spec: {duration: 10s}, strategy: {repeat: {
+              items: <+strategy.node.s.matrix.zone.hosts>,
+              nodeName: <+strategy.node.s.matrix.zone.name>/<+strategy.node.g.iteration>/<+strategy.node.w.repeat.item>}}}}]}}]}}}}]}",
+    )
+    .unwrap_or_else(|faults| panic!("{}", told(faults)));
+    let mut out = String::new();
+    for stage in plan.groups.iter().flatten() {
+        stage.steps.iter().for_each(|node| shown(node, 0, &mut out));
+    }
+    insta::assert_snapshot!(out, @r#"
+    stages.s_0.spec.execution.steps.g at most 0
+      g_0 G_0 0/2
+        stages.s_0.spec.execution.steps.g_0.steps.w at most 0
+          w_0 eu/0/a 0/2 item="a"
+          w_1 eu/0/b 1/2 item="b"
+      g_1 G_1 1/2
+        stages.s_0.spec.execution.steps.g_1.steps.w at most 0
+          w_0 eu/1/a 0/2 item="a"
+          w_1 eu/1/b 1/2 item="b"
+    stages.s_1.spec.execution.steps.g at most 0
+      g_0 G_0 0/2
+        stages.s_1.spec.execution.steps.g_0.steps.w at most 0
+          w_0 us/0/c 0/1 item="c"
+      g_1 G_1 1/2
+        stages.s_1.spec.execution.steps.g_1.steps.w at most 0
+          w_0 us/1/c 0/1 item="c"
+    "#);
+}
