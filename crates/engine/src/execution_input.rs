@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use slipway_model::id::NodeId;
 use slipway_model::inputs::RuntimeInput;
+use slipway_model::number;
 use slipway_store::record::RunRecord;
 
 /// Kind of the signal that gives a step its inputs; it says a JSON object, values by field.
@@ -20,6 +21,8 @@ pub struct Asked {
     pub field: String,
     /// What is allowed, and the default.
     pub request: RuntimeInput,
+    /// Whether it must be a number.
+    pub number: bool,
 }
 
 /// The inputs that a spec asks for, in order.
@@ -29,9 +32,17 @@ pub fn asked(spec: &Value) -> Vec<Asked> {
         found.push(Asked {
             field: field.to_owned(),
             request: request.clone(),
+            number: is_number(spec, field),
         });
     });
     found
+}
+
+/// Whether a variable that a stage or step group asks for is of type `Number`: the step that asks says so.
+fn is_number(spec: &Value, field: &str) -> bool {
+    let name = field.strip_prefix("variables.");
+    let mut numbers = spec["numbers"].as_array().into_iter().flatten();
+    numbers.any(|number| number.as_str().is_some_and(|number| Some(number) == name))
 }
 
 /// Whether a spec asks for any input.
@@ -107,6 +118,9 @@ pub fn complete(
             .map_or_else(|| value.to_string(), str::to_owned);
         if let Err(expected) = input.request.check(&text) {
             faults.push(format!("`{}` must be {expected}", input.field));
+        }
+        if input.number && !text.contains("<+") && number::parse(text.trim()).is_none() {
+            faults.push(format!("`{}` must be a number", input.field));
         }
         all.insert(input.field.clone(), value);
     }
@@ -190,6 +204,16 @@ mod tests {
         `environmentVariables.ZONE.value` must be one of eu, us
         `list.1` must be a text that matches v[0-9]+
         ");
+
+        let ports =
+            json!({"variables": {"port": "<+input>.executionInput()"}, "numbers": ["port"]});
+        let ports = asked(&ports);
+        let port = |value| complete(&ports, &given(json!({"variables.port": value})));
+        assert_eq!(
+            port(json!("eighty")),
+            Err(vec!["`variables.port` must be a number".to_owned()])
+        );
+        assert!(port(json!("080")).is_ok() && port(json!(80)).is_ok());
 
         let all = complete(
             &inputs,

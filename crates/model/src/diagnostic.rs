@@ -273,7 +273,7 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
 }
 
 /// A text for a message: short, on one line.
-pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+pub fn shown(text: &str) -> Cow<'_, str> {
     const LONGEST: usize = 60;
     let first = text.lines().next().unwrap_or_default();
     if first.len() == text.len() && text.chars().count() <= LONGEST {

@@ -308,3 +308,34 @@ proptest! {
         }
     }
 }
+
+fn with_number(value: &str) -> String {
+    let one = format!("{{name: n, type: Number, {value}}}");
+    PIPELINE.replacen(
+        "{name: tag, type: String, value: <+input>.default(v1)}",
+        &one,
+        1,
+    )
+}
+
+#[test]
+fn a_number_is_a_number() {
+    insta::assert_snapshot!(faults(&with_number("value: v1")), @"f.yaml:9:38: pipeline.variables[0].value: `v1` is not accepted here; expected a number such as `3`, `-2` or `0.5`");
+    insta::assert_snapshot!(faults(&with_number("value: [1]")), @"f.yaml:9:38: pipeline.variables[0].value: a list stands where a single value is expected; expected a number such as `3`, `-2` or `0.5`");
+    insta::assert_snapshot!(faults(&with_number("value: true")), @"f.yaml:9:38: pipeline.variables[0].value: `true` is not accepted here; expected a number such as `3`, `-2` or `0.5`");
+    for value in [
+        "3",
+        "\"3\"",
+        "-0.5",
+        "\"\"",
+        "",
+        "<+input>",
+        "<+input>.default(3)",
+        "<+pipeline.sequenceId>",
+    ] {
+        let entity = parse("f.yaml", &with_number(&format!("value: {value}"))).unwrap();
+        assert!(entity.warnings.is_empty(), "{value}");
+    }
+    let entity = parse("f.yaml", &with_number("value: 1.50")).unwrap();
+    insta::assert_snapshot!(entity.warnings[0], @"f.yaml:9:38: pipeline.variables[0].value: `1.50` is the number 1.5 and told so; where its spelling matters, it is a String");
+}

@@ -17,6 +17,7 @@ pub mod inputs;
 mod json;
 mod kind;
 pub mod names;
+pub mod number;
 mod path;
 pub mod render;
 pub mod schema;

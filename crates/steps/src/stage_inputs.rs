@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use slipway_expr::secret::SecretText;
+use slipway_model::number;
 use slipway_model::status::Failure;
 use slipway_plan::STAGE_INPUTS;
 
@@ -49,7 +50,7 @@ impl Step for StageInputs {
         let mut variables = spec.variables;
         for name in &spec.numbers {
             if let Some(value) = variables.get_mut(name) {
-                let number = number(value).ok_or_else(|| {
+                let number = number_of(value).ok_or_else(|| {
                     wrong(&step, &format!("the variable `{name}` must be a number"))
                 })?;
                 *value = number;
@@ -60,14 +61,13 @@ impl Step for StageInputs {
 }
 
 /// A number, which may be given as a text.
-fn number(value: &Value) -> Option<Value> {
+fn number_of(value: &Value) -> Option<Value> {
     match value {
         Value::Number(_) => Some(value.clone()),
         Value::String(text) => {
             let text = SecretText::decode(text);
             let text = (!text.has_secrets()).then(|| text.encode())?;
-            let number: Value = serde_json::from_str(text.trim()).ok()?;
-            number.is_number().then_some(number)
+            number::parse(text.trim()).map(Value::Number)
         }
         _ => None,
     }
@@ -77,7 +77,7 @@ fn number(value: &Value) -> Option<Value> {
 mod tests {
     use serde_json::json;
 
-    use super::number;
+    use super::number_of;
 
     #[test]
     fn numbers_may_be_given_as_texts() {
@@ -85,13 +85,14 @@ mod tests {
             (json!(3), Some(json!(3))),
             (json!(" 2.5 "), Some(json!(2.5))),
             (json!("-1"), Some(json!(-1))),
+            (json!("007"), Some(json!(7))),
             (json!("three"), None),
             (json!("true"), None),
             (json!(""), None),
             (json!(true), None),
         ];
         for (given, expected) in table {
-            assert_eq!(number(&given), expected, "{given}");
+            assert_eq!(number_of(&given), expected, "{given}");
         }
     }
 }

@@ -242,6 +242,30 @@ pipeline:
 }
 
 #[test]
+fn numbers_are_given_as_numbers() {
+    let pipeline = parse(
+        "p.yaml",
+        "pipeline: {identifier: p, name: P, variables: [{name: n, type: Number, value: <+input>}], stages: []}",
+    );
+    let pipeline = pipeline.unwrap();
+    let told = |tree: &Tree| match merge(&pipeline, &[tree]) {
+        Ok(_) => "fine".to_owned(),
+        Err(faults) => faults.iter().map(ToString::to_string).collect(),
+    };
+    let file = |value: &str| {
+        let text = format!("pipeline: {{variables: [{{name: n, value: {value}}}]}}");
+        told(&yaml::parse("in.yaml", &text).unwrap())
+    };
+    let option = |value: &str| {
+        let tree = from_assignments(&pipeline, &[("n".to_owned(), value.to_owned())]);
+        told(&tree.unwrap().unwrap())
+    };
+    insta::assert_snapshot!(file("many"), @"in.yaml:1:41: pipeline.variables[0].value: `many` is not accepted here; expected a number such as `3`, `-2` or `0.5`");
+    insta::assert_snapshot!(option("1,5"), @"--input: pipeline.variables[0].value: `1,5` is not accepted here; expected a number such as `3`, `-2` or `0.5`");
+    assert_eq!([file("007"), option("1e3"), option("-2.5")], ["fine"; 3]);
+}
+
+#[test]
 fn assignments_are_inputs() {
     let assign = |pairs: &[(&str, &str)]| {
         let pairs: Vec<_> = pairs

@@ -111,8 +111,7 @@ object!(MARKS, "an element", [may "metadata": ANY, may "__uuid": TEXT, may "__ya
 
 object!(VARIABLE, "a variable", [
     must "name": Shape::By(Rule::Variable),
-    must "type": Shape::OneOf(&["String", "Number", "Secret", "Connector"]),
-    may "value": Shape::Or(&ANY, &TEXT),
+    must "type": TYPE,
     may "default": TEXT,
     may "description": TEXT,
     may "required": BOOL,
@@ -120,7 +119,18 @@ object!(VARIABLE, "a variable", [
     may "id": TEXT,
     may "displayName": TEXT,
     may "options": ANY,
-], also: &[&MARKS]);
+], also: &[&MARKS], typed: Some(Typed {
+    by: "type",
+    field: "value",
+    shapes: &[
+        ("String", VARIABLE_VALUE),
+        ("Number", Shape::By(Rule::Number)),
+        ("Secret", VARIABLE_VALUE),
+        ("Connector", VARIABLE_VALUE),
+    ],
+    names: &[],
+}));
+const VARIABLE_VALUE: Shape = Shape::Or(&ANY, &TEXT);
 const VARIABLES: Shape = Shape::List(&Shape::Object(&VARIABLE));
 
 object!(TEMPLATE_LINK, "a template reference", [

@@ -3,6 +3,7 @@
 use super::at::At;
 use super::{Group, Need, Object, Rule, Shape, rule};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
+use crate::number;
 use crate::tree::{Place, Ref};
 
 /// Checks a value; `path` is where it stands.
@@ -359,6 +360,9 @@ impl Checker<'_> {
             _ => true,
         };
         if well {
+            if matches!(shape, Shape::By(Rule::Number)) {
+                self.spelling(value, text, at);
+            }
             return;
         }
         let message = match shape {
@@ -372,6 +376,21 @@ impl Checker<'_> {
             Shape::OneOf(names) => fault.suggest(nearest(text, names.iter().copied())),
             _ => fault,
         });
+    }
+
+    /// Notes that a number is not told as it is written (`007`, `1.50`).
+    fn spelling(&mut self, value: Ref<'_>, text: &str, at: At<'_>) {
+        let read = number::parse(text).map(|number| number.to_string());
+        if let Some(read) = read.filter(|read| read != text) {
+            self.out.warn_with(|| {
+                let message = format!(
+                    "`{}` is the number {read} and told so; where its spelling matters, it is a String",
+                    shown(text)
+                );
+                Diagnostic::error(Code::BadValue, value.file(), value.place(), message)
+                    .path(at.to_string())
+            });
+        }
     }
 }
 

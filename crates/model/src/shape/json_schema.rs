@@ -272,6 +272,7 @@ fn pattern(rule: Rule) -> &'static str {
         Rule::Treatment => "^[0-9a-zA-Z][-0-9a-zA-Z_.]*$",
         Rule::FlagTag => "^[-0-9a-zA-Z_:]+$",
         Rule::Window => "^[1-9][0-9]*[mMhH]$",
+        Rule::Number => "^([-+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?)?$",
         Rule::Version => "^[0-9a-zA-Z][^\\s/&]{0,127}$",
         Rule::Reference | Rule::Filled => "\\S",
     }

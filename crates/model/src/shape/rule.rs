@@ -1,7 +1,7 @@
 //! Rules for texts.
 
 use crate::diagnostic::shown;
-use crate::duration;
+use crate::{duration, number};
 
 /// Rules for texts. The patterns are those of Harness's pipeline schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) enum Rule {
     FlagTag,
     /// A span in minutes or hours, such as `15m`.
     Window,
+    /// The value of a variable of type `Number`, or nothing.
+    Number,
     /// The version of a template: a letter or digit, then anything but white space, `/` and `&`.
     Version,
 }
@@ -57,6 +59,7 @@ impl Rule {
                     && text.starts_with(|c: char| c.is_ascii_alphanumeric())
                     && text.chars().all(inside)
             }
+            Self::Number => text.is_empty() || number::parse(text).is_some(),
             Self::Reference | Self::Filled => !text.trim().is_empty(),
             Self::Flag => {
                 text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -99,6 +102,7 @@ impl Rule {
             Self::Flag => "a letter, then letters, digits, `-` and `_`",
             Self::Treatment => "a letter or digit, then letters, digits, `-`, `_` and `.`",
             Self::FlagTag => "letters, digits, `-`, `_` and `:`",
+            Self::Number => "a number such as `3`, `-2` or `0.5`",
             Self::Window => "a span in minutes or hours such as `15m` or `2h`",
             Self::Version => {
                 "a version: a letter or digit, then no spaces, `/` or `&`, at most 128 in all"

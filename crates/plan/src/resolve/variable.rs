@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use slipway_model::{Code, Ref};
+use slipway_model::diagnostic::shown;
+use slipway_model::{Code, Ref, number};
 
 use super::Resolver;
 use crate::Variable;
@@ -35,11 +36,17 @@ impl Resolver<'_> {
                 let message = format!("the variable `{name}` is required and has no value");
                 self.fault(Code::MissingInput, item, message);
             }
+            let typed = value.map(|value| typed(value, kind).map_err(|fault| (value, fault)));
+            let value = typed.unwrap_or_else(|| Ok(Value::String(String::new())));
+            let value = value.unwrap_or_else(|(value, message)| {
+                let message = format!("the variable `{name}` {message}");
+                self.fault(Code::BadValue, value, message);
+                Value::Null
+            });
             out.push(Variable {
                 name: name.to_owned(),
                 kind: kind.to_owned(),
-                value: value
-                    .map_or_else(|| Value::String(String::new()), |value| typed(value, kind)),
+                value,
             });
             places.push(item);
         }
@@ -56,11 +63,16 @@ impl Resolver<'_> {
     }
 }
 
-fn typed(value: Ref<'_>, kind: &str) -> Value {
-    match (kind, value.scalar()) {
-        ("Number", _) | (_, None) => value.to_json(),
-        (_, Some(text)) => Value::String(text.to_owned()),
+/// A value as its type says. An expression, and nothing at all, may stand for any.
+fn typed(value: Ref<'_>, kind: &str) -> Result<Value, String> {
+    let Some(text) = value.scalar() else {
+        return Ok(value.to_json());
+    };
+    if kind != "Number" || text.is_empty() || value.is_expression() {
+        return Ok(Value::String(text.to_owned()));
     }
+    let number = number::parse(text).map(Value::Number);
+    number.ok_or_else(|| format!("is a Number, and `{}` is none", shown(text)))
 }
 
 /// Variables with those of `over` put in the place of their namesakes, or added.
