@@ -112,6 +112,7 @@ object!(MARKS, "an element", [may "metadata": ANY, may "__uuid": TEXT, may "__ya
 object!(VARIABLE, "a variable", [
     must "name": Shape::By(Rule::Variable),
     must "type": TYPE,
+    may "value": Shape::Or(&ANY, &TEXT),
     may "default": TEXT,
     may "description": TEXT,
     may "required": BOOL,
@@ -122,15 +123,9 @@ object!(VARIABLE, "a variable", [
 ], also: &[&MARKS], typed: Some(Typed {
     by: "type",
     field: "value",
-    shapes: &[
-        ("String", VARIABLE_VALUE),
-        ("Number", Shape::By(Rule::Number)),
-        ("Secret", VARIABLE_VALUE),
-        ("Connector", VARIABLE_VALUE),
-    ],
-    names: &[],
+    shapes: &[("Number", Shape::By(Rule::Number))],
+    names: &["String", "Secret", "Connector"],
 }));
-const VARIABLE_VALUE: Shape = Shape::Or(&ANY, &TEXT);
 const VARIABLES: Shape = Shape::List(&Shape::Object(&VARIABLE));
 
 object!(TEMPLATE_LINK, "a template reference", [

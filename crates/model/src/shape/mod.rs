@@ -179,13 +179,15 @@ impl Object {
         Some((typed.field, shape.unwrap_or(Shape::Any)))
     }
 
-    /// The shape of one field, as far as there is such a field; `chosen` comes from [`Object::chosen`].
+    /// The shape of one field, as far as there is such a field; `chosen` comes from [`Object::chosen`], and says more of its
+    /// field than the list of fields where both know it.
     fn shape_of(&'static self, name: &str, chosen: Option<(&'static str, Shape)>) -> Option<Shape> {
+        let chosen = chosen.filter(|(field, _)| *field == name);
         let own = self.all_fields().find(|field| field.name == name);
-        own.map(|field| field.shape).or_else(|| {
-            chosen
-                .filter(|(field, _)| *field == name)
-                .map(|(_, shape)| shape)
-        })
+        match (chosen, own) {
+            (None | Some((_, Shape::Any)), Some(own)) => Some(own.shape),
+            (Some((_, shape)), _) => Some(shape),
+            (None, None) => None,
+        }
     }
 }
