@@ -86,6 +86,14 @@ impl Reference {
                 let environment = environment.unwrap_or_default();
                 return Self::of_overrides(scope, kind, environment, service, infrastructure);
             }
+            Kind::InputSet | Kind::OverlayInputSet => {
+                return Self {
+                    scope,
+                    kind: Kind::InputSet.key(),
+                    parent: head.pipeline.clone(),
+                    id: head.identifier.clone(),
+                };
+            }
             _ => (None, head.identifier.clone()),
         };
         Self {

@@ -278,9 +278,7 @@ mod tests {
                 });
             assert_eq!(found, expected, "{yaml}");
             // Where a plan looks for it.
-            if let Ok(place) = Place::of_parsed(scope.clone(), &parsed)
-                && parsed.head.kind != Kind::OverlayInputSet
-            {
+            if let Ok(place) = Place::of_parsed(scope.clone(), &parsed) {
                 let wanted = slipway_plan::Reference::of(&parsed, scope.clone());
                 assert_eq!(
                     (wanted.parent, wanted.id),

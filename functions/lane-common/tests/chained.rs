@@ -228,6 +228,7 @@ async fn a_child_that_fails_fails_its_stage_and_is_tried_again() {
     ");
 }
 
+/// What the child lacks is known before the parent begins; what only its own plan shows, when its stage does.
 #[tokio::test(start_paused = true)]
 async fn a_child_that_cannot_be_planned_says_why() {
     let world = World::new().await;
@@ -235,11 +236,26 @@ async fn a_child_that_cannot_be_planned_says_why() {
         .apply(&child(&[stage("inner", &script("fine", "ok", ""), "", "")]))
         .await;
     world.apply(&pipeline(&[chained("other", "", "")])).await;
+    let refused = world.start_by("release", "MANUAL").await;
+    insta::assert_snapshot!(refused.expect_err("refused").full_text(), @"release:14:19: pipeline.stages[0].stage.spec.pipeline: the pipeline `child` is not given all that it asks for: the runtime input `word` has no value (pipeline.variables[0].value)");
+
+    let world = World::new().await;
+    let odd = "timeout: <+pipeline.variables.nowhere>\n";
+    world
+        .apply(&child(&[stage(
+            "inner",
+            &script("fine", "ok", ""),
+            "",
+            odd,
+        )]))
+        .await;
+    let word = "          inputs: {variables: [{name: word, type: String, value: hi}]}\n";
+    world.apply(&pipeline(&[chained("other", word, "")])).await;
     let run = world.start("release").await;
     let run = world.finish(&run).await;
     insta::assert_snapshot!(stories(&world, &run).await, @"
-    run Failed: Step pipeline: Cannot run pipeline child: child:9:12: pipeline.variables[0].value: the runtime input `word` has no value
-    other Failed: Step pipeline: Cannot run pipeline child: child:9:12: pipeline.variables[0].value: the runtime input `word` has no value
+    run Failed: Step pipeline: Cannot run pipeline child: child:30:16: pipeline.stages[0].stage.timeout: this must be known before the run begins: `<+pipeline.variables.nowhere>` cannot be evaluated: `pipeline.variables.nowhere` is not defined here; check its spelling and that it exists before this point
+    other Failed: Step pipeline: Cannot run pipeline child: child:30:16: pipeline.stages[0].stage.timeout: this must be known before the run begins: `<+pipeline.variables.nowhere>` cannot be evaluated: `pipeline.variables.nowhere` is not defined here; check its spelling and that it exists before this point
     other.spec.pipeline #0 Failed
     ");
 }

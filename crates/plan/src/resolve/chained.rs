@@ -4,14 +4,17 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
+use slipway_model::graft::Graft;
 use slipway_model::id::{EntityId, NodeId, OrgId, ProjectId, Scope};
-use slipway_model::{Code, Kind, Parsed, Ref};
+use slipway_model::inputs::{self, Unfilled};
+use slipway_model::{Code, Diagnostic, Kind, Parsed, Ref, Severity, Tree, entity};
 
 use super::known::Known;
+use super::lookup::Referred;
 use super::unplanned::REMOTE;
 use super::{Resolver, texts};
 use crate::chosen::flatten;
-use crate::{CHAINED, Node, StagePlan, StepPlan};
+use crate::{CHAINED, Found, Node, Reference, StagePlan, StepPlan};
 
 /// Identifier of the step that runs the other pipeline, the only one of its stage.
 const STEP: &str = "pipeline";
@@ -50,6 +53,7 @@ impl Resolver<'_> {
             self.fault(Code::BadValue, named, message);
             return;
         }
+        self.check_inputs(spec, named, &found);
         let outputs = self.child_outputs(spec.get("outputs"));
         let inputs = spec.get("inputs").map_or(Value::Null, Ref::to_json);
         let step = StepPlan {
@@ -74,6 +78,85 @@ impl Resolver<'_> {
             iteration: None,
         };
         plan.steps = vec![Node::Step(step)];
+    }
+
+    /// Notes what the other pipeline asks for and is not given, and what it is given and does not take. What is still an
+    /// expression is looked at when the stage begins.
+    fn check_inputs(&mut self, spec: Ref<'_>, named: Ref<'_>, child: &Referred) {
+        let own = spec.get("inputs");
+        let listed = spec.get("inputSetReferences");
+        let sets = texts(listed);
+        if own.is_some_and(|own| !own.is_map()) || sets.iter().any(|set| set.contains("<+")) {
+            return;
+        }
+        let (pipeline, at) = (&child.entity, own.unwrap_or(named));
+        let id = &pipeline.head.identifier;
+        let find = |name: &EntityId| {
+            let reference = Reference {
+                scope: child.scope.clone(),
+                kind: Kind::InputSet.key(),
+                parent: Some(id.clone()),
+                id: name.clone(),
+            };
+            match self.find(&reference)? {
+                Found::Entity(set) => Some((*set).clone()),
+                Found::Many(_) | Found::File(_) | Found::Files(_) => None,
+            }
+        };
+        let sets: Vec<EntityId> = sets.into_iter().map(EntityId::new).collect();
+        let documents = match inputs::of_sets(&sets, id, &find) {
+            Ok(documents) => documents,
+            Err(faults) => {
+                let at = listed.unwrap_or(named);
+                return faults.iter().for_each(|fault| self.of_child(id, fault, at));
+            }
+        };
+        let key = Kind::Pipeline.key();
+        let given = documents.iter().filter_map(|set| set.root().get(key));
+        let given: Vec<Ref<'_>> = given.chain(own).collect();
+        let found = match inputs::fill_noting(pipeline.body(), &given, key, Unfilled::Note) {
+            Ok((filled, missing)) => {
+                let ill = entity::from_tree(below(key, filled.root())).err();
+                let mut found = missing;
+                found.extend(
+                    ill.into_iter()
+                        .flatten()
+                        .filter(|one| one.severity == Severity::Error),
+                );
+                found
+            }
+            Err(faults) => faults,
+        };
+        found.iter().for_each(|fault| self.of_child(id, fault, at));
+    }
+
+    /// Notes a fault of what another pipeline is given: at the value that is wrong, or at `at`.
+    fn of_child(&mut self, child: &EntityId, fault: &Diagnostic, at: Ref<'_>) {
+        let told = match fault.code {
+            Code::MissingInput => {
+                let message = format!(
+                    "the pipeline `{child}` is not given all that it asks for: {} ({})",
+                    fault.message, fault.path
+                );
+                Diagnostic::at(Code::MissingField, at, message)
+            }
+            Code::NotFound => {
+                let message = format!("of the pipeline `{child}`, {}", fault.message);
+                Diagnostic::at(Code::NotFound, at, message)
+            }
+            code => Diagnostic {
+                code: match code {
+                    Code::BadInput => Code::BadValue,
+                    other => other,
+                },
+                message: format!("an input of the pipeline `{child}`: {}", fault.message),
+                ..fault.clone()
+            },
+        };
+        self.faults.push(match &fault.expected {
+            Some(expected) => told.expected(expected),
+            None => told,
+        });
     }
 
     fn child_scope(&mut self, spec: Ref<'_>, known: &Known<'_>) -> Option<Scope> {
@@ -106,6 +189,15 @@ impl Resolver<'_> {
         }
         out
     }
+}
+
+/// A document with `body` below one root key.
+fn below(key: &str, body: Ref<'_>) -> Tree {
+    let mut graft = Graft::default();
+    let inner = graft.copy(body);
+    let pair = graft.pair(body, key, body.place(), inner);
+    let map = graft.map(body, vec![pair]);
+    graft.finish(map)
 }
 
 /// Whether a pipeline, as it is written, has a stage that runs another one.

@@ -25,7 +25,7 @@ fn a_chained_pipeline_is_one_step_with_its_inputs_and_outputs() {
   spec: {org: default, project: shop, pipeline: child,
     inputs: {identifier: child, variables: [{name: tag, type: String, value: '<+pipeline.sequenceId>'}]},
     inputSetReferences: [quick], outputs: [{name: report, value: '<+pipeline.stages.a.status>'}]}}}]}",
-        &[CHILD],
+        &[CHILD, "inputSet: {identifier: quick, name: Quick, pipeline: {identifier: child}}"],
     );
     insta::assert_snapshot!(text(&plan.unwrap()), @r#"
     pipeline parent "Parent" (at most 30d)
@@ -80,7 +80,68 @@ fn only_one_level_of_chaining_is_planned() {
     pipeline.yaml:1:438: pipeline.stages[2].parallel[0].stage.spec.pipeline: the pipeline `nothing` does not exist in project `shop` of organization `default`
     pipeline.yaml:1:568: pipeline.stages[2].parallel[1].stage.spec.gitBranch: `gitBranch` of a pipeline stage is not supported by this version yet; entities are kept in Slipway's store and not in Git, leave it out
     pipeline.yaml:1:590: pipeline.stages[2].parallel[1].stage.spec.pipelineInputs: `pipelineInputs` of a pipeline stage is not supported by this version yet; put what the pipeline asks for into `inputs`
+    pipeline.yaml:1:550: pipeline.stages[2].parallel[1].stage.spec.pipeline: the pipeline `child` is not given all that it asks for: the runtime input `tag` has no value (pipeline.variables[0].value)
+    pipeline.yaml:1:704: pipeline.stages[3].stage.spec.pipeline: the pipeline `child` is not given all that it asks for: the runtime input `tag` has no value (pipeline.variables[0].value)
     pipeline.yaml:1:742: pipeline.stages[3].stage.spec.outputs[1]: a second output has the name `a`
     pipeline.yaml:1:763: pipeline.stages[3].stage.spec.outputs[2]: an output of a pipeline stage has a `name` and a `value`
     ");
+}
+
+fn stage(inputs: &str) -> String {
+    format!(
+        "pipeline: {{identifier: parent, name: Parent, variables: [{{name: open, type: String, value: <+input>.default(v)}}],
+  stages: [{{stage: {{identifier: s, name: S, type: Pipeline, spec: {{org: default, project: shop, pipeline: asks{inputs}}}}}}}]}}"
+    )
+}
+
+const ASKS: &str =
+    "pipeline: {identifier: asks, name: Asks, orgIdentifier: default, projectIdentifier: shop, variables: [
+  {name: tag, type: String, value: <+input>}, {name: size, type: Number, value: '<+input>.default(1)'},
+  {name: zone, type: String, value: '<+input>.allowedValues(eu,us)'}, {name: note, type: String, value: <+input>, required: false}],
+  stages: [{stage: {identifier: a, name: A, type: Custom, spec: {execution: {steps: [
+    {step: {identifier: w, name: W, type: Wait, spec: {duration: '<+input>.executionInput()'}}}]}}}}]}";
+
+const SET: &str =
+    "inputSet: {identifier: quick, name: Quick, orgIdentifier: default, projectIdentifier: shop,
+  pipeline: {identifier: asks, variables: [{name: tag, type: String, value: v1}]}}";
+
+fn values(values: &[(&str, &str)]) -> String {
+    let one = |(name, value): &(&str, &str)| format!("{{name: {name}, value: '{value}'}}");
+    let all: Vec<String> = values.iter().map(one).collect();
+    format!(
+        ", inputs: {{identifier: asks, variables: [{}]}}",
+        all.join(", ")
+    )
+}
+
+#[test]
+fn what_a_chained_pipeline_lacks_is_told_before_the_run() {
+    let told = |inputs: &str| faults(planned(&stage(inputs), &[ASKS, SET]));
+    insta::assert_snapshot!(told(""), @"
+    pipeline.yaml:2:107: pipeline.stages[0].stage.spec.pipeline: the pipeline `asks` is not given all that it asks for: the runtime input `tag` has no value (pipeline.variables[0].value)
+    pipeline.yaml:2:107: pipeline.stages[0].stage.spec.pipeline: the pipeline `asks` is not given all that it asks for: the runtime input `zone` has no value (pipeline.variables[2].value); expected one of eu, us
+    ");
+    insta::assert_snapshot!(told(&values(&[("tag", "<+pipeline.variables.open>"), ("zone", "mars"), ("typo", "x")])), @"
+    pipeline.yaml:2:231: pipeline.variables.typo: an input of the pipeline `asks`: `typo` is no runtime input: its value is fixed, or there is no such field
+    pipeline.yaml:2:222: pipeline.variables[2].value: an input of the pipeline `asks`: `mars` is not allowed here; expected one of eu, us
+    ");
+    insta::assert_snapshot!(told(&values(&[("tag", "t"), ("zone", "eu"), ("size", "many")])), @"pipeline.yaml:2:224: pipeline.variables[1].value: an input of the pipeline `asks`: `many` is not accepted here; expected a number such as `3`, `-2` or `0.5`");
+    insta::assert_snapshot!(told(", inputSetReferences: [quick]"), @"pipeline.yaml:2:107: pipeline.stages[0].stage.spec.pipeline: the pipeline `asks` is not given all that it asks for: the runtime input `zone` has no value (pipeline.variables[2].value); expected one of eu, us");
+    insta::assert_snapshot!(told(", inputSetReferences: [slow]"), @"pipeline.yaml:2:133: pipeline.stages[0].stage.spec.inputSetReferences: of the pipeline `asks`, the input set `slow` does not exist");
+}
+
+#[test]
+fn what_is_given_or_still_open_is_no_fault() {
+    let zone = |value| values(&[("zone", value)]);
+    let fine = [
+        values(&[("tag", "t"), ("zone", "eu")]),
+        values(&[("tag", "t"), ("zone", "<+pipeline.sequenceId>")]),
+        values(&[("tag", "t"), ("zone", "<+input>.executionInput()")]),
+        zone("eu") + ", inputSetReferences: [quick]",
+        ", inputSetReferences: [<+pipeline.name>]".to_owned(),
+    ];
+    for inputs in fine {
+        let plan = planned(&stage(&inputs), &[ASKS, SET]);
+        assert!(plan.is_ok(), "{inputs}\n{}", faults(plan));
+    }
 }

@@ -7,6 +7,10 @@ use super::{Request, draft};
 use crate::Snapshot;
 
 fn told(yaml: &str) -> String {
+    told_among(yaml, &Snapshot::default())
+}
+
+fn told_among(yaml: &str, entities: &Snapshot) -> String {
     let pipeline = entity::parse("p.yaml", yaml).unwrap_or_else(|found| panic!("{found:?}"));
     let scope = Scope::project(
         AccountId::new("acc"),
@@ -17,7 +21,7 @@ fn told(yaml: &str) -> String {
         pipeline: &pipeline,
         inputs: &[],
         scope: &scope,
-        entities: &Snapshot::default(),
+        entities,
         runnable: &|kind| kind != "Email",
         chosen: None,
     });
@@ -108,4 +112,20 @@ fn a_wait_that_cannot_end_and_a_rule_that_tells_nobody_are_told() {
     Warning pipeline.notificationRules[2]: the notification rule `lost` tells nobody: it has no `notificationMethod`
     Warning pipeline.notificationRules[2].pipelineEvents[0].forStages[0]: the notification rule `lost` names the stage `S`, which is not in the pipeline
     ");
+}
+
+#[test]
+fn what_a_chained_pipeline_at_hand_lacks_is_told() {
+    let child = "pipeline: {identifier: child, name: Child, orgIdentifier: default, projectIdentifier: shop,
+  variables: [{name: tag, type: String, value: <+input>}, {name: zone, type: String, value: <+input>}], stages: []}";
+    let parent = "pipeline: {identifier: p, name: P, stages: [{stage: {identifier: s, name: S, type: Pipeline,
+  spec: {org: default, project: shop, pipeline: child, inputs: {variables: [{name: tag, type: String, value: <+input>}]}}}}]}";
+    assert_eq!(told(parent), "", "nobody knows the child");
+    let world = super::tests::world(&[child.to_owned()]);
+    insta::assert_snapshot!(told_among(parent, &world), @"Error pipeline.stages[0].stage.spec.inputs: the pipeline `child` is not given all that it asks for: the runtime input `zone` has no value (pipeline.variables[1].value)");
+    let whole = parent.replace(
+        "inputs: {variables: [{name: tag, type: String, value: <+input>}]}",
+        "inputs: <+input>",
+    );
+    assert_eq!(told_among(&whole, &world), "");
 }
