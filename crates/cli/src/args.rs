@@ -502,7 +502,8 @@ pub struct AnswerArgs {
 pub struct AskedArgs {
     /// Id of the run.
     pub run: String,
-    /// The step that asks: its identifier, or its id where several have that.
+    /// The step that asks: its identifier, or its id where several have that; the stage or step group, where its variables
+    /// are asked for.
     pub step: String,
     /// A value for a field; may be repeated. Fields that are left out get their defaults; without any, and without
     /// `--defaults`, what the step asks for is shown.

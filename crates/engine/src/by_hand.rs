@@ -16,6 +16,7 @@ use crate::begin::{complete, forget, stage_node};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::execution_input;
+use crate::lane::{children, undoing};
 use crate::runs::{Runs, StageOfRun, not_started};
 use crate::stage_word::{end_unbegun_by_strategy, is_called};
 
@@ -176,7 +177,11 @@ pub async fn await_start(
 
 /// The step that asks for the inputs of a stage, where there is one.
 fn question(stage: &StagePlan) -> Option<&StepPlan> {
-    match stage.steps.first() {
+    first_question(&stage.steps)
+}
+
+fn first_question(nodes: &[Node]) -> Option<&StepPlan> {
+    match nodes.first() {
         Some(Node::Step(step)) if step.step_type == STAGE_INPUTS => Some(step),
         _ => None,
     }
@@ -198,6 +203,34 @@ pub fn asks_before_start(plan: &Plan, record: &RunRecord, name: &str) -> Option<
         let step = question(stage)?;
         (stage.id.as_str() == name || step.id.as_str() == name).then(|| step.id.clone())
     })
+}
+
+/// The step that asks for the inputs of a stage or step group, by the name of that: nobody has written the step, and so
+/// nobody knows it. `None` where none or several have the name.
+pub fn asks_for(plan: &Plan, name: &str) -> Option<NodeId> {
+    fn search<'p>(nodes: &'p [Node], name: &str, found: &mut Vec<&'p StepPlan>) {
+        for node in nodes {
+            if let Node::Group(group) = node
+                && (group.id.as_str() == name || group.identifier.as_str() == name)
+            {
+                found.extend(first_question(&group.nodes));
+            }
+            search(children(node), name, found);
+            search(undoing(node), name, found);
+        }
+    }
+    let mut found = Vec::new();
+    for stage in plan.groups.iter().flatten() {
+        if stage.id.as_str() == name {
+            found.extend(question(stage));
+        }
+        search(&stage.steps, name, &mut found);
+        search(&stage.rollback_steps, name, &mut found);
+    }
+    match found.as_slice() {
+        [step] => Some(step.id.clone()),
+        _ => None,
+    }
 }
 
 /// What starts a stage: the defaults of the inputs that it asks for where nobody has given them, and the word itself; each
