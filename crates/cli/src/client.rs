@@ -170,9 +170,39 @@ fn refusal(status: StatusCode, text: &str) -> CliError {
     if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN {
         return CliError::NotAuthorised { message };
     }
+    let told = json["responseMessages"].as_array().into_iter().flatten();
+    let warnings = told.filter(|one| one["level"] == "WARN");
+    let warnings = warnings.filter_map(|one| one["message"].as_str().map(str::to_owned));
     CliError::Refused {
         status: status.as_u16(),
         code: json["code"].as_str().unwrap_or_default().to_owned(),
         message,
+        warnings: warnings.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::StatusCode;
+    use serde_json::json;
+
+    use super::refusal;
+
+    #[test]
+    fn warnings_of_a_refusal_are_no_part_of_its_message() {
+        let message = |level: &str, text: &str| json!({"level": level, "message": text});
+        let answer = json!({
+            "code": "INVALID_REQUEST",
+            "message": "p: no such service",
+            "responseMessages": [message("ERROR", "p: no such service"), message("WARN", "p: `x` has no effect")],
+        });
+        let error = refusal(StatusCode::BAD_REQUEST, &answer.to_string());
+        assert_eq!(error.to_string(), "p: no such service");
+        assert_eq!(error.warnings(), ["p: `x` has no effect"]);
+        let plain = refusal(StatusCode::BAD_GATEWAY, "<html>");
+        assert_eq!(
+            (plain.to_string(), plain.warnings().len()),
+            ("<html>".to_owned(), 0)
+        );
     }
 }

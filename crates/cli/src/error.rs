@@ -34,6 +34,8 @@ pub enum CliError {
         code: String,
         /// The service's words.
         message: String,
+        /// What it noticed beside that, and would not have refused.
+        warnings: Vec<String>,
     },
     /// The service answered something that this client does not understand.
     #[error("the answer of {what} was not understood: {why}")]
@@ -58,6 +60,14 @@ pub enum CliError {
 }
 
 impl CliError {
+    /// What was noticed beside the error.
+    pub fn warnings(&self) -> &[String] {
+        match self {
+            Self::Refused { warnings, .. } => warnings,
+            _ => &[],
+        }
+    }
+
     /// The exit code that it means.
     pub fn exit(&self) -> Exit {
         match self {

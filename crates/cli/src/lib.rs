@@ -88,8 +88,11 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
 /// Prints why with every cause, and gives the exit code.
 fn failed(why: &anyhow::Error) -> Exit {
     anstream::eprintln!("error: {}", output::visible(&format!("{why:#}")));
-    why.downcast_ref::<CliError>()
-        .map_or(Exit::Failed, CliError::exit)
+    let known = why.downcast_ref::<CliError>();
+    for warning in known.map_or(&[][..], CliError::warnings) {
+        anstream::eprintln!("warning: {}", output::visible(warning));
+    }
+    known.map_or(Exit::Failed, CliError::exit)
 }
 
 /// Logs go to standard error; `SLIPWAY_LOG` says which (`info`, `slipway_engine=debug`, …).

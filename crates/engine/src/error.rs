@@ -18,7 +18,7 @@ pub enum RunError {
     /// Documents are at fault.
     #[error("{}", crate::start::told(faults))]
     Faulty {
-        /// Every fault, with file, line, column and what would be right.
+        /// Every fault, with file, line, column and what would be right, and the warnings that were found beside them.
         faults: Vec<slipway_model::Diagnostic>,
     },
     /// The store did not answer as hoped.

@@ -5,7 +5,7 @@ use slipway_model::entity;
 use slipway_model::id::{EntityId, PrincipalId, RunId, Scope};
 use slipway_model::inputs::Unfilled;
 use slipway_model::status::Status;
-use slipway_model::{Diagnostic, Kind, Parsed, Tree, emit, inputs, yaml};
+use slipway_model::{Diagnostic, Kind, Parsed, Severity, Tree, emit, inputs, yaml};
 use slipway_plan::{CHAINED, Chosen, Plan, Request, Snapshot, resolve, wanted};
 use slipway_store::record::{EntityRecord, Origin, ParentRecord, RunRecord};
 use slipway_store::{Sequence, StoreError};
@@ -334,10 +334,12 @@ fn faults(plan: &Plan, steps: &StepTypes) -> Vec<String> {
     faults
 }
 
-/// Faults of several documents as one text, a line each.
+/// Faults of several documents as one text, a line each; what is only a warning among them is told elsewhere.
 pub(crate) fn told(faults: &[Diagnostic]) -> String {
-    faults
+    let errors = faults
         .iter()
+        .filter(|fault| fault.severity == Severity::Error);
+    errors
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join("\n")

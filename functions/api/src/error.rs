@@ -11,7 +11,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use slipway_engine::error_name::ErrorName;
-use slipway_model::Diagnostic;
+use slipway_model::{Diagnostic, Severity};
 use slipway_store::StoreError;
 
 use crate::envelope::correlation_id;
@@ -24,6 +24,8 @@ pub struct ApiError {
     message: String,
     /// Field and what is wrong with it.
     errors: Vec<(String, String)>,
+    /// What is only worth a warning, and not why it was refused.
+    warnings: Vec<String>,
     /// Seconds after which trying again makes sense.
     retry_after: Option<u32>,
 }
@@ -61,6 +63,7 @@ impl ApiError {
             status: status_of(name),
             message: message.into(),
             errors: Vec::new(),
+            warnings: Vec::new(),
             retry_after: None,
         }
     }
@@ -118,16 +121,23 @@ impl ApiError {
 
     /// 400: a document was refused by the language.
     pub fn diagnostics(name: ErrorName, found: &[Diagnostic]) -> Self {
-        let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
-        let mut this = Self::new(name, shown.join("\n"));
+        let errors = found.iter().filter(|d| d.severity == Severity::Error);
+        let shown: Vec<String> = errors.clone().map(ToString::to_string).collect();
+        let mut this = Self::new(name, shown.join("\n")).noticed(found);
         if this.message.is_empty() {
             this.message = "The document was refused".to_owned();
         }
-        this.errors = found
-            .iter()
+        this.errors = errors
             .map(|d| (d.path.clone(), d.message.clone()))
             .collect();
         this
+    }
+
+    /// Adds the warnings of a document that was refused, which are no reason for it.
+    pub fn noticed(mut self, found: &[Diagnostic]) -> Self {
+        let warnings = found.iter().filter(|d| d.severity == Severity::Warning);
+        self.warnings = warnings.map(ToString::to_string).collect();
+        self
     }
 
     /// What it is.
@@ -157,6 +167,17 @@ impl ApiError {
             .iter()
             .map(|(field, error)| json!({"fieldId": field, "error": error}))
             .collect();
+        let message = |level: &str, text: &str| {
+            json!({
+                "code": code,
+                "level": level,
+                "message": text,
+                "exception": null,
+                "failureTypes": [],
+            })
+        };
+        let mut messages = vec![message("ERROR", &self.message)];
+        messages.extend(self.warnings.iter().map(|text| message("WARN", text)));
         json!({
             "status": kind,
             "code": code,
@@ -164,13 +185,7 @@ impl ApiError {
             "correlationId": correlation,
             "detailedMessage": null,
             "errors": errors,
-            "responseMessages": [{
-                "code": code,
-                "level": "ERROR",
-                "message": self.message,
-                "exception": null,
-                "failureTypes": [],
-            }],
+            "responseMessages": messages,
             "metadata": null,
         })
     }

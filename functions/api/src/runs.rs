@@ -220,6 +220,10 @@ impl From<RunError> for ApiError {
             ),
             _ => error.to_string(),
         };
-        Self::new(error.name(), message)
+        let found = match &error {
+            RunError::Faulty { faults } => faults.as_slice(),
+            _ => &[],
+        };
+        Self::new(error.name(), message).noticed(found)
     }
 }

@@ -115,6 +115,7 @@ async fn failed(client: &Client, run: &str) -> Result<Vec<String>, CliError> {
             status: 409,
             code: String::new(),
             message: why.unwrap_or("the run cannot be retried").to_owned(),
+            warnings: Vec::new(),
         });
     };
     let stages = last["info"].as_array().into_iter().flatten();

@@ -59,6 +59,7 @@ async fn of_service(client: &Client, args: &RollbackArgs) -> Result<String, CliE
                 .as_str()
                 .unwrap_or("it cannot be rolled back")
                 .to_owned(),
+            warnings: Vec::new(),
         }),
     }
 }

@@ -3,7 +3,8 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use slipway_model::id::NodeId;
+use slipway_engine::user_group::email;
+use slipway_model::id::{NodeId, PrincipalId};
 use slipway_store::record::SignalRecord;
 
 use super::KIND;
@@ -65,7 +66,7 @@ impl Activity {
             .map(|(name, value)| json!({"name": name, "value": value}))
             .collect();
         json!({
-            "user": {"name": self.who, "email": self.who},
+            "user": {"name": self.who, "email": email(&PrincipalId::new(self.who.as_str()))},
             "action": self.verdict,
             "comments": self.comments,
             "approverInputs": inputs,

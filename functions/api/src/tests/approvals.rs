@@ -113,8 +113,11 @@ async fn an_approval_is_listed_answered_once_and_shown() {
     let shown = api.post(&activity(&id), &missing).await.data();
     let said = &shown["details"]["approvalActivities"][1];
     assert_eq!(
-        (&said["user"]["name"], &said["approverInputs"]),
-        (&json!("sam"), &json!([{"name": "ticket", "value": "A-1"}])),
+        (&said["user"], &said["approverInputs"]),
+        (
+            &json!({"name": "sam", "email": "sam@localhost"}),
+            &json!([{"name": "ticket", "value": "A-1"}])
+        ),
         "the next approver finds what the one before gave"
     );
 

@@ -320,3 +320,35 @@ async fn what_an_author_should_look_at_comes_with_the_answer() {
         "{rows}"
     );
 }
+
+/// What Harness would not have refused is told beside what it was refused for.
+#[tokio::test(start_paused = true)]
+async fn warnings_stand_apart_from_faults_of_a_refused_start() {
+    let api = Api::new().await;
+    let yaml = PIPELINE.replace(
+        "        type: Custom\n",
+        "        type: Custom\n        skipInstances: true\n        timeout: <+pipeline.variables.nowhere>\n",
+    );
+    let files = json!({"files": [{"file": "wait.yaml", "yaml": yaml}]});
+    api.post(&format!("/slipway/api/apply?{SCOPE}"), &files)
+        .await
+        .data();
+    let path = format!("/pipeline/api/pipeline/execute/wait?{SCOPE}");
+    let answer = api.post(&path, &json!({})).await;
+    let (status, _, message) = answer.refusal();
+    assert_eq!(status, 400);
+    assert!(
+        message.contains("nowhere") && !message.contains("skipInstances"),
+        "{message}"
+    );
+    let told = &answer.json()["responseMessages"];
+    let levels: Vec<_> = told.as_array().into_iter().flatten().collect();
+    let levels: Vec<_> = levels.iter().map(|one| &one["level"]).collect();
+    assert_eq!(levels, ["ERROR", "WARN"], "{told}");
+    assert!(
+        told[1]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("`skipInstances` of a stage has no effect")),
+        "{told}"
+    );
+}
