@@ -205,6 +205,7 @@ pub(crate) fn deploys(mut stage: StagePlan) -> StagePlan {
         description: None,
         tags: IndexMap::new(),
         variables: vec![variable("region", "String", json!("eu-west-1"))],
+        group: None,
     });
     stage.infrastructure = Some(slipway_plan::InfrastructurePlan {
         identifier: EntityId::new("cluster"),

@@ -63,10 +63,10 @@ pub use form::{Form, form};
 pub use iteration::{Iteration, in_turns, is_of_turn};
 pub use late::{LateAnswers, LateArtifact};
 pub use plan::{
-    ArtifactPlan, BarrierPlan, CHAINED, ConfigFilePlan, ConnectorPlan, EnvironmentPlan, EventPlan,
-    FailureStrategy, GroupPlan, InfrastructurePlan, ManifestPlan, MessagePlan, Node,
-    NotificationPlan, PIN_ARTIFACTS, ParallelPlan, Plan, RunLoop, STAGE_INPUTS, ServicePlan,
-    StagePlan, StepPlan, Variable, When, WhenStatus,
+    ArtifactPlan, BarrierPlan, CHAINED, ConfigFilePlan, ConnectorPlan, EnvironmentGroupPlan,
+    EnvironmentPlan, EventPlan, FailureStrategy, GroupPlan, InfrastructurePlan, ManifestPlan,
+    MessagePlan, Node, NotificationPlan, PIN_ARTIFACTS, ParallelPlan, Plan, RunLoop, STAGE_INPUTS,
+    ServicePlan, StagePlan, StepPlan, Variable, When, WhenStatus,
 };
 pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, VARIABLE, Wanted};
 pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};

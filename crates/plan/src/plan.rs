@@ -329,6 +329,18 @@ pub struct EnvironmentPlan {
     pub tags: IndexMap<String, String>,
     /// Environment variables.
     pub variables: Vec<Variable>,
+    /// The group that the stage deploys to, of which it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<EnvironmentGroupPlan>,
+}
+
+/// The environment group of a stage that deploys to one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnvironmentGroupPlan {
+    /// The reference, after expressions.
+    pub reference: String,
+    /// `name`.
+    pub name: String,
 }
 
 /// A resolved infrastructure definition.

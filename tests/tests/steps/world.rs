@@ -694,6 +694,7 @@ impl World {
                 description: None,
                 tags: IndexMap::new(),
                 variables: Vec::new(),
+                group: None,
             }),
             infrastructure: Some(self.infrastructure()),
             steps: vec![slipway_plan::Node::Step(step)],

@@ -70,6 +70,8 @@ fn environment(environment: &EnvironmentPlan, path: &[&str]) -> Option<Found> {
         ["description"] => text(environment.description.as_deref()?),
         ["tags", rest @ ..] => tags(&environment.tags, rest),
         ["variables", name @ ..] => variable(&environment.variables, name),
+        ["envGroupName"] => text(&environment.group.as_ref()?.name),
+        ["envGroupRef"] => text(&environment.group.as_ref()?.reference),
         _ => None,
     }
 }
@@ -79,6 +81,7 @@ fn infrastructure(infrastructure: &InfrastructurePlan, path: &[&str]) -> Option<
         ["identifier" | "infraIdentifier"] => text(infrastructure.identifier.as_str()),
         ["name"] => text(&infrastructure.name),
         ["type" | "infrastructureType"] => text(&infrastructure.kind),
+        ["tags", rest @ ..] => tags(&infrastructure.tags, rest),
         ["connector", "type"] => text(&infrastructure.connector.as_ref()?.kind),
         ["connector", "ref"] => text(&infrastructure.connector.as_ref()?.reference),
         ["spec", rest @ ..] | rest => json(&infrastructure.spec, rest),

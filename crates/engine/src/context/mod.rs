@@ -342,4 +342,6 @@ pub fn status_name(status: Status) -> &'static str {
 }
 
 #[cfg(test)]
+mod places_tests;
+#[cfg(test)]
 mod tests;

@@ -122,13 +122,11 @@ impl RunContext<'_> {
                 let given = given.and_then(|record| given_to(self.run, &step.id, record.attempt));
                 let filled = given.map(|given| filled(&step.spec, &given));
                 let written = filled.as_ref().unwrap_or(&step.spec);
-                match (rest, resolved) {
-                    (["environmentVariables", name @ ..], spec) if !name.is_empty() => {
-                        named(spec.unwrap_or(written), &name.join("."), spec.is_some())
-                    }
-                    (rest, Some(spec)) => descend(spec, rest),
-                    (rest, None) => json(written, rest),
-                }
+                let named = listed(resolved.unwrap_or(written), rest, resolved.is_some());
+                named.or_else(|| match resolved {
+                    Some(spec) => descend(spec, rest),
+                    None => json(written, rest),
+                })
             }
             (Node::Step(_), rest) => descend(&record?.outputs, rest),
             (Node::Group(group), ["identifier"]) => text(group.identifier.as_str()),
@@ -145,10 +143,17 @@ impl RunContext<'_> {
     }
 }
 
-/// The value of an environment variable of a step, by its name, which may hold dots.
-fn named(spec: &Json, name: &str, resolved: bool) -> Option<Found> {
-    let list = spec.get("environmentVariables")?.as_array()?;
-    let is = |one: &&Json| one.get("name").and_then(Json::as_str) == Some(name);
+/// The value of a variable or a header of a step, by its name, which may hold dots: expressions say
+/// `spec.inputVariables.NAME` and `spec.headers["NAME"]`, where YAML has a list.
+fn listed(spec: &Json, path: &[&str], resolved: bool) -> Option<Found> {
+    let (field, name) = path.split_first().filter(|(_, name)| !name.is_empty())?;
+    let key = match *field {
+        "environmentVariables" | "inputVariables" => "name",
+        "headers" => "key",
+        _ => return None,
+    };
+    let (list, name) = (spec.get(field)?.as_array()?, name.join("."));
+    let is = |one: &&Json| one.get(key).and_then(Json::as_str) == Some(&name);
     let variable = list.iter().find(is)?;
     let found = variable.get("value")?;
     let reference = found.as_str().filter(|text| {

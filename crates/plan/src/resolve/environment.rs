@@ -33,6 +33,7 @@ impl Resolver<'_> {
             return;
         };
         let mut resolved = self.environment_plan(&filled);
+        resolved.group.clone_from(&site.group);
         if let Some(service) = &mut plan.service {
             let own = std::mem::take(&mut service.variables);
             service.variables = overridden(own, &resolved.variables);
@@ -80,6 +81,7 @@ impl Resolver<'_> {
             description: described(body),
             tags: tags(body),
             variables: self.variables(body.get("variables"), "env.variables"),
+            group: None,
         }
     }
 

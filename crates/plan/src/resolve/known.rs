@@ -175,6 +175,14 @@ impl Facts for Known<'_> {
             ["env" | "environment", "type"] => {
                 Some(self.environment.as_ref()?.kind.as_str().into())
             }
+            ["env" | "environment", "envGroupName"] => {
+                let group = self.environment.as_ref()?.group.as_ref()?;
+                Some(group.name.as_str().into())
+            }
+            ["env" | "environment", "envGroupRef"] => {
+                let group = self.environment.as_ref()?.group.as_ref()?;
+                Some(group.reference.as_str().into())
+            }
             ["env" | "environment", "variables", name @ ..] => {
                 variable(&self.environment.as_ref()?.variables, name)
             }

@@ -8,7 +8,7 @@ use slipway_model::{Code, Kind, Ref};
 use super::known::Known;
 use super::{Referred, Resolver, is_empty};
 use crate::reference::EVERY;
-use crate::{Found, Reference, fit};
+use crate::{EnvironmentGroupPlan, Found, Reference, fit};
 
 /// One service on one infrastructure.
 #[derive(Clone, Default)]
@@ -28,6 +28,8 @@ pub(super) struct Site<'r> {
     /// The reference of the environment; `None` with `useFromStage`.
     pub(super) environment: Option<String>,
     pub(super) infrastructure: Option<Choice<'r>>,
+    /// The group that the environment was found in, where the stage names one.
+    pub(super) group: Option<EnvironmentGroupPlan>,
 }
 
 /// An infrastructure that was chosen.
@@ -181,6 +183,7 @@ impl Resolver<'_> {
             at: item,
             environment: None,
             infrastructure: None,
+            group: None,
         };
         if item.get("useFromStage").is_some() {
             return (vec![site], false);
@@ -349,6 +352,7 @@ impl Resolver<'_> {
                     at: reference,
                     environment: Some(member),
                     infrastructure: None,
+                    group: None,
                 };
                 let Some(environment) = self.environment_of(&site) else {
                     continue;
@@ -362,6 +366,13 @@ impl Resolver<'_> {
         if sites.is_empty() && !self.has_faults() {
             let message = "the environment group leads to no infrastructure";
             self.fault(Code::NotFound, group, message);
+        }
+        let named = EnvironmentGroupPlan {
+            reference: found.written,
+            name: found.entity.head.name.clone(),
+        };
+        for site in &mut sites {
+            site.group = Some(named.clone());
         }
         sites
     }

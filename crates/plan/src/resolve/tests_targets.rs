@@ -241,6 +241,26 @@ fn services_and_environments_are_taken_apart() {
 }
 
 #[test]
+fn a_stage_knows_the_group_that_it_deploys_to() {
+    let plan = planned_stages(
+        "[{stage: {identifier: d, name: D, type: Deployment, failureStrategies: [], spec: {deploymentType: ECS, service: {serviceRef: api},
+          environmentGroup: {envGroupRef: lower, environments: [{environmentRef: dev, deployToAll: true}]}, execution: {steps: [
+            {step: {identifier: w, name: W, type: Wait, spec: {duration: 1s},
+              strategy: {repeat: {items: ['<+env.envGroupName>', '<+env.envGroupRef>']}}}}]}}}}]",
+        &[],
+    );
+    let plan = plan.unwrap_or_else(|faults| panic!("{}", told(faults)));
+    let stage = &plan.groups[0][0];
+    let group = stage.environment.as_ref().and_then(|env| env.group.clone());
+    let (reference, name) = ("lower".to_owned(), "Lower".to_owned());
+    assert_eq!(group, Some(crate::EnvironmentGroupPlan { reference, name }));
+    let read = serde_json::to_string(&stage.steps).unwrap();
+    for item in ["\"item\":\"Lower\"", "\"item\":\"lower\""] {
+        assert!(read.contains(item), "{read}");
+    }
+}
+
+#[test]
 fn a_loop_around_several_services_takes_both_apart() {
     let spec = |parallel: &str, config: &str| {
         format!(

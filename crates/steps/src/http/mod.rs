@@ -52,8 +52,9 @@ struct Spec {
     certificate: Value,
     #[serde(default)]
     certificate_key: Value,
-    #[serde(default)]
-    input_variables: Value,
+    /// What the other fields read by `<+spec.inputVariables.NAME>`, and steps after it by its full name.
+    #[serde(default, rename = "inputVariables")]
+    _input_variables: Value,
     #[serde(default, rename = "metadata")]
     _metadata: Value,
 }
@@ -71,11 +72,6 @@ impl Spec {
                 "certificateKey",
                 &self.certificate_key,
                 "requests are sent without a certificate of the client",
-            ),
-            (
-                "inputVariables",
-                &self.input_variables,
-                "put their values into `url`, `headers` and `requestBody`",
             ),
         ];
         let says_something = |value: &Value| match value {

@@ -10,6 +10,9 @@ fn a_spec_is_checked_before_the_run() {
     let bad = json!({"url": "ftp://x", "method": "FETCH", "assertion": "<+httpResponseCode> =="});
     let faults = Http.check(&bad);
     assert_eq!(faults.len(), 3, "{faults:?}");
+    let reads = json!({"url": "https://<+spec.inputVariables.host>/", "method": "GET",
+        "inputVariables": [{"name": "host", "type": "String", "value": "example.com"}]});
+    assert_eq!(Http.check(&reads), Vec::<String>::new());
     let certificate = json!({"url": "https://x", "method": "GET", "certificate": "pem"});
     assert!(Http.check(&certificate)[0].starts_with("certificate: it is not supported"));
 }
