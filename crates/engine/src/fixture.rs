@@ -205,13 +205,16 @@ pub(crate) fn deploys(mut stage: StagePlan) -> StagePlan {
         description: None,
         tags: IndexMap::new(),
         variables: vec![variable("region", "String", json!("eu-west-1"))],
-        group: None,
+        group: Some(slipway_plan::EnvironmentGroupPlan {
+            reference: "org.live".to_owned(),
+            name: "Live".to_owned(),
+        }),
     });
     stage.infrastructure = Some(slipway_plan::InfrastructurePlan {
         identifier: EntityId::new("cluster"),
         name: "Cluster".to_owned(),
         kind: "ECS".to_owned(),
-        tags: IndexMap::new(),
+        tags: IndexMap::from([("zone".to_owned(), "eu".to_owned())]),
         allow_simultaneous_deployments: false,
         spec: json!({"region": "<+env.variables.region>", "cluster": "main"}),
         connector: None,

@@ -39,6 +39,7 @@ pub mod artifact;
 mod chosen;
 mod diff;
 mod digest;
+mod environment;
 mod facts;
 pub mod fit;
 mod form;
@@ -59,14 +60,15 @@ pub use artifact::{
 };
 pub use chosen::{Choice, Chosen, allows_choice, choices};
 pub use diff::diff;
+pub use environment::{EnvironmentGroupPlan, EnvironmentPlan};
 pub use form::{Form, form};
 pub use iteration::{Iteration, in_turns, is_of_turn};
 pub use late::{LateAnswers, LateArtifact};
 pub use plan::{
-    ArtifactPlan, BarrierPlan, CHAINED, ConfigFilePlan, ConnectorPlan, EnvironmentGroupPlan,
-    EnvironmentPlan, EventPlan, FailureStrategy, GroupPlan, InfrastructurePlan, ManifestPlan,
-    MessagePlan, Node, NotificationPlan, PIN_ARTIFACTS, ParallelPlan, Plan, RunLoop, STAGE_INPUTS,
-    ServicePlan, StagePlan, StepPlan, Variable, When, WhenStatus,
+    ArtifactPlan, BarrierPlan, CHAINED, ConfigFilePlan, ConnectorPlan, EventPlan, FailureStrategy,
+    GroupPlan, InfrastructurePlan, ManifestPlan, MessagePlan, Node, NotificationPlan,
+    PIN_ARTIFACTS, ParallelPlan, Plan, RunLoop, STAGE_INPUTS, ServicePlan, StagePlan, StepPlan,
+    Variable, When, WhenStatus,
 };
 pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, VARIABLE, Wanted};
 pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};

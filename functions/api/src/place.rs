@@ -223,7 +223,7 @@ fn overridden(parsed: &Parsed) -> ApiResult<EntityId> {
 
 #[cfg(test)]
 mod tests {
-    use slipway_model::entity::{self, Kind};
+    use slipway_model::entity;
     use slipway_model::id::{AccountId, Scope};
 
     use super::{Place, version};

@@ -165,6 +165,14 @@ fn names_lead_to_values() {
             "<+env.type> <+env.variables.region>",
             "\"Production eu-west-1\"",
         ),
+        (
+            "<+env.envGroupName> <+env.envGroupRef>",
+            "\"Live org.live\"",
+        ),
+        (
+            "<+infra.tags.zone> <+infra.tags>",
+            "\"eu {\\\"zone\\\":\\\"eu\\\"}\"",
+        ),
         ("<+infra.region>/<+infra.cluster>", "\"eu-west-1/main\""),
         ("<+artifact.image>", "\"acme/web:v2\""),
         ("<+artifact.primaryArtifact>", "true"),

@@ -431,3 +431,5 @@ mod tests_targets;
 mod tests_unplanned;
 #[cfg(test)]
 mod tests_unroll;
+#[cfg(test)]
+mod tests_variables;
