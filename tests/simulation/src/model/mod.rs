@@ -60,6 +60,8 @@ pub struct Delays {
     rare: u32,
     /// How long a delegate takes at most, in milliseconds.
     work: u64,
+    /// How long the machine takes at most until branches begin, in milliseconds.
+    fork: u64,
     none: bool,
 }
 
@@ -71,6 +73,7 @@ impl Delays {
             left: Duration::ZERO,
             rare: 1,
             work: 1,
+            fork: 1,
             none: true,
         }
     }
@@ -80,11 +83,13 @@ impl Delays {
         let mut random = fastrand::Rng::with_seed(seed);
         let rare = 1 << random.u32(0..8);
         let work = 1 << random.u32(0..8);
+        let fork = 1 << random.u32(0..6);
         Self {
             random,
             left,
             rare,
             work,
+            fork,
             none: false,
         }
     }
@@ -131,6 +136,21 @@ impl Model {
             match delays.none {
                 true => Duration::ZERO,
                 false => delays.instant(),
+            }
+        };
+        if !instant.is_zero() {
+            tokio::time::sleep(instant).await;
+        }
+    }
+
+    /// The machine starts the branches of a block, or the turns of a loop: whatever is said meanwhile, none has begun.
+    async fn forks(&self) {
+        let instant = {
+            let mut delays = self.delays.borrow_mut();
+            let most = delays.fork;
+            match delays.none {
+                true => Duration::ZERO,
+                false => Duration::from_millis(delays.random.u64(0..most)),
             }
         };
         if !instant.is_zero() {

@@ -226,6 +226,7 @@ impl Run {
             return Flow::Halt(halt);
         }
         self.begins(id, false);
+        self.model.forks().await;
         let places = tokio::sync::Semaphore::new(match at_once {
             0 => branches.len(),
             most => most,
