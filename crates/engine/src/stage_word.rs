@@ -323,14 +323,15 @@ async fn open_in(
         return Ok(may.then_some(said).into_iter().collect());
     }
     let nodes = runs.nodes(&run.id, Some(&stage.id)).await?;
+    // A rollback is not rolled back.
+    let spared = |node: &NodeId| word == StageWord::RollBack && is_rollback(stage, node);
     let mut said: Vec<Said> = nodes
         .values()
-        .filter(|node| node.stage == stage.id)
-        // A rollback is not rolled back.
-        .filter(|node| word != StageWord::RollBack || !is_rollback(stage, &node.id))
+        .filter(|node| node.stage == stage.id && !spared(&node.id))
         .filter_map(|node| of_node(node, word))
         .collect();
-    said.extend(retries(stage, &nodes, runs.clock.now_ms(), says));
+    let again = retries(stage, &nodes, runs.clock.now_ms(), says);
+    said.extend(again.filter(|(node, ..)| !spared(node)));
     Ok(said)
 }
 

@@ -270,6 +270,36 @@ async fn a_word_that_rolls_a_stage_back_asks_no_strategy() {
     ");
 }
 
+/// A rollback that waits for its next attempt is not rolled back either: the attempt comes in its time. Found by the
+/// simulation (seed 905999): the attempt was stopped at once, and the stage stayed as it was.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_that_waits_to_try_again_hears_no_word_that_rolls_back() {
+    let world = World::new().await;
+    let sam = Sam::new(&world).await;
+    let again = "failureStrategies:\n  - onFailure:\n      errors: [AllErrors]\n      action: {type: Retry, spec: \
+                 {retryCount: 1, retryIntervals: [5h], onRetryFailure: {action: {type: MarkAsFailure}}}}\n";
+    let stages = [stage(
+        "deploy",
+        &script("bad", "fail", ""),
+        &script("undo", "fail until 1", again),
+        ROLL_BACK,
+    )];
+    world.apply(&pipeline(&stages)).await;
+    let run = world.start("release").await;
+    minutes(&world, 1).await;
+    for node in ["stages.deploy", ""] {
+        let (status, told) = sam.says(&run, node, "StageRollback").await;
+        assert_eq!(status, 409, "{told}");
+    }
+    insta::assert_snapshot!(sam.end(&run).await, @"
+    run Failed: Step bad: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The stage was rolled back cleanly.
+    deploy Failed: Step bad: Shell Script execution failed. The script ended with exit code 1. Please check execution logs. The stage was rolled back cleanly.
+    deploy.rollbackSteps.undo #0 Failed
+    deploy.rollbackSteps.undo #1 Success
+    deploy.steps.bad #0 Failed
+    ");
+}
+
 #[tokio::test(start_paused = true)]
 async fn steps_that_wait_for_an_answer_or_for_their_next_attempt_are_failed_too() {
     let world = World::new().await;
