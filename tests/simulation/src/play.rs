@@ -6,13 +6,14 @@ use std::time::Duration;
 use serde_json::json;
 use slipway_engine::abort::abort_run;
 use slipway_engine::signal::{self, say};
-use slipway_model::id::{NodeId, PrincipalId, RunId};
+use slipway_engine::stage_word::StageWord;
+use slipway_model::id::{NodeId, PrincipalId, RunId, StageId};
 use slipway_sandbox::{ImageBehaviour, ImageRule};
 use slipway_world::receiver::Receiver;
 use slipway_world::{Options, World};
 use tokio::time::Instant;
 
-use crate::ast::{Case, Fault, Said, Word};
+use crate::ast::{Case, Fault, Said, Stop, Word};
 use crate::faults::Faults;
 use crate::seen::Seen;
 use crate::yaml;
@@ -160,6 +161,10 @@ impl Play {
                 self.heard(&said.word, done.err().map(|error| error.to_string()));
                 return;
             }
+            Word::AbortStage(stage) => of_stage(stage, StageWord::Abort),
+            Word::StopStage(stage, Stop::Fail) => of_stage(stage, StageWord::MarkAsFailed),
+            Word::StopStage(stage, Stop::Expire) => of_stage(stage, StageWord::Expire),
+            Word::StopStage(stage, Stop::RollBack) => of_stage(stage, StageWord::RollBack),
             Word::Pause => signal::Word::Pause,
             Word::Resume => signal::Word::Resume,
             Word::MarkAsFailed => signal::Word::MarkAsFailed,
@@ -204,6 +209,13 @@ impl Play {
         });
         let refused = refused.unwrap_or_default();
         self.faults.note(&format!("said {word:?}{refused}"));
+    }
+}
+
+fn of_stage(stage: &str, word: StageWord) -> signal::Word {
+    signal::Word::Stage {
+        stage: StageId::new(stage),
+        word,
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use fastrand::Rng;
 use slipway_world::tap::{Invocation, Place, Verdict};
 
-use crate::ast::{Case, Fault, Freeze, Said, Word};
+use crate::ast::{Case, Fault, Freeze, Said, Stop, Word};
 use crate::grammar::Grammar;
-use crate::model::{self, Delays};
+use crate::model::{self, Delays, Span};
 
 /// The answers to a failure.
 const ANSWERS: [&str; 8] = [
@@ -60,6 +60,10 @@ pub fn case(seed: u64) -> Case {
         interrupts(&mut case, &mut random);
     }
     faults(&mut case, &mut random);
+    // Drawn last: the other seeds mean what they meant before there was such a word.
+    if random.u32(0..6) == 0 {
+        about_stage(&mut case, &mut random);
+    }
     case
 }
 
@@ -125,6 +129,28 @@ fn interrupts(case: &mut Case, random: &mut Rng) {
             case.words.push(Said { at, run, word });
         }
     }
+}
+
+/// Somebody stops one stage while it goes on.
+fn about_stage(case: &mut Case, random: &mut Rng) {
+    let outcomes = model::play(case, Delays::none());
+    let run = random.usize(0..outcomes.len());
+    // Others are over before anybody could say anything.
+    let long = |span: &&Span| span.to_ms >= span.from_ms + 2_000;
+    let spans: Vec<&Span> = outcomes[run].spans.iter().filter(long).collect();
+    if spans.is_empty() {
+        return;
+    }
+    let span = spans[random.usize(0..spans.len())];
+    let at = random.u64(span.from_ms / 1_000 + 1..=span.to_ms / 1_000);
+    let stage = span.stage.clone();
+    let word = match random.u32(0..5) {
+        0..=1 => Word::AbortStage(stage),
+        2 => Word::StopStage(stage, Stop::Fail),
+        3 => Word::StopStage(stage, Stop::Expire),
+        _ => Word::StopStage(stage, Stop::RollBack),
+    };
+    case.words.push(Said { at, run, word });
 }
 
 fn faults(case: &mut Case, random: &mut Rng) {

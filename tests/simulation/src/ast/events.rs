@@ -16,6 +16,10 @@ pub struct Said {
 pub enum Word {
     /// Stops the run.
     Abort,
+    /// Stops this stage.
+    AbortStage(String),
+    /// Stops what runs in this stage, and lets its failure strategies decide, or rolls it back.
+    StopStage(String, Stop),
     /// Begins nothing new.
     Pause,
     /// Goes on.
@@ -42,6 +46,17 @@ pub enum Word {
         /// The action.
         action: &'static str,
     },
+}
+
+/// How what runs is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It has failed.
+    Fail,
+    /// It is out of time.
+    Expire,
+    /// It has failed, and its stage is rolled back.
+    RollBack,
 }
 
 /// Something that goes wrong.

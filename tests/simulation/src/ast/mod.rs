@@ -5,7 +5,7 @@ mod pipeline;
 mod story;
 mod walk;
 
-pub use events::{Fault, Said, Word};
+pub use events::{Fault, Said, Stop, Word};
 pub use pipeline::{
     Action, Child, Group, Http, Image, Kind, Loop, Node, Pipeline, Script, Stage, Step, Strategy,
     Turns, Wanted, When,

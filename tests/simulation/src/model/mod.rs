@@ -4,9 +4,11 @@
 //! Where things happen at almost the same time more than one result is right: the interpreter is asked again with other
 //! [`Delays`], and answers one story for each.
 
+mod abort;
 mod barrier;
 mod run;
 mod section;
+mod span;
 mod state;
 mod step;
 mod verdict;
@@ -34,6 +36,19 @@ pub struct Outcome {
     pub ended_ms: u64,
     /// When people were asked, and about what.
     pub asked: Vec<Asked>,
+    /// When stages went on.
+    pub spans: Vec<Span>,
+}
+
+/// A stage goes on, or is rolled back with its run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// The stage.
+    pub stage: String,
+    /// From when, in milliseconds after the first start.
+    pub from_ms: u64,
+    /// Until when; the same while it goes on.
+    pub to_ms: u64,
 }
 
 /// People are asked about a step.
@@ -266,6 +281,7 @@ pub fn play(case: &Case, delays: Delays) -> Vec<Outcome> {
                 story: run.story(),
                 ended_ms,
                 asked: run.asked(),
+                spans: run.spans(),
             })
             .collect()
     })

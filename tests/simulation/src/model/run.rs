@@ -10,7 +10,7 @@ use super::section::{Flow, Halt, Place, Section};
 use super::state::{NodeState, StageState, State};
 use super::verdict::{Failed, Verdict, judge};
 use super::{Asked, Model};
-use crate::ast::{Stage, Story, Wanted, Word};
+use crate::ast::{Stage, Stop, Story, Wanted, Word};
 
 /// A pipeline's own limit where none is written.
 const PIPELINE_TIMEOUT: u64 = 35 * 24 * 3_600;
@@ -152,7 +152,7 @@ impl Run {
     async fn stage(&self, group: usize, stage: &Stage, run_deadline: u64, run_limit: u64) {
         let model = &self.model;
         model.passes().await;
-        let unbegun = if self.state().aborted {
+        let unbegun = if self.state().is_aborted() || self.is_barred(group) {
             Some(Status::Aborted)
         } else if !self.lets(group, stage) {
             Some(Status::Skipped)
@@ -165,6 +165,7 @@ impl Run {
             self.ends(stage, StageState::of(status));
             return;
         }
+        self.goes_on(stage);
         if let Some(ended) = self.held_back(stage, run_deadline).await {
             self.ends(stage, ended);
             return;
@@ -195,7 +196,7 @@ impl Run {
         let held = self.takes_infrastructure(stage).await;
         let word = self.state_mut().waiting.remove(&stage.id).flatten();
         if !held {
-            return Some(match word.filter(|_| !self.state().aborted) {
+            return Some(match word.filter(|_| !self.is_aborted(&stage.id)) {
                 Some(expires) => self.given_up(stage, expires),
                 None => StageState::of(Status::Aborted),
             });
@@ -233,6 +234,13 @@ impl Run {
         freeze.is_some_and(|freeze| (freeze.from..freeze.from + freeze.length).contains(&now))
     }
 
+    /// Whether somebody aborted a stage before those of a group: then none of them begins.
+    fn is_barred(&self, group: usize) -> bool {
+        let state = self.state();
+        let mut earlier = self.model.case.pipeline.groups[..group].iter().flatten();
+        earlier.any(|stage| state.was_aborted_alone(&stage.id))
+    }
+
     /// Whether earlier stages let this one run.
     fn lets(&self, group: usize, stage: &Stage) -> bool {
         let state = self.state();
@@ -257,7 +265,7 @@ impl Run {
         fits && stage.when.condition != Some(false)
     }
 
-    /// Waits for the one infrastructure; not when the run is aborted meanwhile, or the stage given up.
+    /// Waits for the one infrastructure; not when the run or the stage is aborted meanwhile, or given up.
     async fn takes_infrastructure(&self, stage: &Stage) -> bool {
         let holder = self.holder(Some(&stage.id));
         let key = format!("infrastructure/{:?}", stage.deploys);
@@ -267,7 +275,7 @@ impl Run {
                 .waiting
                 .get(&stage.id)
                 .is_some_and(Option::is_some);
-            if self.state().aborted || given_up {
+            if self.is_aborted(&stage.id) || given_up {
                 self.model.lines.leave(&holder);
                 return false;
             }
@@ -291,7 +299,7 @@ impl Run {
         let status = self.section_status(&steps, &stage.steps);
         let (status, undo) = match flow {
             Flow::Through => (status, Undo::Nothing),
-            Flow::Halt(_) if self.state().aborted => (Status::Aborted, Undo::Nothing),
+            Flow::Halt(_) if self.is_aborted(&stage.id) => (Status::Aborted, Undo::Nothing),
             Flow::Halt(Halt::Abort) => (Status::Aborted, Undo::Nothing),
             Flow::Halt(Halt::Failure { stage: false }) => (status, Undo::Nothing),
             Flow::Halt(Halt::Failure { stage: true } | Halt::Group { .. }) => (status, Undo::Stage),
@@ -312,7 +320,7 @@ impl Run {
         let undone = self.rolls_back(stage).await;
         let was = self.section_status(&steps, &stage.steps);
         let status = match was {
-            _ if self.state().aborted && !undone => Status::Aborted,
+            _ if self.is_aborted(&stage.id) && !undone => Status::Aborted,
             good if good.is_good() => Status::Errored,
             status => status,
         };
@@ -347,7 +355,7 @@ impl Run {
     async fn undo_all(&self) {
         let wanted = {
             let state = self.state();
-            !state.aborted && state.stages.values().any(|stage| stage.undoes_run)
+            !state.is_aborted() && state.stages.values().any(|stage| stage.undoes_run)
         };
         if !wanted {
             return;
@@ -366,6 +374,8 @@ impl Run {
             .rev()
             .map(|stages| stages.iter().filter(due).collect())
             .collect();
+        let ids = due.iter().flatten().map(|stage| stage.id.as_str());
+        self.state_mut().undoes(ids);
         for stages in due {
             futures::future::join_all(stages.into_iter().map(|stage| self.undoes(stage))).await;
         }
@@ -373,15 +383,19 @@ impl Run {
 
     async fn undoes(&self, stage: &Stage) {
         self.model.passes().await;
+        self.goes_on(stage);
         let held = stage.deploys.is_none() || self.takes_infrastructure(stage).await;
         // What another run has deployed since is left alone, and then nothing of the stage is undone.
         let outrun = stage.deploys.is_some() && self.model.was_overtaken();
-        let undone = held && !outrun && !self.state().aborted && self.rolls_back(stage).await;
-        let stopped = !undone && self.state().aborted;
+        let stopped = |run: &Self| run.is_aborted(&stage.id);
+        let undone = held && !outrun && !stopped(self) && self.rolls_back(stage).await;
+        let stopped = !undone && stopped(self);
         if let Some(ended) = self.state_mut().stages.get_mut(&stage.id) {
             ended.rolled_back = undone;
             ended.stopped = stopped;
+            ended.undoing = false;
         }
+        self.comes_to_rest(stage);
         self.model.passes().await;
         self.model.lines.leave(&self.holder(Some(&stage.id)));
     }
@@ -419,6 +433,7 @@ impl Run {
 
     fn ends(&self, stage: &Stage, ended: StageState) {
         self.state_mut().stages.insert(stage.id.clone(), ended);
+        self.comes_to_rest(stage);
         self.model.lines.leave(&self.holder(Some(&stage.id)));
         if !self.model.case.pipeline.barriers().is_empty() {
             self.wake();
@@ -437,13 +452,16 @@ impl Run {
                 state.aborts(now);
                 true
             }
+            Word::AbortStage(stage) => state.aborts_stage(stage, now),
+            Word::StopStage(stage, stop) => state.stops_stage(stage, *stop, now),
             Word::Pause => !std::mem::replace(&mut state.paused, true),
             Word::Resume => std::mem::replace(&mut state.paused, false),
             Word::MarkAsFailed | Word::Expire => {
                 let expires = *word == Word::Expire;
+                let stop = if expires { Stop::Expire } else { Stop::Fail };
                 let open = state.nodes.values_mut().filter(|node| node.open);
                 open.for_each(|node| {
-                    node.stopped.get_or_insert(expires);
+                    node.stopped.get_or_insert(stop);
                 });
                 state.waiting.values_mut().for_each(|word| {
                     word.get_or_insert(expires);
@@ -458,7 +476,7 @@ impl Run {
                     .collect();
                 let heard = !open.is_empty();
                 for (_, node) in open {
-                    node.stopped.get_or_insert(false);
+                    node.stopped.get_or_insert(Stop::Fail);
                 }
                 heard
             }
@@ -467,7 +485,7 @@ impl Run {
                 who,
                 approves,
             } => {
-                let aborted = state.aborted;
+                let aborted = state.is_aborted();
                 with(&mut state, node, |node| {
                     let new = !node.votes.iter().any(|(voter, _)| voter == who);
                     let counts = node.votes_wanted && new && !aborted;

@@ -29,7 +29,7 @@ pub(super) enum Halt {
     Run,
     /// A failure that a group answers: the one with so many groups around it.
     Group { depth: usize, then: GroupThen },
-    /// The run is aborted.
+    /// The run is aborted, or the stage.
     Abort,
 }
 
@@ -309,7 +309,7 @@ impl Run {
                     depth,
                     then: GroupThen::Again { at_ms },
                 }) if depth == place.depth() => {
-                    if let Some(halt) = self.again_at(section, at_ms).await {
+                    if let Some(halt) = self.again_at(section, &id, at_ms).await {
                         return Flow::Halt(halt);
                     }
                     section.forgets(&id);
@@ -388,7 +388,7 @@ impl Run {
 
     /// What stops everything.
     pub(super) fn stops(&self, section: &Section<'_>) -> Option<Halt> {
-        if self.state().aborted {
+        if self.is_aborted(&section.stage.id) {
             return Some(Halt::Abort);
         }
         let late = section
@@ -397,13 +397,20 @@ impl Run {
         late.then_some(Halt::Deadline)
     }
 
-    /// Waits for the time of another attempt.
-    pub(super) async fn again_at(&self, section: &Section<'_>, at_ms: u64) -> Option<Halt> {
+    /// Waits for the time of another attempt; one that is stopped before has nothing to wait for.
+    pub(super) async fn again_at(
+        &self,
+        section: &Section<'_>,
+        id: &str,
+        at_ms: u64,
+    ) -> Option<Halt> {
         loop {
             if let Some(halt) = self.may_begin(section).await {
                 return Some(halt);
             }
-            if self.model.now() >= at_ms {
+            let stopped = |node: &NodeState| node.stopped_next.is_some();
+            let stopped = self.state().nodes.get(id).is_some_and(stopped);
+            if stopped || self.model.now() >= at_ms {
                 return None;
             }
             self.nap_until(at_ms.min(section.deadline.unwrap_or(u64::MAX)))
@@ -426,8 +433,8 @@ impl Run {
         if let Some(halt) = halt {
             // Of a failure and the abort that it brings about, only the failure may be known yet, or neither.
             let unread = match fits {
-                true => self.sees_abort_late(),
-                false => self.model.reads_late() || self.sees_abort_late(),
+                true => self.sees_abort_late(&section.stage.id),
+                false => self.model.reads_late() || self.sees_abort_late(&section.stage.id),
             };
             if halt != Halt::Abort || !unread {
                 return Gate::Halted(halt);
@@ -458,7 +465,9 @@ impl Run {
             open,
             votes_wanted: false,
             asks: false,
-            stopped: None,
+            stopped: before.and_then(|node| node.stopped_next),
+            comes_again: false,
+            stopped_next: None,
             votes: Vec::new(),
             answer: None,
             arrived: before.is_some_and(|node| node.arrived),

@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::Asked;
+use super::abort::Aborts;
+use super::{Asked, Span};
+use crate::ast::Stop;
 use slipway_model::status::Status;
 use tokio::sync::Notify;
 
@@ -18,8 +20,12 @@ pub(super) struct NodeState {
     pub(super) votes_wanted: bool,
     /// Its failure asks for an answer.
     pub(super) asks: bool,
-    /// It was stopped: whether by being made to expire.
-    pub(super) stopped: Option<bool>,
+    /// It was stopped.
+    pub(super) stopped: Option<Stop>,
+    /// It waits for its next attempt.
+    pub(super) comes_again: bool,
+    /// Its next attempt is stopped before it does anything.
+    pub(super) stopped_next: Option<Stop>,
     /// Who approved, and who did not.
     pub(super) votes: Vec<(String, bool)>,
     /// What was answered to its failure, and when.
@@ -43,6 +49,8 @@ pub(super) struct StageState {
     pub(super) undoes_run: bool,
     /// It was being rolled back with the run, and the abort of the run stopped that.
     pub(super) stopped: bool,
+    /// It waits to be rolled back with the run, or is.
+    pub(super) undoing: bool,
 }
 
 impl StageState {
@@ -53,6 +61,7 @@ impl StageState {
             rolled_back: false,
             undoes_run: false,
             stopped: false,
+            undoing: false,
         }
     }
 }
@@ -60,9 +69,9 @@ impl StageState {
 /// A run.
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) aborted: bool,
-    /// When that was.
-    pub(super) aborted_ms: u64,
+    pub(super) aborts: Aborts,
+    /// The run is being rolled back.
+    pub(super) undoing: bool,
     pub(super) paused: bool,
     pub(super) ended: Option<Status>,
     pub(super) stages: BTreeMap<String, StageState>,
@@ -72,14 +81,17 @@ pub(super) struct State {
     /// How often everything that waits was woken.
     pub(super) wakes: u64,
     pub(super) asked: Vec<Asked>,
+    pub(super) spans: Vec<Span>,
 }
 
 impl State {
-    /// The run is aborted; for the first time or again.
-    pub(super) fn aborts(&mut self, now_ms: u64) {
-        if !self.aborted {
-            self.aborted = true;
-            self.aborted_ms = now_ms;
+    /// The run is rolled back, and these stages with it.
+    pub(super) fn undoes<'s>(&mut self, stages: impl Iterator<Item = &'s str>) {
+        self.undoing = true;
+        for stage in stages {
+            if let Some(known) = self.stages.get_mut(stage) {
+                known.undoing = true;
+            }
         }
     }
 }

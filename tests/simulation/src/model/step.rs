@@ -5,8 +5,8 @@ use slipway_model::status::{ErrorType, Status};
 use super::HEARTBEAT;
 use super::run::Run;
 use super::section::{Flow, Gate, GroupThen, Halt, Place, Section};
-use super::verdict::{Failed, Verdict, judge};
-use crate::ast::{Image, Kind, Script, Step};
+use super::verdict::{Failed, Verdict, judge, rolls_back};
+use crate::ast::{Image, Kind, Script, Step, Stop};
 
 /// Longest wait that nothing cuts short, in milliseconds.
 const SLEEP: u64 = 1_000;
@@ -16,9 +16,6 @@ const GRACE: u64 = 9_000;
 const DEPLOY: u64 = 60_000;
 /// How long it may take.
 const LONG_DEPLOY: u64 = 400_000;
-
-/// How stale the knowledge of an abort may be, in milliseconds.
-const ABORT_SEEN_WITHIN: u64 = 1_000;
 
 /// How an attempt ended.
 enum End {
@@ -72,7 +69,9 @@ impl Run {
             {
                 After::Flow(flow) => return flow,
                 After::Again(at_ms) => {
-                    if let Some(halt) = self.again_at(section, at_ms).await {
+                    self.set(id, |node| node.comes_again = true);
+                    if let Some(halt) = self.again_at(section, id, at_ms).await {
+                        self.set(id, |node| node.comes_again = false);
                         return Flow::Halt(halt);
                     }
                     retried += 1;
@@ -102,13 +101,13 @@ impl Run {
         };
         loop {
             if let Kind::Barrier(name) = &step.kind
-                && (model.reads_late() || self.sees_abort_late())
+                && (model.reads_late() || self.sees_abort_late(&section.stage.id))
                 && self.at_barrier(name, id) == Some(false)
             {
                 return End::Failed(ErrorType::Unknown, Status::Failed);
             }
             if let Kind::Queue { key, run } = &step.kind
-                && self.sees_abort_late()
+                && self.sees_abort_late(&section.stage.id)
                 && self.takes_turn(section, key, *run)
             {
                 return End::Good;
@@ -126,8 +125,10 @@ impl Run {
                 return End::Aborted;
             };
             match node.stopped {
-                Some(true) => return End::Failed(ErrorType::Timeout, Status::Expired),
-                Some(false) => return End::Failed(ErrorType::UserMarkedFailure, Status::Failed),
+                Some(Stop::Expire) => return End::Failed(ErrorType::Timeout, Status::Expired),
+                Some(Stop::Fail | Stop::RollBack) => {
+                    return End::Failed(ErrorType::UserMarkedFailure, Status::Failed);
+                }
                 None => {}
             }
             match &step.kind {
@@ -143,13 +144,13 @@ impl Run {
                 }
                 Kind::Script(script) => {
                     let first = model.works().await;
-                    if first && self.is_stopped(id) {
+                    if first && self.is_stopped(section, id) {
                         continue;
                     }
                     if *script != Script::Vanishes {
                         // Whoever reads the result may be late, and then the step is.
                         model.passes().await;
-                        if model.now() >= limit || self.is_stopped(id) {
+                        if model.now() >= limit || self.is_stopped(section, id) {
                             continue;
                         }
                         return played(*script, node.attempt);
@@ -201,7 +202,7 @@ impl Run {
                     model.works().await;
                     // Whoever asks may be late.
                     model.passes().await;
-                    if model.now() >= limit || self.is_stopped(id) {
+                    if model.now() >= limit || self.is_stopped(section, id) {
                         continue;
                     }
                     // What is interrupted while it posts does not know whether it was heard.
@@ -236,19 +237,11 @@ impl Run {
             || self.model.lines.take(&line, &holder)
     }
 
-    /// Whether a function that is under way has not read yet that the run is aborted: it looks once a second.
-    pub(super) fn sees_abort_late(&self) -> bool {
-        let state = self.state();
-        let fresh = state.aborted && self.model.now() - state.aborted_ms <= ABORT_SEEN_WITHIN;
-        drop(state);
-        fresh && self.model.one_in(3)
-    }
-
     /// Whether somebody has stopped a step that runs.
-    fn is_stopped(&self, id: &str) -> bool {
+    fn is_stopped(&self, section: &Section<'_>, id: &str) -> bool {
         let state = self.state();
         let stopped = |node: &super::state::NodeState| node.stopped.is_some();
-        state.aborted || state.nodes.get(id).is_some_and(stopped)
+        self.is_aborted(&section.stage.id) || state.nodes.get(id).is_some_and(stopped)
     }
 
     /// Short waits pass; longer ones are cut short by whatever is said.
@@ -285,8 +278,12 @@ impl Run {
         loop {
             failed.now_ms = self.model.now();
             failed.answer = self.state().nodes.get(id).and_then(|node| node.answer);
-            let verdict = judge(&levels, &failed);
-            if asked && self.state().aborted {
+            let ruled = self.state().nodes.get(id).and_then(|node| node.stopped);
+            let verdict = match (ruled, error) {
+                (Some(Stop::RollBack), ErrorType::UserMarkedFailure) => rolls_back(status),
+                _ => judge(&levels, &failed),
+            };
+            if asked && self.is_aborted(&section.stage.id) {
                 self.closes(id, Status::Aborted);
                 return After::Flow(Flow::Halt(Halt::Abort));
             }

@@ -50,6 +50,14 @@ pub(super) fn judge(levels: &[Level<'_>], failed: &Failed) -> Verdict {
     }
 }
 
+/// What a failure comes to that a person brought about to roll the stage back: no strategy is asked.
+pub(super) fn rolls_back(status: Status) -> Verdict {
+    Verdict::Over {
+        status,
+        halt: Some(Halt::Failure { stage: true }),
+    }
+}
+
 fn settle(action: &Action, level: usize, levels: &[Level<'_>], failed: &Failed) -> Verdict {
     let over = |status, halt| Verdict::Over { status, halt };
     let group = Some(level.max(1)).filter(|group| group + 1 < levels.len());
