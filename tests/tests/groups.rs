@@ -9,9 +9,11 @@ use slipway_tests::{LocalProcess, checkout};
 /// A local mode with the templates.
 fn shop(dir: &std::path::Path) -> LocalProcess {
     let local = LocalProcess::start(dir);
+    let machines = hasty(dir);
+    let applied = local.slipway(&["apply", "-f", machines.to_str().expect("text")]);
+    assert_eq!(applied.status.code(), Some(0), "{}", text(&applied.stderr));
     for folder in [
         "ecs-rolling",
-        "asg-rolling",
         "asg-canary",
         "asg-phased",
         "asg-blue-green",
@@ -23,6 +25,20 @@ fn shop(dir: &std::path::Path) -> LocalProcess {
         assert_eq!(applied.status.code(), Some(0), "{}", text(&applied.stderr));
     }
     local
+}
+
+/// The template of the machines with a grace period that is over at once: these tests wait in real time.
+fn hasty(dir: &std::path::Path) -> std::path::PathBuf {
+    let folder = dir.join("templates");
+    std::fs::create_dir(&folder).expect("a folder");
+    for file in ["environment.yaml", "pipeline.yaml", "service.yaml"] {
+        let written = std::fs::read_to_string(checkout("templates/asg-rolling").join(file));
+        let written = written.expect("a template");
+        let hasty = written.replace("HealthCheckGracePeriod: 30", "HealthCheckGracePeriod: 1");
+        assert_eq!(hasty != written, file == "service.yaml", "{file}");
+        std::fs::write(folder.join(file), hasty).expect("a file");
+    }
+    folder
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -7,6 +7,7 @@ use slipway_model::status::Failure;
 
 use super::group::{self, Group, Standing};
 use super::hooks::Hooks;
+use super::instances::{By, Counted};
 use super::scaling::Scaling;
 use super::site::Site;
 use super::template::{self, Look, Version};
@@ -25,23 +26,44 @@ pub(super) struct Before {
     /// Its lifecycle hooks, where the deployment changes them.
     #[serde(default)]
     pub(super) hooks: Option<Hooks>,
+    /// Who had deployed its version; `None` where an earlier version of Slipway wrote it down.
+    #[serde(default)]
+    pub(super) by: Option<By>,
 }
 
 /// Fields of a group that are history or follow from others.
 const NOT_KEPT: &[&str] = &["Instances", "SuspendedProcesses", "WarmPoolSize"];
 
 impl Before {
-    pub(super) async fn look(site: &Site, group: &Group, template: &Look) -> Result<Self, Failure> {
+    pub(super) async fn look(
+        cx: &StepContext<'_>,
+        site: &Site,
+        group: &Group,
+        template: &Look,
+    ) -> Result<Self, Failure> {
         let mut kept = group.clone();
         if let Value::Object(fields) = &mut kept.0 {
             fields.retain(|name, _| !NOT_KEPT.contains(&name.as_str()));
         }
+        let version = template::in_use(site, group, template).await?;
         Ok(Self {
+            by: Some(By::noted(cx, group.name(), version.as_ref()).await?),
             group: kept,
-            version: template::in_use(site, group, template).await?,
+            version,
             scaling: Scaling::describe(site, group.name()).await?,
             hooks: None,
         })
+    }
+
+    /// It as a group that is counted.
+    pub(super) fn counted(&self, strategy: &str, production: bool) -> Counted {
+        Counted {
+            name: self.group.name().to_owned(),
+            version: self.version.clone(),
+            strategy: strategy.to_owned(),
+            production,
+            by: self.by.clone(),
+        }
     }
 
     /// Writes the lifecycle hooks down too, where a configuration has some.
@@ -67,18 +89,18 @@ impl Before {
         )
     }
 
-    /// Refuses a group that starts its instances from something else than before and than what this run made of it.
-    pub(super) fn check(&self, site: &Site, now: &Group, made: &[Version]) -> Result<(), Failure> {
+    /// Whether a group starts its instances from what it started them from before, or from what this run made of it.
+    pub(super) fn is_still(&self, now: &Group, made: &[Version]) -> bool {
         // As it is written: of `$Latest` this run may have made a version without hearing of it.
         let untouched = now.template() == self.group.template()
             && now.0["LaunchConfigurationName"] == self.group.0["LaunchConfigurationName"];
-        if untouched
-            || self
-                .version
-                .iter()
-                .chain(made)
-                .any(|version| now.uses(version))
-        {
+        let mut known = self.version.iter().chain(made);
+        untouched || known.any(|version| now.uses(version))
+    }
+
+    /// Refuses a group that starts its instances from something else than before and than what this run made of it.
+    pub(super) fn check(&self, site: &Site, now: &Group, made: &[Version]) -> Result<(), Failure> {
+        if self.is_still(now, made) {
             return Ok(());
         }
         Err(Foreign {

@@ -10,7 +10,7 @@ use super::group::Group;
 use super::instances::{self, Change};
 use super::removal::Removal;
 use super::site::Site;
-use super::{template, told};
+use super::{template, told, wrong};
 use crate::context::StepContext;
 use crate::deployment::spec;
 use crate::step::{Progress, Step, Undo};
@@ -53,11 +53,29 @@ impl Step for CanaryDelete {
         };
         let result = delete(cx, &name, version.as_ref()).await;
         let result = result.map_err(|failure| Failure {
-            left_behind: Some(format!("canary Auto Scaling group {name} may still exist")),
+            left_behind: Some(left(&name)),
             ..failure
         });
         told(cx, self.units(), result)
     }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let deployed = cx.saved_by::<DeployState>("AsgCanaryDeploy")?;
+        let Some((name, _)) = deployed.and_then(|(_, state)| state.made()) else {
+            return Ok(());
+        };
+        let unended = "The deletion did not end: look at the group and its instances";
+        cx.error(DELETE, unended);
+        Err(Failure {
+            left_behind: Some(format!("{}.", left(&name))),
+            ..wrong(format!("{unended}."))
+        })
+    }
+}
+
+/// What a person must look at when the deletion fails.
+fn left(name: &str) -> String {
+    format!("canary Auto Scaling group {name} may still exist")
 }
 
 async fn delete(

@@ -1,6 +1,9 @@
 //! `AsgCanaryDeploy`: a few instances of the new version, in a group of their own beside the one that is deployed:
 //! `<asgName>__Canary`.
 //!
+//! Its instances must stay healthy until the group's `HealthCheckGracePeriod` is over and 10 seconds longer, within the
+//! step's timeout: before that AWS calls every instance healthy.
+//!
 //! The group is tagged, so that whoever deletes it knows that it is a canary.
 
 use std::time::Duration;
@@ -11,12 +14,12 @@ use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
 use super::group::{self, Group, Standing};
-use super::instances::{self, Change, Counted};
+use super::instances::{self, By, Change, Counted};
 use super::manifest::Documents;
 use super::removal::Removal;
 use super::site::Site;
 use super::spec::{Sizes, check_selection, selected};
-use super::steady::{Goal, Steady};
+use super::steady::{Goal, Stay, Steady};
 use super::template::{self, Look, Version};
 use super::{DEPLOY, FETCH, PREPARE, base, name, told, wrong};
 use crate::context::StepContext;
@@ -285,7 +288,7 @@ impl Canary {
             desired: self.state.count,
             version: self.state.version.as_ref(),
             only: false,
-            stable: true,
+            stay: Stay::Judged,
             unit: DEPLOY,
         };
         let pause = self.state.steady.look(cx, &self.site, goal).await?;
@@ -302,6 +305,7 @@ impl Canary {
             version: self.state.version.clone(),
             strategy: "Canary".to_owned(),
             production: false,
+            by: Some(By::this(cx)?),
         };
         let instances = instances::note(cx, &self.site, (&[counted], &[]), Change::Beside).await?;
         cx.info(DEPLOY, "Deployment Finished Successfully");

@@ -1,5 +1,7 @@
 //! Auto Scaling groups: looked at, created, updated.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use slipway_model::status::Failure;
@@ -72,9 +74,32 @@ impl Group {
 
     /// Instances that are in service and healthy, of this version where one is given.
     pub(super) fn serving(&self, version: Option<&Version>) -> usize {
+        self.serving_ids(version).len()
+    }
+
+    /// Ids of the instances that are in service and healthy, of this version where one is given.
+    pub(super) fn serving_ids(&self, version: Option<&Version>) -> BTreeSet<String> {
         let members = self.members().into_iter().filter(Member::serves);
         let fits = |member: &Member<'_>| version.is_none_or(|version| member.runs(version));
-        members.filter(fits).count()
+        members
+            .filter(fits)
+            .map(|member| member.id().to_owned())
+            .collect()
+    }
+
+    /// Instances that wait for a lifecycle hook, each with its state.
+    pub(super) fn held(&self) -> Vec<String> {
+        let state = |member: &Member<'_>| {
+            member.0["LifecycleState"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let members = self.members().into_iter();
+        let held = members.map(|member| (member.id().to_owned(), state(&member)));
+        held.filter(|(_, state)| state.ends_with(":Wait"))
+            .map(|(id, state)| format!("{id} ({state})"))
+            .collect()
     }
 
     /// Instances that were started from something else than this version, each with what it was started from. Overrides of

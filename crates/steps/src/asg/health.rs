@@ -33,6 +33,11 @@ pub(super) struct Targets<'a> {
 }
 
 impl Health {
+    /// Which instances waited for lifecycle hooks when the group was seen last.
+    pub(super) fn held(&self) -> Option<&str> {
+        self.steady.held()
+    }
+
     /// Looks once; how long to wait for the next look, or `None` when all of `desired` instances are healthy in all of
     /// the target groups.
     pub(super) async fn look(
@@ -67,6 +72,7 @@ impl Health {
         if many >= desired && healthy.len() == ids.len() {
             return Ok(None);
         }
+        self.steady.tell_held(cx, site, &found, unit).await;
         self.steady
             .look_beside(cx, site, (name, desired), unit)
             .await?;

@@ -53,6 +53,16 @@ impl Hooks {
         Ok(Self(found.map(request).collect()))
     }
 
+    /// Their names in brackets, for people; nothing where there are none.
+    pub(super) fn told(&self) -> String {
+        let names = self.0.iter();
+        let names: Vec<&str> = names.filter_map(|one| one[HOOK.name].as_str()).collect();
+        match names.is_empty() {
+            true => String::new(),
+            false => format!(" (the group has {})", names.join(", ")),
+        }
+    }
+
     /// Gives a group these, and takes the others away.
     pub(super) async fn replace(
         &self,

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use slipway_model::id::RunId;
 use slipway_model::status::Failure;
 use slipway_plan::ConnectorPlan;
 use slipway_store::record::{DeployedRecord, InstanceRecord, ReplacedRecord};
@@ -18,6 +19,49 @@ use crate::secrets::Secrets;
 /// Field of the target of a [`DeployedRecord`] that holds its groups.
 const GROUPS: &str = "groups";
 
+/// Who let a group start its instances from what it starts them from, as far as it is known: somebody else may have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct By {
+    /// The run.
+    #[serde(default)]
+    run: Option<RunId>,
+    /// What it deployed.
+    #[serde(default)]
+    artifact: Option<String>,
+}
+
+impl By {
+    /// The run that is going on.
+    pub(super) fn this(cx: &StepContext<'_>) -> Result<Self, Failure> {
+        Ok(Self {
+            run: Some(cx.run().clone()),
+            artifact: artifact(cx)?,
+        })
+    }
+
+    /// Who deployed `version` to a group, as it is noted.
+    pub(super) async fn noted(
+        cx: &StepContext<'_>,
+        group: &str,
+        version: Option<&Version>,
+    ) -> Result<Self, Failure> {
+        let noted = noted(cx).await?;
+        let groups = noted.as_ref().map(groups).unwrap_or_default();
+        Ok(Self::of(&groups, group, version).unwrap_or_default())
+    }
+
+    fn of(groups: &[Counted], group: &str, version: Option<&Version>) -> Option<Self> {
+        let version = version?;
+        let is = |one: &&Counted| {
+            let known = one.version.as_ref();
+            one.name == group
+                && known
+                    .is_some_and(|known| known.id == version.id && known.number == version.number)
+        };
+        groups.iter().find(is)?.by.clone()
+    }
+}
+
 /// A group that Slipway answers for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,6 +74,10 @@ pub(super) struct Counted {
     pub(super) strategy: String,
     /// Whether it serves production.
     pub(super) production: bool,
+    /// Who deployed the version. Earlier versions of Slipway did not write it down: what the record says was said of all
+    /// groups then.
+    #[serde(default)]
+    pub(super) by: Option<By>,
 }
 
 /// What a run did to a place.
@@ -40,6 +88,19 @@ pub(super) enum Change {
     Restored(Option<Replaced>),
     /// It changed nothing of what was deployed: only groups are counted anew.
     Beside,
+}
+
+impl Change {
+    /// Who deployed what is there again, where a rollback step of an earlier version wrote down no more than that.
+    fn restores(&self) -> Option<By> {
+        match self {
+            Self::Restored(Some(back)) => Some(By {
+                run: Some(back.run.clone()),
+                artifact: back.artifact.clone(),
+            }),
+            Self::Restored(None) | Self::Deployed(_) | Self::Beside => None,
+        }
+    }
 }
 
 /// What expressions see of an instance (`deploymentInfoOutcome.serverInstanceInfoList[i]`).
@@ -72,6 +133,7 @@ fn seen(
         for member in members.into_iter().filter(Member::counts) {
             let version = counted.version.as_ref();
             let ours = version.is_some_and(|version| member.runs(version));
+            let by = counted.by.as_ref().filter(|_| ours);
             records.push(InstanceRecord {
                 scope: deployed.scope.clone(),
                 service: deployed.service.clone(),
@@ -79,8 +141,8 @@ fn seen(
                 infrastructure: deployed.infrastructure.clone(),
                 key: member.id().to_owned(),
                 info: info(region, counted, member),
-                artifact: deployed.artifact.clone().filter(|_| ours),
-                run: ours.then(|| deployed.deployer().clone()),
+                artifact: by.and_then(|by| by.artifact.clone()),
+                run: by.and_then(|by| by.run.clone()),
                 seen_ms: now_ms,
             });
         }
@@ -105,9 +167,17 @@ pub(super) async fn noted(cx: &StepContext<'_>) -> Result<Option<DeployedRecord>
     found.map_err(|error| store_failure("read what was deployed", &error))
 }
 
-/// The groups that a record counts.
+/// The groups that a record counts, each with who deployed it.
 pub(super) fn groups(deployed: &DeployedRecord) -> Vec<Counted> {
-    serde_json::from_value(deployed.target[GROUPS].clone()).unwrap_or_default()
+    let groups = serde_json::from_value(deployed.target[GROUPS].clone());
+    let mut groups: Vec<Counted> = groups.unwrap_or_default();
+    for group in &mut groups {
+        group.by.get_or_insert_with(|| By {
+            run: Some(deployed.deployer().clone()),
+            artifact: deployed.artifact.clone(),
+        });
+    }
+    groups
 }
 
 /// Notes what this run did, and what runs of these groups and of the others that were noted before and are not named in
@@ -119,8 +189,13 @@ pub(super) async fn note(
     change: Change,
 ) -> Result<Vec<Value>, Failure> {
     let before = noted(cx).await?;
-    let mut all = mine.to_vec();
     let others = before.as_ref().map(groups).unwrap_or_default();
+    let mut mine = mine.to_vec();
+    for group in mine.iter_mut().filter(|group| group.by.is_none()) {
+        let known = By::of(&others, &group.name, group.version.as_ref());
+        group.by = Some(known.or_else(|| change.restores()).unwrap_or_default());
+    }
+    let mut all = mine.clone();
     for other in others {
         let named = gone.contains(&other.name.as_str());
         if !named && !all.iter().any(|one| one.name == other.name) {
@@ -133,7 +208,7 @@ pub(super) async fn note(
         false => described(site, &names).await?,
     };
     let told = |deployed: &DeployedRecord, now| {
-        let records = seen(&site.aws.region, mine, &found, (deployed, now));
+        let records = seen(&site.aws.region, &mine, &found, (deployed, now));
         records.into_iter().map(|record| record.info).collect()
     };
     let now = cx.clock().now_ms();

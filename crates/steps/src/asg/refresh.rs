@@ -102,6 +102,14 @@ impl Refresh {
         Ok(())
     }
 
+    /// Whether a refresh is this one, or may be: the answer to its start may have been lost.
+    pub(super) fn may_be(&self, id: &str) -> bool {
+        match &self.id {
+            Some(own) => own == id,
+            None => self.before.as_deref().is_some_and(|before| before != id),
+        }
+    }
+
     /// Whether the start was about to happen in a call before.
     pub(super) fn is_about_to(&self) -> bool {
         self.before.is_some() && self.id.is_none()
@@ -180,8 +188,15 @@ impl Refresh {
             _ if found.is_active() => {}
             status => return Err(self.ended_badly((site, name), status, found.reason())),
         }
+        let group = match hasty.is_some() || self.looks.is_multiple_of(LOOKS_PER_GROUP) {
+            true => group::describe(site, name).await?,
+            false => Standing::Absent,
+        };
+        if let Standing::There(group) = &group {
+            self.steady.tell_held(cx, site, group, unit).await;
+        }
         if let Some(version) = hasty
-            && let Standing::There(group) = group::describe(site, name).await?
+            && let Standing::There(group) = &group
             && i64::try_from(group.serving(Some(version))).unwrap_or(i64::MAX) >= desired
         {
             let told = format!(
@@ -228,7 +243,18 @@ impl Refresh {
     pub(super) fn evidence(&self) -> Option<String> {
         self.steady.evidence()
     }
+
+    /// Which instances waited for lifecycle hooks when the group was seen last.
+    pub(super) fn held(&self) -> Option<&str> {
+        self.steady.held()
+    }
 }
+
+/// The group itself is looked at, for instances that wait for hooks, at each of so many looks at its refresh.
+const LOOKS_PER_GROUP: u64 = 6;
+
+/// Time between two looks at a refresh that is to end.
+pub(super) const CLEAR_PAUSE: Duration = Duration::from_secs(3);
 
 /// The most instances that a message names.
 const NAMED: usize = 5;
@@ -285,5 +311,5 @@ pub(super) async fn clear(
         site.scaling_unless(ask, (&["ActiveInstanceRefreshNotFound"], ""))
             .await?;
     }
-    Ok(Some(Duration::from_secs(3)))
+    Ok(Some(CLEAR_PAUSE))
 }

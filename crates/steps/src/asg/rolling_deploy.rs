@@ -10,13 +10,13 @@ use slipway_model::status::Failure;
 use super::before::Before;
 use super::group::{self, Group, Standing};
 use super::hooks::Hooks;
-use super::instances::{self, Change, Counted};
+use super::instances::{self, By, Change, Counted};
 use super::manifest::Documents;
 use super::refresh::{self, Preferences, Refresh, Shown};
 use super::scaling::{Scaling, set_metrics};
 use super::site::Site;
 use super::spec::{Sizes, check_instances, sizes};
-use super::steady::{Goal, Steady};
+use super::steady::{Goal, Stay, Steady};
 use super::template::{self, Look, Version};
 use super::{DEPLOY, FETCH, PREPARE, base, invalid, told, wrong};
 use crate::context::StepContext;
@@ -291,7 +291,7 @@ impl Deployment {
         let template = template::look(&self.site, name).await?;
         let before = match found {
             Some(group) => {
-                let mut before = Before::look(&self.site, group, &template).await?;
+                let mut before = Before::look(cx, &self.site, group, &template).await?;
                 let configuration = &self.documents.configuration;
                 before.look_at_hooks(&self.site, configuration).await?;
                 Some(before)
@@ -375,6 +375,7 @@ impl Deployment {
                 if self.first() && cx.attempt() == 0 {
                     return Err(self.drifted(&name, "was created"));
                 }
+                self.check_drift(cx, &found).await?;
                 let document = self.documents.configuration.clone();
                 let document = group::update_document(&document, &name, sizes, &version);
                 let fields = document.as_object().into_iter().flatten();
@@ -433,6 +434,32 @@ impl Deployment {
         group::set_target_groups(&self.site, found, &wanted, false).await
     }
 
+    /// Refuses a group that another deployment, or a person, has let start its instances from something else since this
+    /// step looked at it: the rollback of either would undo the other.
+    async fn check_drift(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        found: &Group,
+    ) -> Result<(), Failure> {
+        let Some(before) = self.rollback()?.before.clone() else {
+            return Ok(());
+        };
+        let attempts = cx.saved_by_all::<State>("AsgRollingDeploy")?;
+        let made = attempts.into_iter().filter_map(|state| state.version);
+        let made: Vec<Version> = made.chain(self.state.version.clone()).collect();
+        if before.is_still(found, &made) {
+            return Ok(());
+        }
+        let what = format!("was pointed to {}", found.told_template());
+        let failure = self.drifted(found.name(), &what);
+        if cx.attempt() == 0 {
+            // Nothing of it is this step's: there is nothing to roll back.
+            self.state.phase = Phase::Prepare;
+            cx.save(&self.state).await?;
+        }
+        Err(failure)
+    }
+
     fn drifted(&self, name: &str, what: &str) -> Failure {
         wrong(format!(
             "Auto Scaling group {name} in {} {what} by somebody or something else while this step was deploying it. \
@@ -448,7 +475,7 @@ impl Deployment {
             desired,
             version: None,
             only: false,
-            stable: false,
+            stay: Stay::No,
             unit: DEPLOY,
         };
         let pause = self.state.steady.look(cx, &self.site, goal).await?;
@@ -514,6 +541,7 @@ impl Deployment {
             version: Some(version.clone()),
             strategy: "Rolling".to_owned(),
             production: true,
+            by: Some(By::this(cx)?),
         };
         let instances = instances::note(cx, &self.site, (&[counted], &[]), change).await?;
         cx.info(DEPLOY, "Rolling Deployment Finished Successfully");

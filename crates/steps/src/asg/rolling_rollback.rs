@@ -10,8 +10,8 @@ use slipway_model::status::Failure;
 use super::ROLLBACK;
 use super::before::Before;
 use super::group::Group;
-use super::instances::{self, Change, Counted};
-use super::refresh::{self, Preferences, Refresh};
+use super::instances::{self, Change};
+use super::refresh::{self, Preferences, Refresh, Shown};
 use super::removal::Removal;
 use super::rolling_deploy::{Phase as Deployed, RollbackData, State as DeployState};
 use super::site::Site;
@@ -19,7 +19,7 @@ use super::template::{self, Version};
 use crate::context::StepContext;
 use crate::deployment::phases::{Phases, Turn, walk};
 use crate::deployment::spec;
-use crate::deployment::{Foreign, Touched};
+use crate::deployment::{Foreign, Touched, unended};
 use crate::step::{Progress, Step, Undo};
 
 /// How instances are replaced on the way back (Harness's ASG tutorial).
@@ -54,6 +54,9 @@ struct State {
     phase: Phase,
     refresh: Refresh,
     removal: Removal,
+    /// Whether it was said that a refresh is waited for.
+    #[serde(default)]
+    waits: bool,
     /// Groups of the stage that are rolled back.
     #[serde(default)]
     done: Vec<String>,
@@ -102,11 +105,16 @@ impl Step for RollingRollback {
         if let Some(reasons) = state.refresh.evidence() {
             cx.warn(ROLLBACK, reasons);
         }
-        cx.error(
-            ROLLBACK,
-            "The rollback did not end: look at the group and its instances",
-        );
-        Ok(())
+        let attempts = cx.saved_by_all::<DeployState>("AsgRollingDeploy")?;
+        let Some(touched) = Touched::next(attempts, changed, &state.done) else {
+            return Ok(());
+        };
+        let data = touched.states.iter().find_map(|one| one.rollback.as_ref());
+        let left = data.map(left).into_iter();
+        let held = state.refresh.held().map(str::to_owned);
+        let left: Vec<String> = left.chain(held).chain(touched.not_come_to()).collect();
+        let look_at = "the group and its instances";
+        Err(unended(cx, look_at, left.join("; ")))
     }
 }
 
@@ -116,6 +124,8 @@ struct Made {
     versions: Vec<Version>,
     /// Fields that they set.
     sent: Vec<String>,
+    /// The refreshes that they started, or may have.
+    refreshes: Vec<Refresh>,
 }
 
 /// The group that a deployment may have changed. An attempt that came again may have ended before it did; one before it
@@ -136,6 +146,7 @@ async fn undo(cx: &mut StepContext<'_>, attempts: &[DeployState]) -> Result<Prog
     let made = Made {
         versions: versions.collect(),
         sent: sent.collect(),
+        refreshes: attempts.iter().map(|state| state.refresh.clone()).collect(),
     };
     let left = left(&data);
     let result = match Undoing::resume(cx, (data, made)).await {
@@ -239,6 +250,23 @@ impl Undoing {
         // A refresh of somebody else's version is not ended.
         before.look_again(&self.site, &self.made.versions).await?;
         let place = (&self.site, self.data.group.as_str());
+        let started = &self.made.refreshes;
+        let active = refresh::newest(place.0, place.1).await?;
+        if let Some(active) = active.filter(Shown::is_active)
+            && !started.iter().any(|refresh| refresh.may_be(active.id()))
+        {
+            if !self.state.waits {
+                let told = format!(
+                    "Waiting for the end of Instance Refresh {} of Asg {}: this run did not start it, so it is not \
+                     cancelled",
+                    active.id(),
+                    place.1
+                );
+                cx.info(ROLLBACK, told);
+                self.state.waits = true;
+            }
+            return Ok(Some(refresh::CLEAR_PAUSE));
+        }
         let pause = refresh::clear(cx, place, true, ROLLBACK).await?;
         if pause.is_none() {
             self.state.phase = Phase::Restore;
@@ -310,12 +338,7 @@ impl Undoing {
                 format!("Auto Scaling group {name} deleted: rolled back cleanly")
             }
             Some(before) => {
-                let counted = Counted {
-                    name: name.to_owned(),
-                    version: before.version.clone(),
-                    strategy: "Rolling".to_owned(),
-                    production: true,
-                };
+                let counted = before.counted("Rolling", true);
                 instances::note(cx, site, (&[counted], &[]), change).await?;
                 format!("There is again {}: rolled back cleanly", before.told())
             }

@@ -15,7 +15,7 @@ use super::manifest::Documents;
 use super::rolling_deploy;
 use super::site::Site;
 use super::spec::{check_selection, selected};
-use super::steady::{Goal, Steady};
+use super::steady::{Goal, Stay, Steady};
 use super::{told, wrong};
 use crate::context::StepContext;
 use crate::deployment::spec::{self, Kind, text};
@@ -96,7 +96,7 @@ async fn go_on(cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
             desired,
             version: None,
             only: true,
-            stable: false,
+            stay: Stay::No,
             unit: SCALE,
         };
         let pause = state.steady.look(cx, &site, goal).await?;

@@ -1,6 +1,7 @@
 //! Follows a group until its instances are healthy, and tells early and with evidence when they will not be: AWS goes
 //! on replacing instances without an end.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
-use super::group::{self, Standing};
+use super::group::{self, Group, Standing};
+use super::hooks::Hooks;
 use super::site::Site;
 use super::template::Version;
 use super::wrong;
@@ -18,8 +20,10 @@ use crate::context::StepContext;
 const LONGEST_PAUSE: u64 = 20;
 /// Activities are asked for at each third look.
 const LOOKS_PER_ASKING: u64 = 3;
-/// How long instances must stay healthy, milliseconds.
+/// How long instances must stay healthy, once AWS judges them, milliseconds.
 const STABLE_MS: i64 = 10_000;
+/// What a step keeps of its timeout for what it does after a grace period, milliseconds.
+const KEPT_MS: i64 = 120_000;
 /// Most reasons in a failure's message.
 const MOST_REASONS: usize = 3;
 
@@ -31,13 +35,39 @@ pub(super) struct Steady {
     since_ms: Option<i64>,
     /// Healthy and desired instances when they were told last.
     counted: Option<(usize, i64)>,
-    /// When the group had its instances, and has had them since; epoch milliseconds.
+    /// The instances that the group has had since it had enough of them, and until when it must have them.
     #[serde(default)]
-    reached_ms: Option<i64>,
+    reached: Option<Reached>,
+    /// Whether it had enough instances once, and lost one of them.
+    #[serde(default)]
+    lost: bool,
+    /// Instances that wait for lifecycle hooks, when they were told last.
+    #[serde(default)]
+    held: Option<String>,
     /// Activities that failed since.
     failed: Vec<String>,
     /// Why, newest last.
     reasons: Vec<String>,
+}
+
+/// A group that has its instances.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Reached {
+    instances: BTreeSet<String>,
+    /// Epoch milliseconds.
+    until_ms: i64,
+}
+
+/// How long instances must stay healthy. A refresh has its warm-up; without one nothing else would see instances that
+/// die just after their start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stay {
+    /// Not at all.
+    No,
+    /// A moment: something else is asked for their health afterwards.
+    Briefly,
+    /// Until AWS has judged them: while `HealthCheckGracePeriod` lasts it calls every instance healthy.
+    Judged,
 }
 
 /// What is waited for.
@@ -50,9 +80,8 @@ pub(super) struct Goal<'a> {
     pub(super) version: Option<&'a Version>,
     /// Whether others must be gone.
     pub(super) only: bool,
-    /// Whether they must stay healthy for a while: without a refresh, which has its warm-up, nothing else would see
-    /// instances that die just after their start.
-    pub(super) stable: bool,
+    /// How long they must stay so.
+    pub(super) stay: Stay,
     pub(super) unit: &'static str,
 }
 
@@ -67,6 +96,11 @@ impl Steady {
         let newest = self.reasons.len().saturating_sub(MOST_REASONS);
         let reasons = self.reasons.get(newest..).unwrap_or_default();
         (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
+    /// Which instances waited for lifecycle hooks when the group was seen last.
+    pub(super) fn held(&self) -> Option<&str> {
+        self.held.as_deref()
     }
 
     /// Looks once; how long to wait for the next look, or `None` when the group is as it is to be.
@@ -106,16 +140,112 @@ impl Steady {
         let many = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let enough = many(healthy) >= goal.desired;
         if enough && (!goal.only || (many(all) == goal.desired && healthy == all)) {
-            let now = cx.clock().now_ms();
-            let reached = *self.reached_ms.get_or_insert(now);
-            if !goal.stable || now - reached >= STABLE_MS {
+            if goal.stay == Stay::No {
                 return Ok(None);
             }
-            return Ok(Some(Duration::from_millis(STABLE_MS.unsigned_abs())));
+            return self.stay(cx, site, (&group, goal)).await;
         }
-        self.reached_ms = None;
+        self.lost |= self.reached.take().is_some();
+        self.tell_held(cx, site, &group, unit).await;
         self.ask(cx, site, (name, goal.desired), unit).await?;
         Ok(Some(self.pause()))
+    }
+
+    /// The group has its instances: how long they must still stay healthy. Others in their place begin anew: AWS replaces
+    /// those that fail their checks, and may be so fast that every look finds enough healthy ones.
+    async fn stay(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        site: &Site,
+        (group, goal): (&Group, Goal<'_>),
+    ) -> Result<Option<Duration>, Failure> {
+        let instances = group.serving_ids(goal.version);
+        if let Some(reached) = &self.reached
+            && !reached.instances.is_subset(&instances)
+        {
+            self.lost = true;
+            self.reached = None;
+            let (name, unit) = (goal.group, goal.unit);
+            cx.warn(
+                unit,
+                format!("Instances of Asg {name} that were healthy were replaced: waiting anew"),
+            );
+            self.ask_now(cx, site, (name, goal.desired), unit).await?;
+        }
+        let until = match &self.reached {
+            Some(reached) => reached.until_ms,
+            None => {
+                let until_ms = cx.clock().now_ms() + self.stay_ms(cx, group, goal);
+                self.reached = Some(Reached {
+                    instances,
+                    until_ms,
+                });
+                until_ms
+            }
+        };
+        let left = u64::try_from(until - cx.clock().now_ms()).unwrap_or_default();
+        let pause = Duration::from_millis(left).min(Duration::from_secs(LONGEST_PAUSE));
+        Ok((left > 0).then_some(pause))
+    }
+
+    /// How long instances that are healthy now must stay so, milliseconds; also said in the log.
+    fn stay_ms(&self, cx: &mut StepContext<'_>, group: &Group, goal: Goal<'_>) -> i64 {
+        let grace = group.number("HealthCheckGracePeriod").max(0);
+        if goal.stay != Stay::Judged || grace == 0 {
+            return STABLE_MS;
+        }
+        let whole = grace.saturating_mul(1_000).saturating_add(STABLE_MS);
+        let left = i64::try_from(cx.time_left().as_millis()).unwrap_or(i64::MAX);
+        let most = left.saturating_sub(KEPT_MS).max(STABLE_MS);
+        // Who has lost an instance gets no shorter time: rather the step's timeout ends it.
+        if whole <= most || self.lost || !self.failed.is_empty() {
+            let told = format!(
+                "AWS judges the health of instances of Asg {} after its HealthCheckGracePeriod of {grace} s: they must \
+                 stay healthy for {} s",
+                goal.group,
+                whole / 1_000
+            );
+            cx.info(goal.unit, told);
+            return whole;
+        }
+        let told = format!(
+            "Instances of Asg {} are waited for {} s only: its HealthCheckGracePeriod of {grace} s, before which AWS \
+             does not judge their health, is longer than what is left of the step's timeout. Those that fail their \
+             checks later are not noticed: give the step a longer `timeout`",
+            goal.group,
+            most / 1_000
+        );
+        cx.warn(goal.unit, told);
+        most
+    }
+
+    /// Tells which instances wait for lifecycle hooks: without whoever completes the action, for up to its timeout.
+    pub(super) async fn tell_held(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        site: &Site,
+        group: &Group,
+        unit: &'static str,
+    ) {
+        let held = group.held().join(", ");
+        if held.is_empty() {
+            self.held = None;
+            return;
+        }
+        if self.held.as_ref().is_some_and(|told| told.ends_with(&held)) {
+            return;
+        }
+        let hooks = match Hooks::describe(site, group.name()).await {
+            Ok(hooks) => hooks.told(),
+            // Who may not look at hooks is still told that there is one.
+            Err(_) => String::new(),
+        };
+        let told = format!(
+            "instances of Asg {} wait for a lifecycle hook{hooks}: {held}",
+            group.name()
+        );
+        cx.info(unit, format!("There are {told}"));
+        self.held = Some(told);
     }
 
     fn begin(&mut self, cx: &StepContext<'_>) {
@@ -135,7 +265,7 @@ impl Steady {
         self.ask(cx, site, goal, unit).await
     }
 
-    /// Tells which activities failed since, and fails when they are too many.
+    /// At each third look, tells which activities failed since, and fails when they are too many.
     async fn ask(
         &mut self,
         cx: &mut StepContext<'_>,
@@ -143,9 +273,19 @@ impl Steady {
         (name, desired): (&str, i64),
         unit: &'static str,
     ) -> Result<(), Failure> {
-        if !self.looks.is_multiple_of(LOOKS_PER_ASKING) {
-            return Ok(());
+        match self.looks.is_multiple_of(LOOKS_PER_ASKING) {
+            true => self.ask_now(cx, site, (name, desired), unit).await,
+            false => Ok(()),
         }
+    }
+
+    async fn ask_now(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        site: &Site,
+        (name, desired): (&str, i64),
+        unit: &'static str,
+    ) -> Result<(), Failure> {
         let doing = format!("look at the activities of Auto Scaling group {name}");
         let request = json!({"AutoScalingGroupName": name});
         let answer = site

@@ -70,6 +70,17 @@ pub(crate) fn invalid(message: impl fmt::Display) -> Failure {
     wrong(format!("Invalid request: {message}"))
 }
 
+/// A rollback step was ended before its end, by its timeout or by somebody: what a person must look at, and what may not
+/// be back.
+pub(crate) fn unended(cx: &mut StepContext<'_>, look_at: &str, left: String) -> Failure {
+    let unended = format!("The rollback did not end: look at {look_at}");
+    cx.error(ROLLBACK, &unended);
+    Failure {
+        left_behind: Some(format!("{left}.")),
+        ..wrong(format!("{unended}."))
+    }
+}
+
 /// A failure of no kind that failure strategies know by name.
 pub(crate) fn wrong(message: String) -> Failure {
     Failure {

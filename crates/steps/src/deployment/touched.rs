@@ -46,6 +46,11 @@ impl<S> Touched<S> {
         })
     }
 
+    /// Says which resources come after this one, for who does not come to them.
+    pub(crate) fn not_come_to(&self) -> Option<String> {
+        (!self.rest.is_empty()).then(|| format!("not rolled back: {}", self.rest.join(", ")))
+    }
+
     /// What the rollback step comes to when this resource has come to `result`: the next one follows, with the state that
     /// `begin` makes of the names of those that are done; a failure says which were not come to.
     pub(crate) async fn then<T: Serialize>(
@@ -66,10 +71,10 @@ impl<S> Touched<S> {
             }
             Ok(progress) => Ok(progress),
             Err(failure) => {
-                let rest = format!("not rolled back: {}", self.rest.join(", "));
-                let left = failure.left_behind.map(|left| format!("{left}; {rest}"));
+                let rest = self.not_come_to();
+                let left = failure.left_behind.into_iter().chain(rest);
                 Err(Failure {
-                    left_behind: left.or(Some(rest)),
+                    left_behind: Some(left.collect::<Vec<_>>().join("; ")),
                     ..failure
                 })
             }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Groups;
+use super::{Groups, configuration, template};
+use crate::world::manifest;
 
 const DEPLOY: &str = "AsgCanaryDeploy";
 const DELETE: &str = "AsgCanaryDelete";
@@ -124,4 +125,72 @@ async fn a_name_at_the_limit_leaves_no_room_for_the_suffix() {
         failure.message
     );
     assert_eq!(groups.world.count("CreateLaunchTemplate"), 0);
+}
+
+/// The group's health check grace period from now on.
+fn graced(groups: &mut Groups, image: &str, seconds: u32) {
+    let mut configuration = configuration(2);
+    configuration["HealthCheckGracePeriod"] = json!(seconds);
+    groups.world.manifests = vec![
+        manifest("AsgLaunchTemplate", &template(image)),
+        manifest("AsgConfiguration", &configuration),
+    ];
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_that_are_replaced_as_fast_as_they_are_looked_at_are_not_healthy() {
+    for image in ["ami-00bad", "ami-0dead"] {
+        let mut groups = Groups::new().await.beside().await;
+        groups.deploys(image, 4);
+        let failure = groups
+            .world
+            .run(DEPLOY, spec("Count", "count", 3))
+            .await
+            .failed();
+        let message = failure.message;
+        assert!(message.contains("health check"), "{image}: {message}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn aws_judges_instances_after_the_grace_period_only() {
+    let mut groups = Groups::new().await;
+    graced(&mut groups, "ami-00bad", 60);
+    let failure = groups
+        .world
+        .run(DEPLOY, spec("Count", "count", 2))
+        .await
+        .failed();
+    let message = failure.message;
+    assert!(message.contains("health check"), "{message}");
+    groups.world.run(DELETE, json!({})).await.done();
+    groups.world.next_run();
+    graced(&mut groups, "ami-1", 60);
+    let begun = groups.world.clock.now();
+    groups
+        .world
+        .run(DEPLOY, spec("Count", "count", 2))
+        .await
+        .done();
+    let took = groups.world.clock.now().duration_since(begun).as_secs();
+    assert!((70..150).contains(&took), "{took}");
+    let log = groups.world.log(DEPLOY, "Deploy").await;
+    assert!(log.contains("HealthCheckGracePeriod of 60 s"), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grace_period_beyond_the_timeout_is_not_waited_out() {
+    let mut groups = Groups::new().await;
+    graced(&mut groups, "ami-1", 3600);
+    let begun = groups.world.clock.now();
+    groups
+        .world
+        .run(DEPLOY, spec("Count", "count", 1))
+        .await
+        .done();
+    // The timeout of the steps of these tests is 10 minutes.
+    let took = groups.world.clock.now().duration_since(begun).as_secs();
+    assert!((400..550).contains(&took), "{took}");
+    let log = groups.world.log(DEPLOY, "Deploy").await;
+    assert!(log.contains("give the step a longer `timeout`"), "{log}");
 }

@@ -5,6 +5,8 @@ mod blue_green;
 mod canary;
 mod generic;
 mod hooks;
+mod instances;
+mod others;
 mod phased;
 mod rolling;
 

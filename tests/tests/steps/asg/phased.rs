@@ -197,3 +197,22 @@ async fn the_end_of_a_refresh_is_waited_for() {
     let step = slipway_steps::find("AsgSteadyState").expect("a step");
     assert_eq!(step.check(&json!({"pollingInterval": "soon"})).len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_instance_is_given_up_for_some_that_are_replaced_all_the_time() {
+    let mut groups = Groups::new().await.beside().await;
+    deploy(&mut groups, "ami-1").await;
+    let before = groups.account().await;
+    groups.world.next_run();
+    groups.deploys("ami-00bad", 4);
+    let setup = setup("resize_new_first");
+    groups.world.run(SETUP, setup).await.done();
+    let failure = groups.world.run(DEPLOY, percent(50)).await.failed();
+    let message = failure.message;
+    assert!(message.contains("health check"), "{message}");
+    let account = groups.account().await;
+    assert!(account.contains("web__1 v1 4/4 of v1"), "{account}");
+    groups.world.run(ROLLBACK, json!({})).await.done();
+    groups.quiet().await;
+    assert_eq!(groups.account().await, before);
+}

@@ -10,13 +10,13 @@ use slipway_model::status::Failure;
 use super::super::group::{self, Group, Standing};
 use super::super::health::{Health, Targets};
 use super::super::hooks::Hooks;
-use super::super::instances::{self, Change, Counted};
+use super::super::instances::{self, By, Change, Counted};
 use super::super::manifest::Documents;
 use super::super::refresh::{Preferences, Refresh};
 use super::super::scaling::{Scaling, set_metrics};
 use super::super::site::Site;
 use super::super::spec::{Sizes, check_instances, sizes};
-use super::super::steady::{Goal, Steady};
+use super::super::steady::{Goal, Stay, Steady};
 use super::super::template::{self, Version};
 use super::super::{DEPLOY, FETCH, PREPARE, base, refresh, told, wrong};
 use super::route::{self, Routes};
@@ -428,7 +428,7 @@ impl Deployment {
             desired: self.desired(),
             version: Some(&version),
             only: true,
-            stable: true,
+            stay: Stay::Briefly,
             unit: DEPLOY,
         };
         let pause = self.state.steady.look(cx, &self.site, goal).await?;
@@ -471,6 +471,7 @@ impl Deployment {
             version: self.state.version.clone(),
             strategy: "BlueGreen".to_owned(),
             production: sides.old.is_none(),
+            by: Some(By::this(cx)?),
         };
         let change = match sides.old {
             // Nothing serves another version yet.

@@ -4,7 +4,7 @@ use serde_json::json;
 use slipway_model::status::Failure;
 
 use super::super::group::{self, Standing};
-use super::super::instances::{self, Counted};
+use super::super::instances::{self, By, Counted};
 use super::super::scaling::Scaling;
 use super::super::site::Site;
 use super::super::template::Version;
@@ -33,19 +33,18 @@ pub(super) async fn release(
     if downsizes {
         downsize(cx, site, old, unit).await?;
     }
-    let counted = |name: &str, version: Option<&Version>, production| Counted {
-        name: name.to_owned(),
+    let mut mine = vec![Counted {
+        name: sides.new.clone(),
         version: version.cloned(),
         strategy: "BlueGreen".to_owned(),
-        production,
-    };
-    let before = sides.old.as_ref().and_then(|old| old.version.as_ref());
-    let mut mine = vec![counted(&sides.new, version, true)];
+        production: true,
+        by: Some(By::this(cx)?),
+    }];
     // What is downsized has nothing to count, once its instances have drained.
     let gone: &[&str] = match downsizes {
         true => &[old],
         false => {
-            mine.push(counted(old, before, false));
+            mine.extend(sides.old.iter().map(|old| old.counted("BlueGreen", false)));
             &[]
         }
     };

@@ -23,7 +23,7 @@ use super::deploy::State as Deployed;
 use super::sides::Sides;
 use crate::context::StepContext;
 use crate::deployment::phases::{Phases, Turn, walk};
-use crate::deployment::spec;
+use crate::deployment::{spec, unended};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.
@@ -108,11 +108,19 @@ impl Step for BlueGreenRollback {
     }
 
     async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
-        cx.error(
-            ROLLBACK,
-            "The rollback did not end: look at the listener rules, both groups and their instances",
-        );
-        Ok(())
+        let state: State = cx.saved()?;
+        if let Some(reasons) = state.refresh.evidence() {
+            cx.warn(ROLLBACK, reasons);
+        }
+        let attempts = cx.saved_by_all::<Deployed>("AsgBlueGreenDeploy")?;
+        let changed = attempts.into_iter().rev().find_map(Deployed::changed);
+        let Some((sides, _)) = changed else {
+            return Ok(());
+        };
+        let held = state.refresh.held().or_else(|| state.health.held());
+        let held = held.map_or_else(String::new, |held| format!("; {held}"));
+        let look_at = "the listener rules, both groups and their instances";
+        Err(unended(cx, look_at, format!("{}{held}", left(&sides))))
     }
 }
 
@@ -332,12 +340,7 @@ impl Undoing {
     }
 
     async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
-        let counted = |before: &Before, production| Counted {
-            name: before.group.name().to_owned(),
-            version: before.version.clone(),
-            strategy: "BlueGreen".to_owned(),
-            production,
-        };
+        let counted = |before: &Before, production| before.counted("BlueGreen", production);
         let sides = &self.sides;
         let mut mine: Vec<Counted> = sides.old.iter().map(|old| counted(old, true)).collect();
         mine.extend(sides.new_before.iter().map(|new| counted(new, false)));

@@ -64,13 +64,13 @@ impl Sides {
         cx.info(PREPARE, told);
         let template = template::look(site, &new).await?;
         let new_before = match of(&new) {
-            Some(group) => Some(Before::look(site, group, &template).await?),
+            Some(group) => Some(Before::look(cx, site, group, &template).await?),
             None => None,
         };
         let old = match old {
             Some(group) => {
                 let look = template::look(site, group.name()).await?;
-                Some(Before::look(site, group, &look).await?)
+                Some(Before::look(cx, site, group, &look).await?)
             }
             None => None,
         };

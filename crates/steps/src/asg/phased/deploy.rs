@@ -1,4 +1,7 @@
 //! `AsgPhasedDeploy`: the new group gets some of the instances, and the old one gives as many up.
+//!
+//! The new instances must stay healthy until the group's `HealthCheckGracePeriod` is over and 10 seconds longer, within the
+//! step's timeout: before that AWS calls every instance healthy.
 
 use std::time::Duration;
 
@@ -9,12 +12,12 @@ use slipway_model::status::Failure;
 
 use super::super::group::{self, Standing};
 use super::super::health::{Health, Targets};
-use super::super::instances::{self, Change, Counted};
+use super::super::instances::{self, By, Change, Counted};
 use super::super::manifest::Documents;
 use super::super::scaling::{Scaling, set_metrics};
 use super::super::site::Site;
 use super::super::spec::{Sizes, check_selection, selected};
-use super::super::steady::{Goal, Steady};
+use super::super::steady::{Goal, Stay, Steady};
 use super::super::{DEPLOY, invalid, told};
 use super::{SetUp, set_up};
 use crate::context::StepContext;
@@ -212,7 +215,7 @@ impl Moving {
                 desired,
                 version: None,
                 only: true,
-                stable: new,
+                stay: if new { Stay::Judged } else { Stay::No },
                 unit: DEPLOY,
             };
             let pause = self.state.steady.look(cx, &self.site, goal).await?;
@@ -258,20 +261,15 @@ impl Moving {
 
     async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
         let handover = &self.set_up.handover;
-        let counted = |name: &str, version, production| Counted {
-            name: name.to_owned(),
-            version,
+        let mut mine = vec![Counted {
+            name: handover.new.clone(),
+            version: self.set_up.version.clone(),
             strategy: "Phased".to_owned(),
-            production,
-        };
-        let mut mine = vec![counted(&handover.new, self.set_up.version.clone(), true)];
-        if let Some(old) = &handover.old {
-            mine.push(counted(
-                old.group.name(),
-                old.version.clone(),
-                !self.is_last(),
-            ));
-        }
+            production: true,
+            by: Some(By::this(cx)?),
+        }];
+        let old = handover.old.iter();
+        mine.extend(old.map(|old| old.counted("Phased", !self.is_last())));
         let before = handover.old.as_ref();
         let before = before.map(|_| Replaced::record(handover.replaced.as_ref()));
         let change = match self.is_last() {

@@ -13,13 +13,13 @@ use super::super::instances::{self, Change, Counted};
 use super::super::removal::Removal;
 use super::super::rolling_rollback::ours;
 use super::super::site::Site;
-use super::super::steady::{Goal, Steady};
+use super::super::steady::{Goal, Stay, Steady};
 use super::super::template;
 use super::super::{ROLLBACK, told, wrong};
 use super::{MARK, SetUp, set_up};
 use crate::context::StepContext;
 use crate::deployment::phases::{Phases, Turn, walk};
-use crate::deployment::spec;
+use crate::deployment::{spec, unended};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.
@@ -76,14 +76,7 @@ impl Step for Rollback {
             );
             return Ok(Progress::Done(json!({})));
         };
-        let new = format!(
-            "Auto Scaling group {}, created by this run, may still exist",
-            set_up.handover.new
-        );
-        let left = match &set_up.handover.old {
-            None => new,
-            Some(old) => format!("{new}; there may not be again {}", old.told()),
-        };
+        let left = left(&set_up);
         let result = match Undoing::resume(cx, set_up).await {
             Ok(undoing) => walk(undoing, cx).await,
             Err(failure) => Err(failure),
@@ -96,11 +89,29 @@ impl Step for Rollback {
     }
 
     async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
-        cx.error(
-            ROLLBACK,
-            "The rollback did not end: look at both groups and their instances",
-        );
-        Ok(())
+        let state: State = cx.saved()?;
+        if let Some(reasons) = state.steady.evidence() {
+            cx.warn(ROLLBACK, reasons);
+        }
+        let Some(set_up) = set_up(cx)? else {
+            return Ok(());
+        };
+        let held = state.steady.held().or_else(|| state.health.held());
+        let held = held.map_or_else(String::new, |held| format!("; {held}"));
+        let look_at = "both groups and their instances";
+        Err(unended(cx, look_at, format!("{}{held}", left(&set_up))))
+    }
+}
+
+/// What a person must look at when the rollback fails.
+fn left(set_up: &SetUp) -> String {
+    let new = format!(
+        "Auto Scaling group {}, created by this run, may still exist",
+        set_up.handover.new
+    );
+    match &set_up.handover.old {
+        None => new,
+        Some(old) => format!("{new}; there may not be again {}", old.told()),
     }
 }
 
@@ -135,7 +146,7 @@ impl Phases for Undoing {
                     desired: old.group.sizes().desired,
                     version: None,
                     only: false,
-                    stable: false,
+                    stay: Stay::No,
                     unit: ROLLBACK,
                 };
                 match self.state.steady.look(cx, &self.site, goal).await? {
@@ -202,12 +213,7 @@ impl Undoing {
         let mine: Vec<Counted> = handover
             .old
             .iter()
-            .map(|old| Counted {
-                name: old.group.name().to_owned(),
-                version: old.version.clone(),
-                strategy: "Phased".to_owned(),
-                production: true,
-            })
+            .map(|old| old.counted("Phased", true))
             .collect();
         let change = Change::Restored(handover.replaced.clone());
         instances::note(cx, &self.site, (&mine, &[handover.new.as_str()]), change).await?;

@@ -213,7 +213,7 @@ impl Setting {
         let before = match old {
             Some(old) => {
                 let look = template::look(&self.site, old.name()).await?;
-                Some(Before::look(&self.site, old, &look).await?)
+                Some(Before::look(cx, &self.site, old, &look).await?)
             }
             None => None,
         };
