@@ -19,6 +19,18 @@ use crate::secrets::Secrets;
 /// Field of a record's target that holds the canary beside the version.
 const BESIDE: &str = "beside";
 
+/// What was noted of a function before a deployment, for who brings it back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Noted {
+    version: String,
+    #[serde(default)]
+    sha256: Value,
+    #[serde(default)]
+    code: Value,
+    #[serde(default)]
+    beside: Vec<Beside>,
+}
+
 /// A version beside the one that gets most of the traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Beside {
@@ -97,6 +109,16 @@ pub(super) async fn version(
     Ok(version.filter(|version| !version.is_empty()))
 }
 
+/// What is noted of a function; `None` where Slipway has not deployed it.
+pub(super) async fn noted(
+    cx: &StepContext<'_>,
+    site: &Site,
+    function: &str,
+) -> Result<Option<Noted>, Failure> {
+    let deployed = record(cx, site, function).await?;
+    Ok(deployed.and_then(|known| Noted::deserialize(known.target).ok()))
+}
+
 /// Where the package of this digest came from, as far as it is noted.
 pub(super) async fn source(
     cx: &StepContext<'_>,
@@ -118,14 +140,18 @@ pub(super) async fn note(
     change: Change,
 ) -> Result<Vec<Value>, Failure> {
     let known = record(cx, site, &deployed.function).await?;
-    let canary = json!([Beside {
+    let canary = Beside {
         version: deployed.version.clone(),
         artifact: deployed.artifact.clone(),
         run: cx.run().clone(),
-    }]);
+    };
     let record = match (change, known) {
         (Change::Beside, Some(mut known)) if known.target["version"] != deployed.version => {
-            known.target[BESIDE] = canary;
+            // One of before keeps its traffic until some is shifted.
+            let mut beside = beside(&known.target);
+            beside.retain(|one| one.version != canary.version);
+            beside.push(canary);
+            known.target[BESIDE] = json!(beside);
             Some(known)
         }
         (Change::Beside, Some(known)) => Some(known),
@@ -135,13 +161,36 @@ pub(super) async fn note(
     put(cx, site, record).await
 }
 
-/// Notes that the deployment of the version `undone` was undone, by its own run or by a later one: what was before is
-/// there again, or nothing.
+/// The versions beside the one that gets most of the traffic.
+fn beside(target: &Value) -> Vec<Beside> {
+    Vec::deserialize(&target[BESIDE]).unwrap_or_default()
+}
+
+/// Notes that a version shares the traffic with the main one alone: others that did get none any more.
+pub(super) async fn shares_alone(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    (function, version): (&str, &str),
+) -> Result<(), Failure> {
+    let Some(mut known) = record(cx, site, function).await? else {
+        return Ok(());
+    };
+    let all = beside(&known.target);
+    let kept: Vec<&Beside> = all.iter().filter(|one| one.version == version).collect();
+    if kept.len() == all.len() {
+        return Ok(());
+    }
+    known.target[BESIDE] = json!(kept);
+    put(cx, site, Some(known)).await.map(|_| ())
+}
+
+/// Notes that the deployment of the version `undone` was undone, by its own run or by a later one: what was `noted` before
+/// is there again, or nothing. Earlier versions of Slipway did not write down what was noted: then it is what `back` says.
 pub(super) async fn restored(
     cx: &mut StepContext<'_>,
     site: &Site,
     (back, undone): (&Deployed, Option<&str>),
-    replaced: Option<&Replaced>,
+    (replaced, noted): (Option<&Replaced>, Option<&Noted>),
 ) -> Result<(), Failure> {
     let Some(mut known) = record(cx, site, &back.function).await? else {
         return Ok(());
@@ -152,14 +201,29 @@ pub(super) async fn restored(
         made(cx, site, back, before)?.map(|record| DeployedRecord {
             restores: replaced.map(|replaced| replaced.run.clone()),
             artifact: replaced.and_then(|replaced| replaced.artifact.clone()),
+            target: with(record.target, noted),
             ..record
         })
     } else {
         // A canary was only beside it.
-        known.target[BESIDE] = json!([]);
+        known.target[BESIDE] = match noted {
+            Some(noted) => json!(noted.beside),
+            None => json!([]),
+        };
         Some(known)
     };
     put(cx, site, record).await.map(|_| ())
+}
+
+/// A record's target with what was noted in its place.
+fn with(mut target: Value, noted: Option<&Noted>) -> Value {
+    if let Some(noted) = noted {
+        target["version"] = json!(noted.version);
+        target["sha256"] = noted.sha256.clone();
+        target["code"] = noted.code.clone();
+        target[BESIDE] = json!(noted.beside);
+    }
+    target
 }
 
 impl Deployed {
@@ -245,8 +309,7 @@ async fn found(
         deployed.artifact.clone(),
         deployed.deployer().clone(),
     );
-    let beside: Vec<Beside> = Vec::deserialize(&target[BESIDE]).unwrap_or_default();
-    let beside = beside
+    let beside = beside(target)
         .into_iter()
         .map(|one| (one.version, Some(one.artifact), one.run));
     let mut instances = Vec::new();

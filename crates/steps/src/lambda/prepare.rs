@@ -66,6 +66,7 @@ impl Release {
                 before,
                 aliases,
                 replaced: Replaced::read(cx).await?,
+                noted: instances::noted(cx, &self.site, &short).await?,
             },
         };
         self.state.created = earlier.is_some_and(|state| state.created) && found.is_some();

@@ -39,8 +39,7 @@ impl Step for Rollback {
     }
 
     async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
-        stop(cx);
-        Ok(())
+        undo::stop(cx, "AwsLambdaDeploy").await
     }
 }
 
@@ -67,14 +66,6 @@ impl Step for CanaryRollback {
     }
 
     async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
-        stop(cx);
-        Ok(())
+        undo::stop(cx, "AwsLambdaCanaryDeploy").await
     }
-}
-
-fn stop(cx: &mut StepContext<'_>) {
-    cx.error(
-        ROLLBACK,
-        "The rollback did not end: look at the function, its versions and its aliases",
-    );
 }

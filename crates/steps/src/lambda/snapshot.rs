@@ -6,6 +6,7 @@ use slipway_model::status::Failure;
 use slipway_store::record::ReplacedRecord;
 
 use super::calls;
+use super::instances::Noted;
 use super::manifest::{Documents, alias_name};
 use super::site::Site;
 use crate::context::StepContext;
@@ -22,6 +23,9 @@ pub(super) struct RollbackData {
     pub(super) aliases: Vec<Value>,
     /// Who had deployed what was there, where that is known.
     pub(super) replaced: Option<Replaced>,
+    /// The versions that were noted as serving, where that is known.
+    #[serde(default)]
+    pub(super) noted: Option<Noted>,
 }
 
 /// A function before a deployment.

@@ -156,6 +156,9 @@ impl Shift {
                 instances::Deployed::new(&self.documents, &self.version, &self.state.sha256);
             let change = Change::Deployed(self.data.replaced());
             instances::note(cx, &self.site, &deployed, change).await?;
+        } else {
+            let version = (short.as_str(), self.version.as_str());
+            instances::shares_alone(cx, &self.site, version).await?;
         }
         cx.unit_ended(SHIFT, true);
         Ok(Progress::Done(json!({"output": {

@@ -20,7 +20,7 @@ use super::snapshot::{Before, RollbackData};
 use super::{ROLLBACK, package};
 use crate::context::StepContext;
 use crate::deployment::manifest::kept;
-use crate::deployment::{Foreign, Touched};
+use crate::deployment::{Foreign, Touched, unended};
 use crate::step::Progress;
 
 /// How many versions after the one before are looked at for one that an interrupted call published.
@@ -76,6 +76,26 @@ pub(super) async fn advance(cx: &mut StepContext<'_>, release: &str) -> Result<P
         .await
 }
 
+/// Says what is left of what a step of type `release` did when its undoing was ended before its end.
+pub(super) async fn stop(cx: &mut StepContext<'_>, release: &str) -> Result<(), Failure> {
+    let done = cx.saved::<State>()?.done;
+    let attempts = cx.saved_by_all::<ReleaseState>(release)?;
+    let Some(touched) = Touched::next(attempts, changed, &done) else {
+        return Ok(());
+    };
+    let Some(data) = touched.states.iter().find_map(|one| one.rollback.clone()) else {
+        return Ok(());
+    };
+    let place = match Site::of_stage(cx).await {
+        Ok(site) => site.to_string(),
+        Err(_) => "its stage".to_owned(),
+    };
+    let left = left_of(&data, &place);
+    let left: Vec<String> = std::iter::once(left).chain(touched.not_come_to()).collect();
+    let look_at = "the function, its versions and its aliases";
+    Err(unended(cx, look_at, left.join("; ")))
+}
+
 /// The function that a release may have changed. An attempt that came again may have ended before it did; one before it
 /// did not.
 fn changed(state: &ReleaseState) -> Option<String> {
@@ -119,22 +139,25 @@ async fn undo(cx: &mut StepContext<'_>, releases: &[ReleaseState]) -> Result<Pro
 
 /// A failed rollback says what a person must look at.
 fn left(failure: Failure, data: &RollbackData, place: &str) -> Failure {
-    let function = short(&data.function);
-    let left_behind = match data.version() {
-        _ if failure.left_behind.is_some() => failure.left_behind,
-        None if data.before.is_none() => Some(format!(
-            "function {function} in {place}, created by this run, may still exist"
-        )),
-        None => Some(format!(
-            "function {function} in {place} may have the code of this run"
-        )),
-        Some(version) => Some(format!(
-            "function {function} in {place} and its aliases may not be back on version {version}"
-        )),
-    };
+    let left = left_of(data, place);
     Failure {
-        left_behind,
+        left_behind: failure.left_behind.or(Some(left)),
         ..failure
+    }
+}
+
+fn left_of(data: &RollbackData, place: &str) -> String {
+    let function = short(&data.function);
+    match data.version() {
+        None if data.before.is_none() => {
+            format!("function {function} in {place}, created by this run, may still exist")
+        }
+        None => format!("function {function} in {place} may have the code of this run"),
+        Some(version) => {
+            format!(
+                "function {function} in {place} and its aliases may not be back on version {version}"
+            )
+        }
     }
 }
 
@@ -210,7 +233,8 @@ impl Undoing {
     async fn removed(&self, cx: &mut StepContext<'_>, text: &str) -> Result<Progress, Failure> {
         let undone = self.version_put();
         let gone = Deployed::before(short(self.name()), "", ("", None));
-        instances::restored(cx, &self.site, (&gone, undone), self.data.replaced.as_ref()).await?;
+        let replaced = (self.data.replaced.as_ref(), None);
+        instances::restored(cx, &self.site, (&gone, undone), replaced).await?;
         cx.info(ROLLBACK, text);
         cx.unit_ended(ROLLBACK, true);
         Ok(Progress::Done(
@@ -441,7 +465,8 @@ impl Undoing {
         let source = (before.sha256.as_str(), before.source.as_ref());
         let undone = self.version_put();
         let back = Deployed::before(&name, &version, source);
-        instances::restored(cx, &self.site, (&back, undone), self.data.replaced.as_ref()).await?;
+        let replaced = (self.data.replaced.as_ref(), self.data.noted.as_ref());
+        instances::restored(cx, &self.site, (&back, undone), replaced).await?;
         if let Ready::NotYet(reason) = ready(&self.site, self.name(), &version).await? {
             cx.warn(
                 ROLLBACK,

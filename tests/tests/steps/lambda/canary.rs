@@ -2,10 +2,11 @@
 
 use serde_json::json;
 use slipway_sandbox::{Fault, FaultEffect, Pace};
+use slipway_store::InstanceFilter;
 
 use super::deploy::{counted, trace};
 use super::world::{alias, definition};
-use crate::world::World;
+use crate::world::{World, scope};
 
 const DEPLOY: &str = "AwsLambdaDeploy";
 const CANARY: &str = "AwsLambdaCanaryDeploy";
@@ -310,4 +311,60 @@ async fn an_alias_that_is_throttled_is_shifted_later_or_not_at_all() {
         world.account().await,
         "absent, function shop package 1 timeout 5 Active, versions 1, live at 1"
     );
+}
+
+/// Version, run and artifact of what is counted.
+async fn artifacts(world: &World) -> Vec<String> {
+    let filter = InstanceFilter::default();
+    let found = world.store.list_instances(&scope(), &filter).await;
+    let mut found: Vec<String> = found
+        .expect("a list")
+        .into_iter()
+        .map(|one| {
+            let version = one.info["version"].as_str().unwrap_or("?").to_owned();
+            let run = one.run.map_or("?".to_owned(), |run| run.to_string());
+            format!("{version} of {} by {run}", one.artifact.unwrap_or_default())
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_shared_the_traffic_before_a_canary_shares_it_after_its_rollback() {
+    let live = [alias("live")];
+    for whole in [false, true] {
+        let mut world = World::with_pace(Pace::brisk()).await;
+        let shares = |share: u32| json!({"trafficPercentage": share});
+        for tag in ["1", "2"] {
+            world.next_run();
+            world.deploys_image(tag, &live).await;
+            world.run(DEPLOY, json!({})).await.done();
+        }
+        world.next_run();
+        world.deploys_image("3", &live).await;
+        world.run(CANARY, json!({})).await.done();
+        world.run(SHIFT, shares(20)).await.done();
+        let before = artifacts(&world).await;
+        let versions: Vec<_> = before.iter().map(|one| &one[..1]).collect();
+        assert_eq!(versions, ["2", "3"]);
+        world.next_run();
+        world.deploys_image("4", &live).await;
+        world.run(CANARY, json!({})).await.done();
+        assert_eq!(
+            artifacts(&world).await.len(),
+            3,
+            "none has lost its traffic"
+        );
+        let share = if whole { 100 } else { 20 };
+        world.run(SHIFT, shares(share)).await.done();
+        let now = artifacts(&world).await;
+        let versions: Vec<_> = now.iter().map(|one| &one[..1]).collect();
+        let expected: &[&str] = if whole { &["4"] } else { &["2", "4"] };
+        assert_eq!(versions, expected);
+        world.run(ROLLBACK, json!({})).await.done();
+        let account = world.account().await;
+        assert!(account.ends_with("live at 2 and 0.2 at 3"), "{account}");
+        assert_eq!(artifacts(&world).await, before);
+    }
 }
