@@ -288,3 +288,47 @@ async fn what_cannot_work_is_told_first() {
         "`newServiceInstanceCount` must be a whole number from 0; `newServiceInstanceUnit` is missing"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_keeps_tasks_is_counted_after_the_next_deployments() {
+    let mut world = World::with_pace(Pace::brisk()).await;
+    deploy(&mut world, "nginx:1").await;
+    for (image, expected) in [
+        ("nginx:2", "web__1 2, web__2 2"),
+        ("nginx:3", "web__1 2, web__2 1, web__3 2"),
+    ] {
+        world.next_run();
+        world.deploys(&task_definition(image), &service_definition(4));
+        world.run(SETUP, json!({})).await.done();
+        world.run(UPGRADE, percent(50)).await.done();
+        assert_eq!(counted(&world).await, expected);
+    }
+    world.run(ROLLBACK, json!({})).await.done();
+    assert_eq!(counted(&world).await, "web__1 2, web__2 2");
+    deploy(&mut world, "nginx:4").await;
+    assert_eq!(counted(&world).await, "web__1 2, web__3 4");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_keeps_all_tasks_keeps_what_scales_them() {
+    let mut world = World::with_pace(Pace::brisk()).await;
+    world.manifests.extend(scaling());
+    world.run(SETUP, json!({})).await.done();
+    world.run(UPGRADE, percent(100)).await.done();
+    world.next_run();
+    world.deploys(&task_definition("nginx:2"), &service_definition(2));
+    world.run(SETUP, json!({})).await.done();
+    world.run(UPGRADE, percent(0)).await.done();
+    let account = world.account().await;
+    assert!(account.contains("scaled by P1"), "{account}");
+    let log = world.log(UPGRADE, "Deploy").await;
+    assert!(!log.contains("Nothing scales"), "{log}");
+    world.attempt(UPGRADE, percent(50), 1).await.done();
+    let account = world.account().await;
+    assert!(!account.contains("scaled by"), "{account}");
+    let log = world.log(UPGRADE, "Deploy").await;
+    assert!(
+        log.contains("Nothing scales services web__1 and web__2 now"),
+        "{log}"
+    );
+}

@@ -73,7 +73,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     EcsBlueGreenCreateService
     DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeServices DescribeTargetHealth DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
     EcsBlueGreenSwapTargetGroups
-    DescribeRules DescribeServices DescribeTargetHealth DescribeServices DescribeScalableTargets DescribeScalingPolicies ModifyListener TagResource DescribeScalableTargets DescribeScalingPolicies DescribeRules DescribeServices UpdateService ListTasks DescribeTasks ListTasks DescribeTasks
+    DescribeRules DescribeServices DescribeTargetHealth DescribeServices DescribeScalableTargets DescribeScalingPolicies ModifyListener TagResource DescribeScalableTargets DescribeScalingPolicies DescribeRules DescribeServices UpdateService ListTasks DescribeTasks ListTasks
     ");
     insta::assert_snapshot!(world.account().await, @"absent, beside it web__1 web:1 0/0 GREEN, beside it web__2 web:2 2/2 BLUE; prod to one; stage to two");
     let third = deploy(&mut world, &balancer, "nginx:3").await;
@@ -81,7 +81,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     EcsBlueGreenCreateService
     DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeServices DescribeScalableTargets DescribeScalingPolicies DescribeServices DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition DescribeServices DescribeScalableTargets DescribeScalingPolicies DeleteService DescribeServices RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
     EcsBlueGreenSwapTargetGroups
-    DescribeRules DescribeServices DescribeTargetHealth DescribeServices DescribeScalableTargets DescribeScalingPolicies ModifyListener TagResource DescribeScalableTargets DescribeScalingPolicies DescribeRules DescribeServices UpdateService ListTasks DescribeTasks ListTasks DescribeTasks
+    DescribeRules DescribeServices DescribeTargetHealth DescribeServices DescribeScalableTargets DescribeScalingPolicies ModifyListener TagResource DescribeScalableTargets DescribeScalingPolicies DescribeRules DescribeServices UpdateService ListTasks DescribeTasks ListTasks
     ");
     insta::assert_snapshot!(world.account().await, @"absent, beside it web__1 web:3 2/2 BLUE, beside it web__2 web:2 0/0 GREEN; prod to two; stage to one");
     let fourth = deploy(&mut world, &balancer, "nginx:4").await;
@@ -239,4 +239,18 @@ async fn the_tasks_of_both_versions_are_instances() {
     world.clock.sleep(std::time::Duration::from_secs(60)).await;
     sweep(&deps).await.expect("a sweep");
     assert_eq!(counted(&world).await, ["web__1:1"; 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_scaled_down_is_not_counted() {
+    for world in [World::new().await, World::with_pace(Pace::brisk()).await] {
+        let mut world = world;
+        let balancer = world.balance(Kind::Own).await;
+        for image in ["nginx:1", "nginx:2"] {
+            next(&mut world, image);
+            world.run(CREATE, balancer.swap_spec()).await.done();
+            world.run(SWAP, json!({})).await.done();
+        }
+        assert_eq!(counted(&world).await, ["web__2:2", "web__2:2"]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use slipway_fn_instances::{Deps, sweep};
-use slipway_sandbox::Pace;
+use slipway_sandbox::{Fault, FaultEffect, Pace};
 use slipway_steps::aws::wire::whole;
 use slipway_store::InstanceFilter;
 
@@ -216,4 +216,19 @@ async fn what_cannot_be_a_canary_is_refused_before_anything_is_done() {
         world.run(DELETE, json!({})).await.done();
     }
     assert_eq!(world.count("CreateService"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canary_that_was_never_created_is_not_told_as_deleted() {
+    let world = World::new().await;
+    world.sandbox.faults().add(Fault {
+        service: None,
+        operation: Some("CreateService".to_owned()),
+        skip: 0,
+        count: None,
+        effect: FaultEffect::AccessDenied,
+    });
+    world.run(DEPLOY, json!({})).await.failed();
+    world.run(DELETE, json!({})).await.done();
+    insta::assert_snapshot!(world.log(DELETE, "Delete").await, @"Canary service webCanary does not exist: nothing is left");
 }

@@ -7,7 +7,7 @@ use slipway_fn_instances::{Deps, Swept, sweep};
 use slipway_sandbox::{Fault, FaultEffect, Pace};
 use slipway_store::InstanceFilter;
 
-use crate::world::{World, scope};
+use crate::world::{World, scope, service_definition, task_definition};
 
 async fn keys(world: &World) -> Vec<String> {
     let found = world
@@ -158,4 +158,69 @@ async fn f14_of_twenty_services_one_that_does_not_answer_hides_no_other() {
             assert_eq!((count, deployed.uncounted), (Some(2), None));
         }
     }
+}
+
+/// How many tasks are counted of each service, with the run of each.
+async fn counted(world: &World) -> Vec<String> {
+    let filter = InstanceFilter::default();
+    let found = world.store.list_instances(&scope(), &filter).await;
+    let mut counts = std::collections::BTreeMap::<String, usize>::new();
+    for instance in found.expect("a list") {
+        let service = instance.info["serviceName"].as_str().unwrap_or("?");
+        let run = instance.run.map_or("?".to_owned(), |run| run.to_string());
+        *counts.entry(format!("{service} by {run}")).or_default() += 1;
+    }
+    let counts = counts.iter().map(|(name, count)| format!("{count} {name}"));
+    counts.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_got_another_name_is_counted_until_it_is_gone() {
+    let mut world = World::with_pace(Pace::brisk()).await;
+    let deps = Deps {
+        services: world.services.clone(),
+    };
+    let named = |name: &str| {
+        let mut definition = service_definition(1);
+        definition["serviceName"] = json!(name);
+        definition
+    };
+    let mut all = Vec::new();
+    for name in ["one", "three", "two"] {
+        world.next_run();
+        world.deploys(&task_definition("nginx:1"), &named(name));
+        world.run("EcsRollingDeploy", json!({})).await.done();
+        all.push(format!("1 {name} by {}", world.run));
+        assert_eq!(counted(&world).await, all);
+    }
+    let log = world.log("EcsRollingDeploy", "Deploy").await;
+    assert!(
+        log.contains("Service three, deployed earlier, stays"),
+        "{log}"
+    );
+    assert!(!log.contains("Service one, deployed"), "{log}");
+    sweep(&deps).await.expect("a sweep");
+    assert_eq!(counted(&world).await, all);
+
+    // A first deployment under a name that is rolled back leaves the others what they are.
+    world.next_run();
+    world.deploys(&task_definition("nginx:missing"), &named("four"));
+    world.run("EcsRollingDeploy", json!({})).await.failed();
+    world.run("EcsRollingRollback", json!({})).await.done();
+    assert_eq!(counted(&world).await, all);
+    let noted = world.store.list_deployed().await.expect("a list").remove(0);
+    assert_eq!(noted.target["serviceName"], "two");
+
+    // One is taken away, another gets the next version.
+    let deleted = world.ecs().delete_service().cluster("prod").service("one");
+    deleted.force(true).send().await.expect("deleted");
+    world.clock.sleep(Duration::from_secs(60)).await;
+    world.next_run();
+    world.deploys(&task_definition("nginx:2"), &named("three"));
+    world.run("EcsRollingDeploy", json!({})).await.done();
+    let rest = [format!("1 three by {}", world.run), all[2].clone()];
+    assert_eq!(counted(&world).await, rest);
+    let noted = world.store.list_deployed().await.expect("a list").remove(0);
+    let beside = noted.target["beside"].as_array().expect("a list");
+    assert_eq!(beside.len(), 1, "what is gone is forgotten: {beside:?}");
 }

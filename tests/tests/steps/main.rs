@@ -26,4 +26,5 @@ mod strategies;
 mod tap;
 mod tickets;
 mod twice;
+mod unended;
 mod world;

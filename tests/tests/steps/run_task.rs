@@ -131,6 +131,19 @@ async fn what_aws_or_a_document_refuses_is_told() {
     }
     world.next_run();
     world.step_manifests = job("nginx:exits-0", 1);
+    let mut nameless = manifest("EcsTaskDefinition", &json!({"containerDefinitions": []}));
+    nameless.identifier = slipway_model::id::EntityId::new("taskDefinition");
+    world.step_manifests[0] = nameless;
+    let failure = world.run(RUN, json!({})).await.failed();
+    assert!(
+        failure
+            .message
+            .contains("`taskDefinition` of the step has no `family`"),
+        "{}",
+        failure.message
+    );
+    world.next_run();
+    world.step_manifests = job("nginx:exits-0", 1);
     world.sandbox.faults().add(Fault {
         service: None,
         operation: Some("RunTask".to_owned()),

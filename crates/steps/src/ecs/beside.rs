@@ -1,5 +1,5 @@
-//! Services beside the main one that a stage deploys: its canary, or the version before it. Their tasks are
-//! instances too.
+//! Services beside the main one that a stage deploys: its canary, the version before it, or what was deployed there
+//! earlier and goes on. Their tasks are instances too.
 //!
 //! They stand in the record of what was deployed. A canary is written there before it is created, and only
 //! what stands there is ever deleted as one: a service that merely has such a name is somebody's.
@@ -11,6 +11,7 @@ use slipway_model::status::Failure;
 use slipway_store::record::{DeployedRecord, InstanceRecord};
 
 use super::instances::{records, running};
+use super::service::{Standing, describe};
 use super::site::Site;
 use super::task_definition::short;
 use crate::context::{StepContext, store_failure};
@@ -40,9 +41,19 @@ pub(super) enum Role {
     Green,
     /// The version that a new one replaces step by step.
     Before,
+    /// One that was deployed earlier under another name or before others, and that nobody has taken away. It is counted
+    /// for as long as it is there; nobody deletes it.
+    Left,
 }
 
 impl Beside {
+    fn left(self) -> Self {
+        Self {
+            role: Role::Left,
+            ..self
+        }
+    }
+
     /// Whether `runs` is the task definition that it was deployed with.
     pub(super) fn runs(&self, runs: Option<&str>) -> bool {
         runs.is_some_and(|runs| short(runs) == short(&self.task_definition_arn))
@@ -97,17 +108,76 @@ pub(super) async fn add(
     .await
 }
 
-/// Notes which version is replaced by `main` step by step; `None` when none is any more.
+/// Notes which version is replaced by `main` step by step; `None` when none is any more. One of before that still has
+/// tasks is left.
 pub(super) async fn set_before(
     cx: &mut StepContext<'_>,
     (site, main): (&Site, &str),
     before: Option<Beside>,
 ) -> Result<(), Failure> {
+    let mut left = Vec::new();
+    for known in noted(cx, site).await? {
+        let name = known.service_name.as_str();
+        let named = before.as_ref().is_some_and(|one| one.service_name == name);
+        if known.role == Role::Before && name != main && !named && works(site, name).await? {
+            left.push(known.left());
+        }
+    }
     change(cx, site, main, |all| {
-        all.retain(|known| known.role != Role::Before);
+        all.retain(|known| {
+            let again = before
+                .as_ref()
+                .is_some_and(|one| one.service_name == known.service_name);
+            known.role != Role::Before && !again
+        });
+        all.extend(left);
         all.extend(before);
     })
     .await
+}
+
+/// Whether a service is to have tasks. Those of one that is scaled down only drain.
+async fn works(site: &Site, name: &str) -> Result<bool, Failure> {
+    Ok(match describe(site, name).await? {
+        Standing::Active(found) => found.service.desired_count() > 0,
+        Standing::Absent | Standing::Draining => false,
+    })
+}
+
+/// What stands beside `main` from now on: what stood beside it, and the main service of before where that was another one
+/// and works. Services that were left and are gone are forgotten.
+pub(super) async fn kept(
+    site: &Site,
+    main: &str,
+    before: Option<&DeployedRecord>,
+) -> Result<Vec<Beside>, Failure> {
+    let Some(before) = before else {
+        return Ok(Vec::new());
+    };
+    let mut kept = Vec::new();
+    for known in of(&before.target) {
+        let name = known.service_name.as_str();
+        let gone = known.role == Role::Left
+            && matches!(
+                describe(site, name).await?,
+                Standing::Absent | Standing::Draining
+            );
+        if name != main && !gone {
+            kept.push(known);
+        }
+    }
+    let text = |field: &str| before.target[field].as_str().unwrap_or_default();
+    let (name, arn) = (text("serviceName"), text("taskDefinitionArn"));
+    let known = kept.iter().any(|one| one.service_name == name);
+    if name != main && !known && !arn.is_empty() && works(site, name).await? {
+        kept.push(Beside {
+            service_name: name.to_owned(),
+            task_definition_arn: arn.to_owned(),
+            run: before.deployer().clone(),
+            role: Role::Left,
+        });
+    }
+    Ok(kept)
 }
 
 /// The run that deployed the service `name` of a record.
@@ -208,7 +278,11 @@ pub(super) async fn instances(
 ) -> Result<Vec<InstanceRecord>, Failure> {
     let mut found = Vec::new();
     for beside in of(&deployed.target) {
-        let tasks = running(site, &beside.service_name).await?;
+        let mut tasks = running(site, &beside.service_name).await?;
+        if beside.role == Role::Left {
+            // Whoever deployed something else there since has made it theirs.
+            tasks.retain(|task| beside.runs(task.task_definition_arn()));
+        }
         let mut own = deployed.clone();
         own.run = beside.run;
         own.restores = None;

@@ -16,6 +16,7 @@ use super::service::Described;
 use super::site::Site;
 use super::task_definition::short;
 use crate::context::StepContext;
+use crate::deployment::wrong;
 use crate::step::{Progress, Step, Undo};
 
 /// The command unit.
@@ -71,6 +72,18 @@ impl Step for CanaryDelete {
             }
         }
     }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let site = Site::of_stage(cx).await?;
+        let mut canaries = beside::noted(cx, &site).await?;
+        canaries.retain(|beside| beside.role == Role::Canary);
+        let Some(canary) = canaries.first() else {
+            return Ok(());
+        };
+        let unended = "The deletion did not end: look at the service and its tasks";
+        cx.error(DELETE, unended);
+        Err(left(wrong(format!("{unended}.")), canary, &site))
+    }
 }
 
 /// Goes on deleting; `true` when the canary is gone and forgotten.
@@ -89,7 +102,13 @@ async fn delete(
         return Ok(false);
     }
     beside::remove(cx, site, name).await?;
-    cx.info(DELETE, format!("Canary service {name} deleted"));
+    cx.info(
+        DELETE,
+        match state.removal.was_there() {
+            true => format!("Canary service {name} deleted"),
+            false => format!("Canary service {name} does not exist: nothing is left"),
+        },
+    );
     state.deleted.push(name.to_owned());
     state.removal = Removal::default();
     Ok(true)

@@ -4,7 +4,7 @@ use aws_sdk_ecs::types::{Service, ServiceField};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_store::record::DeployedRecord;
 
-use super::beside;
+use super::beside::{self, Role};
 use super::site::Site;
 use crate::aws::error::{Doing, failure};
 use crate::context::{StepContext, store_failure};
@@ -96,7 +96,8 @@ pub(super) async fn check_owner(
     {
         let beside = beside::of(&deployed.target);
         let main = deployed.target["serviceName"].as_str();
-        let theirs = beside.iter().map(|beside| beside.service_name.as_str());
+        let theirs = beside.iter().filter(|beside| beside.role != Role::Left);
+        let theirs = theirs.map(|beside| beside.service_name.as_str());
         let mut theirs = theirs.chain(main);
         if let Some(name) = theirs.find(|name| names.contains(name)) {
             return Err(Failure {

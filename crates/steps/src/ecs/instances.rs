@@ -6,7 +6,8 @@ use slipway_model::status::Failure;
 use slipway_plan::{ConnectorPlan, ServicePlan};
 use slipway_store::record::{DeployedRecord, InstanceRecord, ReplacedRecord};
 
-use super::beside;
+use super::DEPLOY;
+use super::beside::{self, Role};
 use super::site::Site;
 use super::task_definition::revision;
 use crate::aws::error::{Doing, failure};
@@ -149,8 +150,25 @@ pub(super) async fn note(
         return Ok(tasks.iter().map(|task| info(site, service, task)).collect());
     };
     let connector = connector(cx, infrastructure)?;
-    let mut beside = beside::noted(cx, site).await?;
-    beside.retain(|beside| beside.service_name != service);
+    let known = beside::record(cx, site).await?;
+    let other = known.as_ref().map(|known| &known.target["serviceName"]);
+    let removed = matches!(change, Change::Removed);
+    if removed && other.is_some_and(|other| other != service) {
+        // What was deployed there under another name is what it was.
+        beside::remove(cx, site, service).await?;
+        return Ok(Vec::new());
+    }
+    let beside = beside::kept(site, service, known.as_ref()).await?;
+    let stays = beside.iter().find(|one| {
+        one.role == Role::Left && other.is_some_and(|other| *other == one.service_name)
+    });
+    let stays = stays.map(|one| {
+        format!(
+            "Service {}, deployed earlier, stays in {site} beside {service}, and nothing takes it away: its tasks go on \
+             and are counted. Set its desired count to 0 or delete it where nobody needs it.",
+            one.service_name
+        )
+    });
     let (restores, artifact, before) = match change {
         Change::Deployed(before) => (None, artifact(cx, of)?, before),
         Change::Restored(Some(back)) => (Some(back.run), back.artifact, back.before),
@@ -181,6 +199,12 @@ pub(super) async fn note(
     let mut instances = records(site, service, &deployed, &tasks, now);
     instances.extend(beside::instances(site, &deployed, now).await?);
     cx.deployed(&deployed, &instances).await?;
+    if let Some(stays) = stays {
+        match cx.unit_is_open(DEPLOY) {
+            true => cx.warn_of_run(DEPLOY, &stays).await?,
+            false => cx.tell_run(&stays).await?,
+        }
+    }
     Ok(tasks.iter().map(|task| info(site, service, task)).collect())
 }
 

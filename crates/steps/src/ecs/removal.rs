@@ -21,6 +21,11 @@ pub(super) struct Removal {
 }
 
 impl Removal {
+    /// Whether there was a service when it was looked for.
+    pub(super) fn was_there(&self) -> bool {
+        self.told
+    }
+
     /// Looks once and does what comes next; `true` when the service is gone. `ours` refuses a service that must
     /// not be deleted; it is asked before each change.
     pub(super) async fn go_on(

@@ -351,7 +351,11 @@ fn fetch(cx: &mut StepContext<'_>) -> Result<Documents, Failure> {
         Some(arn) => TaskDefinition::Arn(arn),
         None => {
             let found = reader.all("EcsTaskDefinition", "RegisterTaskDefinition")?;
-            TaskDefinition::Document(only(found, "taskDefinition")?)
+            let definition = only(found, "taskDefinition")?;
+            if definition["family"].is_null() || definition["family"] == "" {
+                return Err(invalid("`taskDefinition` of the step has no `family`."));
+            }
+            TaskDefinition::Document(definition)
         }
     };
     let found = reader.all("EcsRunTaskRequestDefinition", "RunTask")?;

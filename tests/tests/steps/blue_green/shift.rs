@@ -152,6 +152,11 @@ async fn a_shift_that_stands_alone_is_rolled_back_to_what_was_before_the_first()
     assert!(world.requests(since).failed == 0.0);
     let log = world.log(STANDALONE_ROLLBACK, "Rollback").await;
     assert!(log.contains("rolled back cleanly"), "{log}");
+    // Had it been stopped, it would have said of which rule.
+    let stopped = world.abort(STANDALONE_ROLLBACK, json!({})).await;
+    let left = stopped.expect_err("it was stopped").left_behind;
+    let left = left.unwrap_or_default();
+    assert!(left.contains("may not forward to"), "{left}");
 }
 
 #[tokio::test(start_paused = true)]

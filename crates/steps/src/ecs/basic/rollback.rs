@@ -19,6 +19,7 @@ use super::super::{ROLLBACK, beside, foreign, told};
 use super::{Old, SetUp, set_up, wrong};
 use crate::context::StepContext;
 use crate::deployment::phases::{Phases, Turn, walk};
+use crate::deployment::unended;
 use crate::step::{Progress, Step, Undo};
 
 /// The step.
@@ -87,11 +88,10 @@ impl Step for BasicRollback {
         if let Some(reasons) = state.resize.evidence() {
             cx.warn(ROLLBACK, format!("Tasks stopped because: {reasons}"));
         }
-        cx.error(
-            ROLLBACK,
-            "The rollback did not end: look at both services and their tasks",
-        );
-        Ok(())
+        match set_up(cx)? {
+            Some(set_up) => Err(unended(cx, "both services and their tasks", left(&set_up))),
+            None => Ok(()),
+        }
     }
 }
 

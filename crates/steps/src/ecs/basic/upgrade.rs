@@ -5,7 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use slipway_model::id::NodeId;
 use slipway_model::status::Failure;
+use slipway_plan::Node;
 
 use super::super::beside::{self, Beside, Role};
 use super::super::instances::{self, Change};
@@ -182,7 +184,8 @@ impl Upgrade {
                     )));
                 }
             };
-            if next.which == Which::Old {
+            if next.which == Which::Old && i64::from(found.service.desired_count()) != next.desired
+            {
                 // What scales it would work against the move.
                 detach(cx, site, name, DEPLOY).await?;
             }
@@ -200,13 +203,31 @@ impl Upgrade {
         let handover = &self.set_up.handover;
         let (new, _) = counts(cx.spec(), handover)?;
         if new < handover.full {
-            return Ok(());
+            return self.tell_unscaled(cx).await;
         }
         let documents = Documents::again(cx, &self.set_up.documents).await?;
         let old = handover.old.as_ref().map(|old| &old.scaling);
         let scaling =
             Scaling::of_manifests(&self.site, &handover.new, &documents).with_actions_of(old);
         scaling.attach(cx, &self.site, DEPLOY).await
+    }
+
+    /// A part of the tasks on either side: whatever scaled the old service would work against that.
+    async fn tell_unscaled(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let handover = &self.set_up.handover;
+        let Some(old) = handover.old.as_ref().filter(|old| !old.scaling.is_empty()) else {
+            return Ok(());
+        };
+        if !Scaling::describe(&self.site, &old.name).await?.is_empty() || moves_later(cx) {
+            return Ok(());
+        }
+        let told = format!(
+            "Nothing scales services {} and {} now: the tasks are shared between them, and what scaled the old one would \
+             work against that. An EcsUpgradeContainer step that gives the new service all of its tasks lets it be scaled \
+             again.",
+            old.name, handover.new
+        );
+        cx.warn_of_run(DEPLOY, &told).await
     }
 
     async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
@@ -242,6 +263,26 @@ impl Upgrade {
             "deploymentInfoOutcome": outcome,
         }))
     }
+}
+
+/// Whether a step of this type comes after this one in its stage.
+fn moves_later(cx: &StepContext<'_>) -> bool {
+    fn moving<'p>(nodes: &'p [Node], found: &mut Vec<&'p NodeId>) {
+        for node in nodes {
+            match node {
+                Node::Step(step) if step.step_type == UpgradeContainer.step_type() => {
+                    found.push(&step.id);
+                }
+                Node::Step(_) => {}
+                Node::Group(group) => moving(&group.nodes, found),
+                Node::Parallel(parallel) => moving(&parallel.branches, found),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    moving(&cx.stage().steps, &mut found);
+    let at = found.iter().position(|id| *id == cx.node());
+    at.is_some_and(|at| at + 1 < found.len())
 }
 
 /// The old service as one whose tasks still count, by the run that deployed it.

@@ -379,8 +379,6 @@ impl Undoing {
     async fn note(&self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
         let (site, handover) = (&self.site, &self.made.handover);
         let (new, blue) = (handover.new.as_str(), self.blue());
-        beside::set_before(cx, (site, new), None).await?;
-        beside::forget(cx, site, new).await?;
         let (name, arn, change) = match &blue {
             None => (new, "", Change::Removed),
             Some(blue) => (
@@ -389,6 +387,8 @@ impl Undoing {
                 Change::Restored(handover.replaced.clone()),
             ),
         };
+        beside::set_before(cx, (site, name), None).await?;
+        beside::forget(cx, site, new).await?;
         instances::note(cx, site, (name, arn), change).await?;
         if let Some(green) = handover.green.as_ref().filter(|green| !green.updated) {
             cx.warn(

@@ -13,7 +13,7 @@ use super::forward::Forward;
 use super::routes::Route;
 use super::shift::{Phase, State};
 use crate::context::StepContext;
-use crate::deployment::Foreign;
+use crate::deployment::{Foreign, unended};
 use crate::step::{Progress, Step, Undo};
 
 /// The step.
@@ -47,6 +47,14 @@ impl Step for StandaloneRollback {
         told(cx, self.units(), result)?;
         cx.unit_ended(ROLLBACK, true);
         Ok(Progress::Done(json!({})))
+    }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let touched = touched(cx)?;
+        match touched.is_empty() {
+            true => Ok(()),
+            false => Err(unended(cx, "the listener rules", left(&touched))),
+        }
     }
 }
 

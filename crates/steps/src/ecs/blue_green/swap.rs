@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
+use super::super::instances;
 use super::super::manifest::Documents;
 use super::super::scaling::{Scaling, detach};
 use super::super::service::{Standing, describe, update};
@@ -24,6 +25,13 @@ use crate::step::{Progress, Step, Undo};
 
 /// The command unit.
 const SWAP: &str = "Swap Target Groups";
+
+/// How long tasks of a service that was scaled down are waited for, milliseconds: AWS tells them to stop within seconds,
+/// and what is counted before that is counted until the next sweep. Not so long as they may go on answering: that is said
+/// by the deregistration delay of their target group.
+const DRAINS_MS: i64 = 30_000;
+/// Time between two looks at them.
+const DRAIN_PAUSE: Duration = Duration::from_secs(3);
 
 /// The step.
 pub struct SwapTargetGroups;
@@ -44,6 +52,8 @@ pub(super) enum Phase {
     Delay,
     /// Scale the old service down.
     Downsize,
+    /// Wait until its tasks do not count any more.
+    Drain,
     /// Note what serves.
     Note,
 }
@@ -56,6 +66,9 @@ pub(super) struct State {
     pub(super) old: Option<Blue>,
     /// When the old service is scaled down, epoch milliseconds.
     due_ms: Option<i64>,
+    /// Until when its tasks are waited for after that, epoch milliseconds.
+    #[serde(default)]
+    drains_ms: Option<i64>,
     #[serde(default)]
     patience: Patience,
 }
@@ -125,6 +138,7 @@ impl Phases for Swapping {
             Phase::Scale => self.scale(cx).await?.into(),
             Phase::Delay => self.delay(cx).into(),
             Phase::Downsize => self.downsize(cx).await?.into(),
+            Phase::Drain => self.drain(cx).await?.into(),
             Phase::Note => Turn::Done(self.note(cx).await?),
         })
     }
@@ -304,6 +318,8 @@ impl Swapping {
                     "cluster": self.site.cluster, "service": old.name, "desiredCount": 0,
                 });
                 update(&self.site, &document).await?;
+                let now = cx.clock().now_ms();
+                self.state.drains_ms = Some(now.saturating_add(DRAINS_MS));
             }
             Standing::Active(_) => {}
             Standing::Absent | Standing::Draining => cx.warn(
@@ -314,6 +330,22 @@ impl Swapping {
                 ),
             ),
         }
+        self.state.phase = Phase::Drain;
+        Ok(self.state.drains_ms.and_then(|_| drain_pause(cx)))
+    }
+
+    /// What is scaled down is not counted any more once its tasks have been told to stop.
+    async fn drain(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
+        let waits = self
+            .state
+            .drains_ms
+            .is_some_and(|due| cx.clock().now_ms() < due);
+        if let Some(old) = self.state.old.as_ref().filter(|_| waits)
+            && let Some(pause) = drain_pause(cx)
+            && !instances::running(&self.site, &old.name).await?.is_empty()
+        {
+            return Ok(Some(pause));
+        }
         self.state.phase = Phase::Note;
         Ok(None)
     }
@@ -323,4 +355,10 @@ impl Swapping {
         cx.unit_ended(SWAP, true);
         Ok(outputs)
     }
+}
+
+/// How long to wait for the next look at what is scaled down; `None` where the step's time is nearly up: no deployment
+/// fails because of a number that the next sweep puts right.
+fn drain_pause(cx: &StepContext<'_>) -> Option<Duration> {
+    (cx.time_left() > 2 * DRAIN_PAUSE).then_some(DRAIN_PAUSE)
 }
