@@ -9,18 +9,19 @@ use slipway_tests::{LocalProcess, checkout};
 /// A local mode with the templates.
 fn shop(dir: &std::path::Path) -> LocalProcess {
     let local = LocalProcess::start(dir);
-    let machines = hasty(dir);
-    let applied = local.slipway(&["apply", "-f", machines.to_str().expect("text")]);
-    assert_eq!(applied.status.code(), Some(0), "{}", text(&applied.stderr));
     for folder in [
         "ecs-rolling",
+        "asg-rolling",
         "asg-canary",
         "asg-phased",
         "asg-blue-green",
         "asg-scale",
         "asg-swap",
     ] {
-        let folder = checkout(&format!("templates/{folder}"));
+        let folder = match folder {
+            "asg-rolling" => hasty(dir),
+            _ => checkout(&format!("templates/{folder}")),
+        };
         let applied = local.slipway(&["apply", "-f", folder.to_str().expect("text")]);
         assert_eq!(applied.status.code(), Some(0), "{}", text(&applied.stderr));
     }
