@@ -136,7 +136,6 @@ fn what_is_given_or_still_open_is_no_fault() {
     let fine = [
         values(&[("tag", "t"), ("zone", "eu")]),
         values(&[("tag", "t"), ("zone", "<+pipeline.sequenceId>")]),
-        values(&[("tag", "t"), ("zone", "<+input>.executionInput()")]),
         zone("eu") + ", inputSetReferences: [quick]",
         ", inputSetReferences: [<+pipeline.name>]".to_owned(),
     ];

@@ -221,7 +221,9 @@ impl Remote<'_> {
     /// Why a fetch failed, and what to do.
     fn failed(&self, place: &str, why: &gix::Error, stop: &AtomicBool) -> Fault {
         let why = because(why);
-        let told = why.to_ascii_lowercase();
+        // An address may hold any of the words below: a port 44401, a repository `dns`.
+        let address = self.url.to_string().to_ascii_lowercase();
+        let told = why.to_ascii_lowercase().replace(&address, "");
         let of = |words: &[&str]| words.iter().any(|word| told.contains(word));
         let (kind, advice) = if stop.load(Ordering::Relaxed) {
             (ErrorType::Timeout, "it took too long, or was too large")
@@ -231,7 +233,7 @@ impl Remote<'_> {
         } else if of(&["too large to fit"]) {
             let advice = "it has an object of more than 64 MB: keep manifests in a repository without such files";
             (ErrorType::Unknown, advice)
-        } else if of(&["401", "credential", "authentication"]) {
+        } else if of(&["status 401", "credential", "authentication"]) {
             let advice = match self.login {
                 Some(_) => {
                     "the host does not accept the connector's login: check its user and token, and that the token may read this repository"
@@ -239,10 +241,10 @@ impl Remote<'_> {
                 None => "the host asks for a login, and the connector has none",
             };
             (ErrorType::Authentication, advice)
-        } else if of(&["403"]) {
+        } else if of(&["status 403"]) {
             let advice = "the connector's login may not read it";
             (ErrorType::Authorization, advice)
-        } else if of(&["404"]) {
+        } else if of(&["status 404"]) {
             let advice = "there is no such repository, or the connector's login may not see it";
             (ErrorType::Unknown, advice)
         } else if of(&["dns", "resolve", "lookup", "name or service"]) {

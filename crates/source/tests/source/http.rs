@@ -91,7 +91,7 @@ async fn a_host_that_does_not_give_it_is_told_apart() {
             "it has no such commit",
         ),
         (
-            open.url("/acme/other"),
+            open.url("/acme/dns-403-credential"),
             login("jo"),
             branch("main"),
             "there is no such repository",
