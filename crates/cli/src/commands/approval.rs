@@ -134,7 +134,7 @@ async fn nothing(client: &Client, run: &str) -> Result<CliError, CliError> {
     let advice = match asking.as_slice() {
         [] => String::new(),
         below => format!(
-            " itself; the run that a stage of it waits for asks a person: {}",
+            " itself; the run that a stage of it waits for asks a person, and is answered there: {}",
             below.join(", ")
         ),
     };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::group::find_mut;
-use super::request::{required, validation};
+use super::request::{named_of, required, validation};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -35,12 +35,9 @@ const METRICS: &[&str] = &[
 ];
 
 fn named<'a>(request: Fields<'a>) -> Result<Vec<&'a str>, ApiError> {
-    let names = request.texts("Metrics")?;
-    match names.iter().find(|name| !METRICS.contains(*name)) {
-        Some(unknown) => Err(validation(format!("Unsupported metric: {unknown}"))),
-        None if names.is_empty() => Ok(METRICS.to_vec()),
-        None => Ok(names),
-    }
+    named_of(request, "Metrics", METRICS, |unknown| {
+        format!("Unsupported metric: {unknown}")
+    })
 }
 
 pub(super) fn enable(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::group::{Group, find_mut};
-use super::request::{required, validation};
+use super::request::{named_of, required, validation};
 use super::scheduler;
 use crate::account::Account;
 use crate::caller::Caller;
@@ -41,17 +41,9 @@ impl Group {
 
 /// The processes that a request names; all where it names none.
 fn named<'a>(request: Fields<'a>) -> Result<Vec<&'a str>, ApiError> {
-    let names = request.texts("ScalingProcesses")?;
-    if let Some(unknown) = names.iter().find(|name| !ALL.contains(name)) {
-        return Err(validation(format!(
-            "'{unknown}' is not a valid process type. Valid process types are [{}]",
-            ALL.join(", ")
-        )));
-    }
-    Ok(if names.is_empty() {
-        ALL.to_vec()
-    } else {
-        names
+    named_of(request, "ScalingProcesses", &ALL, |unknown| {
+        let all = ALL.join(", ");
+        format!("'{unknown}' is not a valid process type. Valid process types are [{all}]")
     })
 }
 

@@ -78,3 +78,18 @@ pub(super) fn seconds(account: &Account, number: i64) -> Duration {
     let told = Duration::from_secs(u64::try_from(number).unwrap_or(0));
     told.min(account.pace.drain_max)
 }
+
+/// Those of a fixed set that a list of a request names; all where it names none. `refusal` says that one is not in the set.
+pub(super) fn named_of<'a>(
+    request: Fields<'a>,
+    list: &str,
+    all: &[&'static str],
+    refusal: impl Fn(&str) -> String,
+) -> Result<Vec<&'a str>, ApiError> {
+    let names = request.texts(list)?;
+    match names.iter().find(|name| !all.contains(name)) {
+        Some(unknown) => Err(validation(refusal(unknown))),
+        None if names.is_empty() => Ok(all.to_vec()),
+        None => Ok(names),
+    }
+}

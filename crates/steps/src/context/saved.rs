@@ -31,7 +31,7 @@ impl<'a> StepContext<'a> {
         else {
             return Ok(None);
         };
-        read_state(&node.progress["state"], node.id.as_str()).map(|state| Some((node, state)))
+        state_of(node).map(|state| Some((node, state)))
     }
 
     /// What each step of type `step_type` saved, in each attempt and turn of loops, oldest first: of this stage, or where a
@@ -48,9 +48,7 @@ impl<'a> StepContext<'a> {
         };
         let has_own = saved.iter().copied().any(|node| inside(&node));
         let undone = saved.into_iter().filter(|node| !has_own || inside(node));
-        undone
-            .map(|node| read_state(&node.progress["state"], node.id.as_str()))
-            .collect()
+        undone.map(state_of).collect()
     }
 
     /// What the first earlier attempt of this step saved, if there was one.
@@ -59,9 +57,7 @@ impl<'a> StepContext<'a> {
             node.id == *self.node() && node.attempt < self.attempt() && has_saved(node)
         });
         let first = earlier.min_by_key(|node| node.attempt);
-        first
-            .map(|node| read_state(&node.progress["state"], node.id.as_str()))
-            .transpose()
+        first.map(state_of).transpose()
     }
 }
 
@@ -69,6 +65,11 @@ fn has_saved(node: &NodeRecord) -> bool {
     node.progress
         .get("state")
         .is_some_and(|state| !state.is_null())
+}
+
+/// What the step of a node saved.
+fn state_of<T: DeserializeOwned>(node: &NodeRecord) -> Result<T, Failure> {
+    read_state(&node.progress["state"], node.id.as_str())
 }
 
 /// The step group whose `rollbackSteps` a node is among; `None` for those of the stage and for other nodes. Such an id is
