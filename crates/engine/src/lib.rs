@@ -38,6 +38,7 @@ pub mod stage_loop;
 pub mod stage_word;
 pub mod start;
 pub mod strategy;
+mod tags;
 pub mod undo;
 pub mod unstarted;
 pub mod user_group;

@@ -18,6 +18,7 @@ use crate::gather::{SourceReader, gathered};
 use crate::notes;
 use crate::runs::{Runs, not_started};
 use crate::stage::each_step;
+use crate::tags;
 use crate::unstarted::{catch_up, fall_behind, start_execution};
 
 /// Trigger type of a run that a person starts.
@@ -119,7 +120,7 @@ pub(crate) async fn record(
         None => None,
     };
     let sequence = number(runs, &request.scope, &request.pipeline).await?;
-    let run = RunRecord {
+    let mut run = RunRecord {
         id: match &request.parent {
             Some(parent) => parent.run.clone(),
             None => RunId::new(uuid::Uuid::now_v7().to_string()),
@@ -140,17 +141,14 @@ pub(crate) async fn record(
         abort: None,
         signals: Vec::new(),
         parent: request.parent.map(|parent| parent.step),
-        tags: plan
-            .tags
-            .iter()
-            .map(|(k, v)| (k.clone(), v.clone()))
-            .collect(),
+        tags: Vec::new(),
         stages: plan.groups.iter().flatten().map(not_started).collect(),
         chosen: request.chosen,
         origin: request.origin,
         notes: request.notes,
         url: runs.url.clone(),
     };
+    run.tags = tags::of_run(plan, &run);
     let behind = sequence.behind;
     Ok(Accepted { run, behind })
 }

@@ -470,12 +470,17 @@ impl Deployment {
 
     async fn settle(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         let desired = self.desired();
+        // The refresh that follows replaces what serves something else: of a group that was created just now, nothing.
+        let stay = match self.first() {
+            true => Stay::Judged,
+            false => Stay::No,
+        };
         let goal = Goal {
             group: &self.documents.group,
             desired,
             version: None,
             only: false,
-            stay: Stay::No,
+            stay,
             unit: DEPLOY,
         };
         let pause = self.state.steady.look(cx, &self.site, goal).await?;

@@ -22,7 +22,7 @@ const PIPELINE: &str = "pipeline:
   orgIdentifier: default
   projectIdentifier: default
   allowStageExecutions: true
-  tags: {team: shop}
+  tags: {team: shop, of: <+pipeline.name> by <+pipeline.triggerType>, key: <+secrets.getValue('k')>}
   stages:
     - stage: {identifier: a, name: A, type: Custom, spec: {execution: {steps: [{step: {identifier: w, name: w, type: Wait, timeout: 1d, spec: {duration: 1s}}}]}}}
     - parallel:
@@ -184,7 +184,13 @@ async fn chosen_stages_are_run_in_each_form_of_the_request() {
     assert_eq!(summary["stagesExecution"], true);
     assert_eq!(summary["stagesExecuted"], json!(["a", "b2"]));
     assert_eq!(summary["notes"], "CHG-1");
-    assert_eq!(summary["tags"], json!([{"key": "team", "value": "shop"}]));
+    let tags = [
+        ("team", "shop"),
+        ("of", "Three by MANUAL"),
+        ("key", "<+secrets.getValue('k')>"),
+    ];
+    let tags = tags.map(|(key, value)| json!({"key": key, "value": value}));
+    assert_eq!(summary["tags"], json!(tags));
 
     let given = json!({
         "stageIdentifiers": ["c"],
