@@ -416,9 +416,64 @@ fn conflict(message: String) -> RunError {
 
 /// Whether nothing new shall begin.
 pub fn is_paused(run: &RunRecord) -> bool {
-    let mut all = run.signals.iter().rev();
-    let last = all.find(|signal| signal.kind == PAUSE);
-    last.is_some_and(|signal| signal.says == "pause")
+    last_pause(&run.signals).is_some_and(pauses)
+}
+
+/// The last of the words that pause a run or let it go on.
+fn last_pause(said: &[SignalRecord]) -> Option<&SignalRecord> {
+    let mut all = said.iter().rev();
+    all.find(|signal| signal.kind == PAUSE)
+}
+
+fn pauses(signal: &SignalRecord) -> bool {
+    signal.says == "pause"
+}
+
+/// Pauses a run with the one that it is a part of, about which `said` was said, and lets it go on with it. What a person
+/// said about the run itself stays: who paused it before, or let it go on since, is not overruled.
+///
+/// # Errors
+/// Where it cannot be recorded. A run that has ended, or about which somebody else says the same, is none.
+pub async fn pause_with(
+    runs: &Runs,
+    run: &RunRecord,
+    said: &[SignalRecord],
+) -> Result<(), RunError> {
+    let Some(word) = pause_to_follow(&run.signals, said) else {
+        return Ok(());
+    };
+    let follows = match pauses(word) {
+        true => Word::Pause,
+        false => Word::Resume,
+    };
+    let recorded = async {
+        let signal = pausing(run, follows == Word::Pause)?;
+        record_all(runs, &run.id, &word.who, &follows, &[signal]).await
+    };
+    match recorded.await {
+        // Somebody else said it meanwhile.
+        Err(error) if error.name() == ErrorName::Conflict => return Ok(()),
+        recorded => recorded?,
+    }
+    wake(runs, &run.id).await
+}
+
+/// The word about the run around that a run has still to follow.
+fn pause_to_follow<'s>(
+    own: &[SignalRecord],
+    around: &'s [SignalRecord],
+) -> Option<&'s SignalRecord> {
+    let last = last_pause(around)?;
+    let mut earlier = around.iter().rev().filter(|signal| signal.kind == PAUSE);
+    let paused = earlier.find(|signal| pauses(signal))?;
+    let own = last_pause(own);
+    // Words come in the order in which they were said: what is younger than the pause came because of it, or of a person.
+    let since = own.filter(|own| own.at_ms >= paused.at_ms);
+    let follows = match pauses(last) {
+        true => since.is_none() && !own.is_some_and(pauses),
+        false => since.is_some_and(pauses),
+    };
+    follows.then_some(last)
 }
 
 pub(crate) fn answers(run: &RunRecord) -> BTreeMap<(NodeId, u32), Answer> {

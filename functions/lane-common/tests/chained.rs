@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use slipway_engine::abort::abort_run;
+use slipway_engine::signal::{Word, is_paused, say};
 use slipway_model::id::{EntityId, PrincipalId, RunId};
+use slipway_model::status::Status;
 use slipway_store::Page;
 use slipway_store::record::RunRecord;
 use slipway_world::tap::{Place, Tap, Verdict};
 use slipway_world::yaml::{pipeline, script, stage, wait};
-use slipway_world::{Options, World};
+use slipway_world::{Options, World, minutes};
 
 /// A stage that runs the pipeline `child`.
 fn chained(id: &str, spec: &str, more: &str) -> String {
@@ -308,6 +310,46 @@ async fn an_abort_reaches_the_child_and_that_of_the_child_its_parent() {
     inner Aborted: Step long: It was stopped: the run was aborted by sam.
     inner.steps.long #0 Aborted
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_is_paused_with_its_parent_and_goes_on_with_it() {
+    let world = World::new().await;
+    let (who, other) = (PrincipalId::new("sam"), PrincipalId::new("kim"));
+    let steps = wait("first", "5m") + &script("then", "ok", "");
+    world.apply(&child(&[stage("inner", &steps, "", "")])).await;
+    let word = "          inputs: {variables: [{name: word, type: String, value: hi}]}\n";
+    world.apply(&pipeline(&[chained("other", word, "")])).await;
+    let run = world.start("release").await;
+    minutes(&world, 1).await;
+    let say = async |run: &RunId, who: &PrincipalId, word: Word| {
+        let said = Box::pin(say(&world.runs, run, who, &word)).await;
+        said.expect("it runs");
+        minutes(&world, 20).await;
+        let inner = children(&world).await.remove(0);
+        let begun = world
+            .store
+            .list_nodes(&inner.id, None)
+            .await
+            .expect("nodes");
+        (is_paused(&inner), begun.len())
+    };
+    assert_eq!(say(&run, &who, Word::Pause).await, (true, 1));
+    assert_eq!(say(&run, &who, Word::Resume).await, (false, 2));
+    let done = world.finish(&run).await;
+    assert_eq!(done.status, Status::Success);
+
+    // What a person says about the child is not overruled.
+    let run = world.start("release").await;
+    minutes(&world, 1).await;
+    let inner = children(&world).await.remove(0).id;
+    assert_eq!(say(&inner, &other, Word::Pause).await, (true, 1));
+    assert_eq!(say(&run, &who, Word::Pause).await, (true, 1));
+    assert_eq!(say(&run, &who, Word::Resume).await, (true, 1));
+    assert_eq!(say(&run, &who, Word::Pause).await, (true, 1));
+    assert_eq!(say(&inner, &other, Word::Resume).await, (false, 2));
+    let run = world.store.get_run(&run).await.expect("the run");
+    assert!(is_paused(&run));
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 //! Notifications*).
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use slipway_expr::{Context, Limits, Piece, SecretText, evaluate_json, parse};
 use slipway_plan::MessagePlan;
 
@@ -22,13 +23,13 @@ impl Custom {
     pub(crate) fn of(message: &MessagePlan, cx: &dyn Context) -> Self {
         Self {
             kind: message.kind.clone(),
-            text: filled(&message.content, cx),
+            text: filled(&message.kind, &message.content, cx),
         }
     }
 
     /// The text as JSON, where it is an object of the type JSON.
-    pub(crate) fn object(&self) -> Option<serde_json::Value> {
-        let value: serde_json::Value = serde_json::from_str(&self.text).ok()?;
+    pub(crate) fn object(&self) -> Option<Value> {
+        let value: Value = serde_json::from_str(&self.text).ok()?;
         (self.kind == "JSON" && value.is_object()).then_some(value)
     }
 
@@ -43,29 +44,92 @@ impl Custom {
     }
 }
 
-fn filled(content: &str, cx: &dyn Context) -> String {
+fn filled(kind: &str, content: &str, cx: &dyn Context) -> String {
     let Ok(template) = parse(content) else {
         return content.to_owned();
     };
     let mut out = String::with_capacity(content.len());
     let mut rest = content;
+    let mut quoted = Quoted::default();
     for expression in template.expressions() {
         let Some((before, after)) = rest.split_once(expression) else {
             continue;
         };
         out.push_str(before);
-        out.push_str(&value(expression, cx));
+        let value = value(expression, cx);
+        // Who only may run the pipeline says what its inputs are, and must not say what else is sent, or to whom.
+        match kind {
+            "JSON" if quoted.after(before) => out.push_str(&inside_of_string(&value)),
+            "JSON" => out.push_str(&one_value(&value)),
+            "HTML" => out.push_str(&in_html(&value)),
+            _ => out.push_str(&value),
+        }
         rest = after;
     }
     out.push_str(rest);
     out
 }
 
+/// Whether a place of a JSON text is inside of a string.
+#[derive(Default)]
+struct Quoted {
+    inside: bool,
+    escaped: bool,
+}
+
+impl Quoted {
+    /// Goes on over `text`.
+    fn after(&mut self, text: &str) -> bool {
+        for char in text.chars() {
+            match char {
+                _ if self.escaped => self.escaped = false,
+                '\\' if self.inside => self.escaped = true,
+                '"' => self.inside = !self.inside,
+                _ => {}
+            }
+        }
+        self.inside
+    }
+}
+
+/// A text as a JSON string has it between its quotes.
+fn inside_of_string(text: &str) -> String {
+    let mut string = Value::from(text).to_string();
+    string.pop();
+    string.drain(..string.len().min(1));
+    string
+}
+
+/// A text as one JSON value: what it says where that is one, and else a string.
+fn one_value(text: &str) -> String {
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => value.to_string(),
+        Err(_) if text.is_empty() => Value::Null.to_string(),
+        Err(_) => Value::from(text).to_string(),
+    }
+}
+
+/// A text as HTML shows it, in elements and in attributes.
+fn in_html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
 fn value(expression: &str, cx: &dyn Context) -> String {
-    let written = serde_json::Value::from(expression);
+    let written = Value::from(expression);
     let text = match evaluate_json(&written, cx, &Limits::default()) {
-        Ok((serde_json::Value::String(text), _)) => text,
-        Ok((serde_json::Value::Null, _)) | Err(_) => String::new(),
+        Ok((Value::String(text), _)) => text,
+        Ok((Value::Null, _)) | Err(_) => String::new(),
         Ok((other, _)) => other.to_string(),
     };
     let pieces = SecretText::decode(&text);
@@ -91,6 +155,8 @@ mod tests {
             match keys.as_slice() {
                 ["pipeline", "name"] => Some("Release".into()),
                 ["pipeline", "sequenceId"] => Some(Value::Int(7)),
+                ["said"] => Some("a \"b\",\n<c> & 'd'".into()),
+                ["map"] => Some("{\"e\":1},\"f\":2".into()),
                 _ => None,
             }
         }
@@ -116,6 +182,35 @@ mod tests {
         for (content, expected) in table {
             assert_eq!(of("STRING", content).text, expected, "{content}");
         }
+    }
+
+    #[test]
+    fn a_value_stays_the_value_that_it_is_in_the_template() {
+        let table = [
+            (
+                "JSON",
+                r#"{"text": "<+pipeline.name>: <+said>"}"#,
+                r#"{"text": "Release: a \"b\",\n<c> & 'd'"}"#,
+            ),
+            (
+                "JSON",
+                r#"{"n": <+pipeline.sequenceId>, "m": <+map>, "none": <+none>}"#,
+                r#"{"n": 7, "m": "{\"e\":1},\"f\":2", "none": null}"#,
+            ),
+            (
+                "HTML",
+                "<b title='<+said>'>",
+                "<b title='a &quot;b&quot;,\n&lt;c&gt; &amp; &#39;d&#39;'>",
+            ),
+            ("STRING", "<+said>", "a \"b\",\n<c> & 'd'"),
+        ];
+        for (kind, content, expected) in table {
+            assert_eq!(of(kind, content).text, expected, "{content}");
+        }
+        let json = of("JSON", r#"{"\\": "<+said>", "map": <+map>}"#);
+        let json = json.object().expect("JSON");
+        assert_eq!(json["\\"], "a \"b\",\n<c> & 'd'");
+        assert_eq!(json["map"], "{\"e\":1},\"f\":2");
     }
 
     #[test]

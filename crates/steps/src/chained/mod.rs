@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use slipway_engine::abort::abort_run;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::signal::stopped_by;
+use slipway_engine::signal::{pause_with, stopped_by};
 use slipway_engine::unstarted::start_execution;
 use slipway_model::id::{EntityId, OrgId, PrincipalId, ProjectId, RunId};
 use slipway_model::status::{Failure, Status};
@@ -108,6 +108,9 @@ impl Step for Pipeline {
                 return Ok(Progress::Again(START_AGAIN));
             }
         }
+        // Whatever is said about this run wakes the step: the other run is paused, and goes on, with it.
+        let paused = Box::pin(pause_with(&cx.starts().runs, &run, cx.heard())).await;
+        paused.map_err(|error| run_failure("pause the run of the stage", &error))?;
         Ok(Progress::Hold {
             time: cx.time_left(),
             status: Status::AsyncWaiting,

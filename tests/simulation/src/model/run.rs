@@ -177,6 +177,10 @@ impl Run {
         let section = Section::new(stage, Some(deadline));
         let list = stage.list();
         let flow = Box::pin(self.walk(&section, &Place::top(&list), &stage.steps)).await;
+        if matches!(flow, Flow::Halt(_)) {
+            // Another function ends the stage then: what happens in that instant is heard there, or not.
+            model.settles().await;
+        }
         let ended = self.after(stage, flow).await;
         model.passes().await;
         self.ends(stage, ended);
