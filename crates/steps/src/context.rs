@@ -339,6 +339,11 @@ impl<'a> StepContext<'a> {
         self.kept = Some(kept);
     }
 
+    /// Takes [`StepContext::keeps`] back: what it was about was refused. It is written with what is saved next.
+    pub fn keeps_nothing(&mut self) {
+        self.kept = None;
+    }
+
     /// Keeps `state` for the next call; it is written with what this one comes to. For what no effect depends on.
     pub fn note<T: Serialize>(&mut self, state: &T) -> Result<(), Failure> {
         self.state = serde_json::to_value(state).map_err(|error| Failure {

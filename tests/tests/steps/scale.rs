@@ -1,8 +1,8 @@
 //! `EcsScale`: another number of tasks, for any service.
 
 use serde_json::{Value, json};
-use slipway_engine::kept::KEPT;
 use slipway_plan::ConnectorPlan;
+use slipway_sandbox::{Fault, FaultEffect};
 
 use crate::world::{World, service_definition, task_definition};
 
@@ -40,19 +40,13 @@ async fn a_service_gets_a_count_or_a_part_of_what_it_has() {
 async fn what_no_rollback_brings_back_is_noted() {
     let mut world = World::new().await;
     world.run("EcsRollingDeploy", json!({})).await.done();
-    let noted = async |world: &World| {
-        let nodes = world.store.list_nodes(&world.run, None).await;
-        let mut nodes = nodes.expect("nodes").into_iter();
-        let node = nodes.find(|node| node.node_type == SCALE);
-        node.expect("the step").progress[KEPT].clone()
-    };
     world.run(SCALE, spec("Count", 4)).await.done();
     // The rollback of the deployment before it brings the count back.
-    assert_eq!(noted(&world).await, Value::Null);
+    assert_eq!(world.kept(SCALE).await, Value::Null);
     world.next_run();
     world.run(SCALE, spec("Count", 0)).await.done();
     assert_eq!(
-        noted(&world).await,
+        world.kept(SCALE).await,
         json!({
             "holder": "service web in cluster prod in eu-west-1 (infrastructure prod_cluster)",
             "unit": "tasks",
@@ -61,6 +55,34 @@ async fn what_no_rollback_brings_back_is_noted() {
             "by": SCALE,
         })
     );
+}
+
+/// Found by a tester: a count that AWS refused was told as left behind.
+#[tokio::test(start_paused = true)]
+async fn a_count_that_aws_refused_is_not_left() {
+    let mut world = World::new().await;
+    world.run("EcsRollingDeploy", json!({})).await.done();
+    let refused = |effect| Fault {
+        service: None,
+        operation: Some("UpdateService".to_owned()),
+        skip: 0,
+        count: None,
+        effect,
+    };
+    for (count, effect) in [
+        (100_000, None),
+        (4, Some(FaultEffect::AccessDenied)),
+        (4, Some(FaultEffect::Throttle)),
+    ] {
+        world.next_run();
+        if let Some(effect) = effect {
+            world.sandbox.faults().add(refused(effect));
+        }
+        world.run(SCALE, spec("Count", count)).await.failed();
+        assert_eq!(world.kept(SCALE).await, Value::Null, "{count}");
+        world.sandbox.faults().clear();
+    }
+    assert_eq!(world.account().await, "web:1 2/2 COMPLETED");
 }
 
 #[tokio::test(start_paused = true)]

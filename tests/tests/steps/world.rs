@@ -12,6 +12,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use slipway_cli::local::objects::EmbeddedObjects;
 use slipway_clock::Clock;
+use slipway_engine::kept::KEPT;
 use slipway_engine::runs::Runs;
 use slipway_expr::{Context, Limits, Segment};
 use slipway_model::id::{
@@ -59,6 +60,8 @@ pub(crate) struct World {
     pub(crate) connector: Value,
     /// The connector of the step itself, for steps that have one.
     pub(crate) step_connector: Option<ConnectorPlan>,
+    /// Steps of the stage behind the one that runs.
+    pub(crate) later: Vec<(&'static str, Value)>,
     /// What the stores in the step's spec hold.
     pub(crate) step_manifests: Vec<ManifestPlan>,
     pub(crate) infrastructure: Value,
@@ -280,6 +283,7 @@ impl World {
             connector: json!({"credential": {"type": "InheritFromDelegate"}}),
             step_connector: None,
             step_manifests: Vec::new(),
+            later: Vec::new(),
             infrastructure: json!({"connectorRef": "account.aws", "region": "eu-west-1", "cluster": "prod"}),
             artifact: None,
             run: RunId::new("run-0"),
@@ -612,6 +616,13 @@ impl World {
         page.lines.into_iter().map(|line| line.out).collect()
     }
 
+    /// What a step of the current run notes as set for good.
+    pub(crate) async fn kept(&self, step_type: &str) -> Value {
+        let nodes = self.store.list_nodes(&self.run, None).await.expect("nodes");
+        let node = nodes.into_iter().find(|node| node.node_type == step_type);
+        node.expect("the step").progress[KEPT].clone()
+    }
+
     /// Everything of the current run that is stored, to look for what must not be there.
     pub(crate) async fn everything_stored(&self) -> String {
         let nodes = self.store.list_nodes(&self.run, None).await.expect("nodes");
@@ -659,7 +670,7 @@ impl World {
     }
 
     pub(crate) fn plan(&self, step_type: &str, spec: &Value) -> Plan {
-        let step = StepPlan {
+        let step = |step_type: &str, spec: &Value| StepPlan {
             id: self.node_id(step_type),
             identifier: EntityId::new(step_type),
             name: step_type.to_owned(),
@@ -673,6 +684,8 @@ impl World {
             timeout: Duration::from_secs(600),
             iteration: None,
         };
+        let later = self.later.iter().map(|(kind, spec)| step(kind, spec));
+        let steps = std::iter::once(step(step_type, spec)).chain(later);
         let stage = StagePlan {
             id: StageId::new("deploy"),
             identifier: EntityId::new("deploy"),
@@ -697,7 +710,7 @@ impl World {
                 group: None,
             }),
             infrastructure: Some(self.infrastructure()),
-            steps: vec![slipway_plan::Node::Step(step)],
+            steps: steps.map(slipway_plan::Node::Step).collect(),
             rollback_steps: Vec::new(),
             iteration: None,
             each: None,

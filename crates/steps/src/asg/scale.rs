@@ -19,6 +19,7 @@ use super::steady::{Goal, Stay, Steady};
 use super::{told, wrong};
 use crate::context::StepContext;
 use crate::deployment::spec::{self, Kind, text};
+use crate::deployment::unless_refused;
 use crate::step::{Progress, Step, Undo};
 
 /// The command unit.
@@ -166,7 +167,8 @@ async fn set(
         );
         let request = json!({"AutoScalingGroupName": name, "DesiredCapacity": desired, "HonorCooldown": false});
         let doing = format!("scale Auto Scaling group {name}");
-        site.scaling("SetDesiredCapacity", &request, &doing).await?;
+        let told = site.scaling("SetDesiredCapacity", &request, &doing).await;
+        unless_refused(cx, told, state).await?;
     }
     state.told = true;
     cx.save(state).await

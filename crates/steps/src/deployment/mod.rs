@@ -10,6 +10,7 @@ mod touched;
 
 use std::fmt;
 
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use slipway_model::status::{ErrorType, Failure};
 
@@ -79,6 +80,23 @@ pub(crate) fn unended(cx: &mut StepContext<'_>, look_at: &str, left: String) -> 
         left_behind: Some(format!("{left}.")),
         ..wrong(format!("{unended}."))
     }
+}
+
+/// What AWS refused leaves nothing: the count that was noted before the call ([`StepContext::keeps`]) is taken back, unless
+/// the call may have arrived.
+pub(crate) async fn unless_refused<T: Send>(
+    cx: &mut StepContext<'_>,
+    told: Result<T, Failure>,
+    state: &(impl Serialize + Sync),
+) -> Result<T, Failure> {
+    if told
+        .as_ref()
+        .is_err_and(|failure| failure.error != ErrorType::Connectivity)
+    {
+        cx.keeps_nothing();
+        cx.save(state).await?;
+    }
+    told
 }
 
 /// A failure of no kind that failure strategies know by name.

@@ -15,6 +15,7 @@ use super::site::Site;
 use super::{beside, rolling_deploy, told};
 use crate::context::StepContext;
 use crate::deployment::spec::{self, Kind, UNITS};
+use crate::deployment::unless_refused;
 use crate::step::{Progress, Step, Undo};
 
 /// The command unit.
@@ -84,10 +85,7 @@ impl Step for Scale {
         if let Some(reasons) = state.resize.evidence() {
             cx.warn(SCALE, format!("Tasks stopped because: {reasons}"));
         }
-        if let Some(target) = state.target {
-            let Target {
-                before, desired, ..
-            } = target;
+        if let (Some(Target { before, desired }), true) = (state.target, state.resize.told()) {
             cx.warn(
                 SCALE,
                 format!("The service keeps its desired count of {desired}; it was {before} before"),
@@ -147,9 +145,8 @@ async fn set(
     cx.save(state).await?;
     let service = (name, &*found);
     let resize = &mut state.resize;
-    resize
-        .tell(cx, site, service, target.desired, SCALE)
-        .await?;
+    let told = resize.tell(cx, site, service, target.desired, SCALE).await;
+    unless_refused(cx, told, state).await?;
     cx.save(state).await?;
     Ok(target)
 }

@@ -1,6 +1,7 @@
 //! `AsgSetup`, `AsgPhasedDeploy` and `AsgRollback`; `AsgScale` and `AsgSteadyState`.
 
 use serde_json::{Value, json};
+use slipway_sandbox::{Fault, FaultEffect};
 
 use super::Groups;
 
@@ -147,6 +148,20 @@ async fn a_group_is_scaled_within_its_bounds() {
         assert_eq!(outputs["output"]["asg"]["autoScalingGroupName"], "web");
     }
     assert_eq!(groups.counted().await, "2 web v1");
+    groups.world.next_run();
+    groups.world.sandbox.faults().add(Fault {
+        service: None,
+        operation: Some("SetDesiredCapacity".to_owned()),
+        skip: 0,
+        count: Some(1),
+        effect: FaultEffect::AccessDenied,
+    });
+    groups.world.run("AsgScale", count(3)).await.failed();
+    // Nothing is left of what AWS refused.
+    assert_eq!(groups.world.kept("AsgScale").await, Value::Null);
+    groups.world.next_run();
+    groups.world.run("AsgScale", count(3)).await.done();
+    assert_eq!(groups.world.kept("AsgScale").await["has"], 3);
     groups.world.next_run();
     let failure = groups.world.run("AsgScale", count(9)).await.failed();
     assert!(
