@@ -19,6 +19,9 @@ use crate::secrets::Secrets;
 /// Field of a record's target that holds the canary beside the version.
 const BESIDE: &str = "beside";
 
+/// Field that says that somebody else pointed the aliases to the version, [`Noted::moved`].
+const MOVED: &str = "moved";
+
 /// What was noted of a function before a deployment, for who brings it back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Noted {
@@ -29,6 +32,45 @@ pub(super) struct Noted {
     code: Value,
     #[serde(default)]
     beside: Vec<Beside>,
+    /// Whether somebody else pointed the aliases to this version: which run and artifact it is of is not known.
+    #[serde(default)]
+    moved: bool,
+}
+
+impl Noted {
+    /// What serves as the aliases of the manifests say, where none of them points to the version that is noted: somebody
+    /// moved them since, or a deployment ended half way. The noted version is told then, too.
+    pub(super) fn found_at(self, aliases: &[Value]) -> (Self, Option<String>) {
+        let versions = aliases
+            .iter()
+            .filter_map(|alias| alias["FunctionVersion"].as_str());
+        let versions: Vec<&str> = versions.filter(|one| *one != "$LATEST").collect();
+        let Some(version) = versions
+            .first()
+            .filter(|_| !versions.contains(&self.version.as_str()))
+        else {
+            return (self, None);
+        };
+        let shares = |one: &Beside| {
+            let mut weights = aliases
+                .iter()
+                .map(|alias| &alias["RoutingConfig"]["AdditionalVersionWeights"]);
+            one.version != *version && weights.any(|weights| weights[&one.version].is_number())
+        };
+        let found = Self {
+            version: (*version).to_owned(),
+            // Where a package of this digest came from is as true of it.
+            sha256: self.sha256,
+            code: self.code,
+            beside: self.beside.into_iter().filter(shares).collect(),
+            moved: true,
+        };
+        (found, Some(self.version).filter(|noted| !noted.is_empty()))
+    }
+
+    pub(super) fn version(&self) -> &str {
+        &self.version
+    }
 }
 
 /// A version beside the one that gets most of the traffic.
@@ -195,12 +237,15 @@ pub(super) async fn restored(
     let Some(mut known) = record(cx, site, &back.function).await? else {
         return Ok(());
     };
+    let moved = noted.is_some_and(|noted| noted.moved);
     let was_noted = undone.is_some_and(|undone| known.target["version"] == undone);
     let record = if was_noted {
         let before = replaced.and_then(|replaced| replaced.before.clone());
         made(cx, site, back, before)?.map(|record| DeployedRecord {
             restores: replaced.map(|replaced| replaced.run.clone()),
-            artifact: replaced.and_then(|replaced| replaced.artifact.clone()),
+            artifact: replaced
+                .and_then(|replaced| replaced.artifact.clone())
+                .filter(|_| !moved),
             target: with(record.target, noted),
             ..record
         })
@@ -210,6 +255,10 @@ pub(super) async fn restored(
             Some(noted) => json!(noted.beside),
             None => json!([]),
         };
+        if moved {
+            known.target = with(known.target, noted);
+            known.artifact = None;
+        }
         Some(known)
     };
     put(cx, site, record).await.map(|_| ())
@@ -222,6 +271,7 @@ fn with(mut target: Value, noted: Option<&Noted>) -> Value {
         target["sha256"] = noted.sha256.clone();
         target["code"] = noted.code.clone();
         target[BESIDE] = json!(noted.beside);
+        target[MOVED] = json!(noted.moved);
     }
     target
 }
@@ -304,14 +354,11 @@ async fn found(
     let target = &deployed.target;
     let function = target["functionName"].as_str().unwrap_or_default();
     let version = target["version"].as_str().unwrap_or_default().to_owned();
-    let main = (
-        version,
-        deployed.artifact.clone(),
-        deployed.deployer().clone(),
-    );
+    let run = Some(deployed.deployer().clone()).filter(|_| target[MOVED] != true);
+    let main = (version, deployed.artifact.clone(), run);
     let beside = beside(target)
         .into_iter()
-        .map(|one| (one.version, Some(one.artifact), one.run));
+        .map(|one| (one.version, Some(one.artifact), Some(one.run)));
     let mut instances = Vec::new();
     for (version, artifact, run) in std::iter::once(main).chain(beside) {
         if version.is_empty() {
@@ -332,7 +379,7 @@ async fn found(
                 .to_owned(),
             info: info(site, &configuration),
             artifact,
-            run: Some(run),
+            run,
             seen_ms: now_ms,
         });
     }

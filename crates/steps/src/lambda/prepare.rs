@@ -7,6 +7,7 @@ use slipway_model::status::Failure;
 
 use super::calls::{self, Changed};
 use super::function::{Standing, refused};
+use super::instances::Noted;
 use super::release::{Phase, Release, State};
 use super::snapshot::{self, Before, RollbackData};
 use super::{PREPARE, instances, restore, sharing};
@@ -64,9 +65,9 @@ impl Release {
             None => RollbackData {
                 function: self.name().to_owned(),
                 before,
+                noted: self.serving(cx, &aliases).await?,
                 aliases,
                 replaced: Replaced::read(cx).await?,
-                noted: instances::noted(cx, &self.site, &short).await?,
             },
         };
         self.state.created = earlier.is_some_and(|state| state.created) && found.is_some();
@@ -78,6 +79,29 @@ impl Release {
         } else {
             Phase::Create
         }))
+    }
+
+    /// What is noted as serving, or what does where the aliases point elsewhere: a rollback brings them back there.
+    async fn serving(
+        &self,
+        cx: &mut StepContext<'_>,
+        aliases: &[Value],
+    ) -> Result<Option<Noted>, Failure> {
+        let (site, short) = (&self.site, self.documents.short_name());
+        let Some(noted) = instances::noted(cx, site, short).await? else {
+            return Ok(None);
+        };
+        let (serves, noted) = noted.found_at(aliases);
+        if let Some(noted) = noted {
+            let warning = format!(
+                "The aliases of function {short} in {site} point to version {}, and Slipway's records say version {noted}: \
+                 somebody else moved them, a deployment ended half way, or the records were restored from an older backup. \
+                 The deployment goes on; a rollback brings back what they point to now.",
+                serves.version()
+            );
+            cx.warn_of_run(PREPARE, &warning).await?;
+        }
+        Ok(Some(serves))
     }
 
     /// Publishes what is there, so that it can be found again; `None` while somebody changes it.

@@ -403,3 +403,37 @@ async fn every_field_of_the_definition_reaches_aws() {
     assert_eq!(found.tags().map(|tags| tags.len()), Some(1));
     assert_eq!(found.tags().expect("tags")["team"], "shop");
 }
+
+/// Found by a tester: what was noted before came back into the records, whatever the aliases pointed to.
+#[tokio::test(start_paused = true)]
+async fn after_a_rollback_the_instance_is_what_the_alias_points_to() {
+    let mut world = World::with_pace(Pace::brisk()).await;
+    world.deploys_package(1).await;
+    world.run(DEPLOY, json!({})).await.done();
+    world.somebody_moves_live().await;
+    world.next_run();
+    world.deploys_package(2).await;
+    world.run(DEPLOY, json!({})).await.done();
+    assert_eq!(counted(&world).await, [format!("shop:3 by {}", world.run)]);
+    let log = world.log(DEPLOY, "Prepare Rollback").await;
+    let told = "The aliases of function shop in eu-west-1 (infrastructure prod_cluster) point to version 2, and Slipway's \
+                records say version 1: ";
+    assert!(log.contains(told), "{log}");
+    world.run(ROLLBACK, json!({})).await.done();
+    let account = "absent, function shop package 1 timeout 9 Active, versions 1 2, live at 2";
+    assert_eq!(world.account().await, account);
+    // Whose it is nobody knows.
+    assert_eq!(counted(&world).await, ["shop:2 by ?"]);
+    let stored = world.store.list_deployed().await.expect("a list");
+    assert_eq!(stored[0].artifact, None);
+
+    // It is what the next deployment finds, and there is nothing to warn of.
+    world.next_run();
+    world.deploys_package(3).await;
+    world.run(DEPLOY, json!({})).await.done();
+    assert_eq!(counted(&world).await, [format!("shop:4 by {}", world.run)]);
+    let log = world.log(DEPLOY, "Prepare Rollback").await;
+    assert!(!log.contains("records say"), "{log}");
+    world.run(ROLLBACK, json!({})).await.done();
+    assert_eq!(counted(&world).await, ["shop:2 by ?"]);
+}

@@ -197,6 +197,19 @@ impl World {
             .expect("changed");
     }
 
+    /// Somebody else publishes a version with another timeout, and points `live` to it.
+    pub(crate) async fn somebody_moves_live(&self) {
+        let lambda = self.lambda();
+        let change = lambda.update_function_configuration();
+        let change = change.function_name("shop").timeout(9);
+        change.send().await.expect("changed");
+        self.clock.sleep(std::time::Duration::from_secs(60)).await;
+        let published = lambda.publish_version().function_name("shop").send().await;
+        let version = published.expect("a version").version.expect("a number");
+        let moved = lambda.update_alias().function_name("shop").name("live");
+        moved.function_version(version).send().await.expect("moved");
+    }
+
     /// Whether traffic ever reached a version that was not ready for it.
     pub(crate) fn traffic_was_ready(&self) -> bool {
         let seen = self.sandbox.alias_traffic("eu-west-1", "shop");
