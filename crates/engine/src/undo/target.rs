@@ -10,7 +10,7 @@ use slipway_store::record::{DeployedRecord, ReplacedRecord, RunRecord};
 use super::Which;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
-use crate::runs::{Runs, StageOfRun};
+use crate::runs::{Runs, StageOfRun, summary};
 
 /// A service on an infrastructure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,8 +140,26 @@ pub(super) async fn refusal(
     if tried.contains(&there.run) {
         return Ok(None);
     }
-    if there.deployer() != run.doer(&stage.id) {
-        return Ok(Some(another(&there, &place, run)));
+    let doer = run.doer(&stage.id);
+    let ended_ms = summary(&run.stages, stage).ended_ms.unwrap_or(i64::MAX);
+    let own = there.deployer() == doer;
+    if !own && !beside(&there).contains(doer) {
+        let later = came_after(runs, &there.run, &place, ended_ms).await?;
+        return Ok(Some(match later {
+            true => another(&there, &place, run),
+            false => left_nothing(&there, &place, run),
+        }));
+    }
+    if let Some(later) = put_beside_later(runs, &there, (doer, ended_ms), &place).await? {
+        return Ok(Some(format!(
+            "run {later} has put another version of {place} beside that of run {} since: roll run {later} back first, or \
+             deploy the version that you want",
+            run.id
+        )));
+    }
+    if !own {
+        // What it has put beside the version that is there goes away again, whatever that version is.
+        return Ok(None);
     }
     if let Some(why) = rolled_back_already(runs, &there).await? {
         return Ok(Some(why));
@@ -168,6 +186,36 @@ fn another(there: &DeployedRecord, place: &Place, run: &RunRecord) -> String {
             there.run, run.id, there.run
         ),
     }
+}
+
+fn left_nothing(there: &DeployedRecord, place: &Place, run: &RunRecord) -> String {
+    format!(
+        "run {} left no version of {place}: what is there is what run {} deployed before it; there is nothing to roll back",
+        run.id,
+        there.deployer()
+    )
+}
+
+/// The runs that put a version beside the one that is there: a canary, or the next one of a blue-green deployment.
+fn beside(there: &DeployedRecord) -> Vec<RunId> {
+    let versions = there.target["beside"].as_array().into_iter().flatten();
+    let runs = versions.filter_map(|version| version["run"].as_str());
+    runs.map(RunId::new).collect()
+}
+
+/// The run that put a version beside what another one deployed, after that one's stage had ended.
+async fn put_beside_later(
+    runs: &Runs,
+    there: &DeployedRecord,
+    (doer, ended_ms): (&RunId, i64),
+    place: &Place,
+) -> Result<Option<RunId>, RunError> {
+    for other in beside(there) {
+        if other != *doer && came_after(runs, &other, place, ended_ms).await? {
+            return Ok(Some(other));
+        }
+    }
+    Ok(None)
 }
 
 /// A deployment that a rollback brought back is not rolled back itself before somebody deploys again.
@@ -208,11 +256,13 @@ pub(crate) async fn taken_by(runs: &Runs, of_run: &StageOfRun) -> Result<Option<
         return Ok(None);
     };
     let doer = of_run.run.doer(&of_run.stage().id);
-    if there.deployer() == doer || there.run == of_run.run.id {
+    let own = there.deployer() == doer || there.run == of_run.run.id;
+    if own || beside(&there).contains(doer) {
         return Ok(None);
     }
     let Some(origin) = of_run.run.undoes() else {
-        let since = deployed_after(runs, &there.run, &place, of_run).await?;
+        let ended_ms = of_run.summary().ended_ms.unwrap_or(i64::MAX);
+        let since = deployed_after(runs, &there.run, &place, ended_ms).await?;
         return Ok(since.then_some(there.run));
     };
     // An earlier rollback of the same run, which failed further on.
@@ -221,15 +271,30 @@ pub(crate) async fn taken_by(runs: &Runs, of_run: &StageOfRun) -> Result<Option<
     Ok((!same).then_some(there.run))
 }
 
-/// Whether `other` changed the place after a stage that has ended. What the stage itself deployed may never have been
-/// noted, where it failed: then what is noted is older, and it goes back to that.
+/// As [`deployed_after`]. The stages of a run that rolls another one back say when that one deployed; a run that is not
+/// kept any more is an old one.
+async fn came_after(
+    runs: &Runs,
+    other: &RunId,
+    place: &Place,
+    ended_ms: i64,
+) -> Result<bool, RunError> {
+    match runs.run(other).await {
+        Ok(run) if run.undoes().is_some() => Ok(run.started_ms > ended_ms),
+        Ok(_) => deployed_after(runs, other, place, ended_ms).await,
+        Err(error) if error.name() == ErrorName::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether `other` changed the place after a stage that ended at `ended_ms`. What the stage itself deployed may never have
+/// been noted, where it failed: then what is noted is older, and it goes back to that.
 async fn deployed_after(
     runs: &Runs,
     other: &RunId,
     place: &Place,
-    of_run: &StageOfRun,
+    ended_ms: i64,
 ) -> Result<bool, RunError> {
-    let ended_ms = of_run.summary().ended_ms.unwrap_or(i64::MAX);
     let (run, plan) = runs.load(other).await?;
     let of_place = plan
         .groups

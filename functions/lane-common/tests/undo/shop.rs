@@ -25,6 +25,11 @@ fn rollout() -> String {
     let steps = wait("pause", "<+pipeline.variables.pause>") + &step("rollout", "EcsRollingDeploy");
     let rollback = step("rollback", "EcsRollingRollback");
     let stages = [deployment(&stage("ship", &steps, &rollback, ROLL_BACK))];
+    with_inputs(&pipeline(&stages))
+}
+
+/// A pipeline that asks for the version and the pause.
+fn with_inputs(pipeline: &str) -> String {
     let variable =
         |name: &str| format!("    - name: {name}\n      type: String\n      value: <+input>\n");
     let head = format!(
@@ -32,7 +37,19 @@ fn rollout() -> String {
         variable("tag"),
         variable("pause")
     );
-    pipeline(&stages).replacen("  stages:\n", &head, 1)
+    pipeline.replacen("  stages:\n", &head, 1)
+}
+
+/// A pipeline of steps of these types, with the rollback steps of canaries.
+fn of_canaries(id: &str, types: &[&str]) -> String {
+    let each = |types: &[&str]| {
+        let steps = types.iter().map(|kind| step(&kind.to_lowercase(), kind));
+        steps.collect::<String>()
+    };
+    let rollback = each(&["EcsCanaryDelete", "EcsRollingRollback"]);
+    let ship = stage("ship", &each(types), &rollback, ROLL_BACK);
+    let whole = with_inputs(&pipeline(&[deployment(&ship)]));
+    whole.replace(": release\n", &format!(": {id}\n"))
 }
 
 struct Shop(World);
@@ -90,6 +107,17 @@ impl Shop {
         let wanted = json!({"taskDefinition": definition});
         let definition = self.0.ecs("DescribeTaskDefinition", &wanted).await;
         definition["taskDefinition"]["containerDefinitions"][0]["image"].clone()
+    }
+
+    /// How many tasks its canary is to have, where there is one.
+    async fn canary(&self) -> Value {
+        let wanted = json!({"cluster": "main", "services": ["shopCanary"]});
+        let described = self.0.ecs("DescribeServices", &wanted).await;
+        let canary = &described["services"][0];
+        match canary["status"] == "ACTIVE" {
+            true => canary["desiredCount"].clone(),
+            false => Value::Null,
+        }
     }
 
     async fn there(&self) -> Deployed {
@@ -231,4 +259,68 @@ async fn a_run_is_not_rolled_back_over_who_deployed_after_its_stage() {
     assert_eq!(shop.there().await.refusal, None);
     shop.0.assert_clean(&run.id).await;
     assert_eq!(shop.0.holds().await, Vec::<String>::new());
+}
+
+/// Found by a tester: the run was told of that the run before it had deployed there *since*.
+#[tokio::test(start_paused = true)]
+async fn what_a_run_put_beside_the_version_that_serves_is_rolled_back() {
+    let shop = Shop::new().await;
+    let only = of_canaries("canary", &["EcsCanaryDeploy"]);
+    let tried = of_canaries("tried", &["EcsCanaryDeploy", "EcsCanaryDelete"]);
+    shop.0.apply(&only).await;
+    shop.0.apply(&tried).await;
+    shop.deploy("1").await;
+    let two = shop.deploy("2").await;
+    let of = async |pipeline: &str, tag: &str| {
+        let run = shop.start_of(pipeline, tag, "1s").await;
+        let run = shop.0.finish(&run).await;
+        assert_eq!(run.status, Status::Success, "{}", told(&shop.0, &run).await);
+        run.id
+    };
+    let gone = of("tried", "3").await;
+    let why = refusal(shop.0.undo(undo(&gone)).await, &gone);
+    insta::assert_snapshot!(why.replace(two.id.as_str(), "S"), @"run R left no version of service shop to environment prod (infrastructure cluster): what is there is what run S deployed before it; there is nothing to roll back");
+
+    let canary = of("canary", "3").await;
+    assert_eq!(shop.canary().await, json!(1));
+    let why = refusal(shop.0.undo(undo(&two.id)).await, &two.id);
+    insta::assert_snapshot!(why.replace(canary.as_str(), "C"), @"run C has put another version of service shop to environment prod (infrastructure cluster) beside that of run R since: roll run C back first, or deploy the version that you want");
+    let run = shop.roll_back(&canary).await;
+    insta::assert_snapshot!(told(&shop.0, &run).await, @"
+    run Success
+    ship Success
+    ship.rollbackSteps.ecscanarydelete #0 Success
+    ship.rollbackSteps.ecsrollingrollback #0 Success
+    ");
+    assert_eq!(
+        (shop.canary().await, shop.runs().await),
+        (Value::Null, json!(image("2")))
+    );
+    let run = shop.roll_back(&two.id).await;
+    assert_eq!(
+        (run.status, shop.runs().await),
+        (Status::Success, json!(image("1")))
+    );
+    shop.0.assert_clean(&run.id).await;
+}
+
+/// A canary that stays beside what a later run deployed is still that of its run.
+#[tokio::test(start_paused = true)]
+async fn who_deployed_first_says_so_only_where_it_is_so() {
+    let shop = Shop::new().await;
+    shop.0
+        .apply(&of_canaries("canary", &["EcsCanaryDeploy"]))
+        .await;
+    shop.deploy("1").await;
+    let canary = shop.start_of("canary", "2", "1s").await;
+    shop.0.finish(&canary).await;
+    let three = shop.deploy("3").await;
+    let asked = outlook(&shop.0.runs, &three.id, &Which::All).await;
+    assert!(matches!(asked, Ok(Outlook::Allowed(_))), "{asked:?}");
+    let run = shop.roll_back(&canary).await;
+    assert_eq!(run.status, Status::Success, "{}", told(&shop.0, &run).await);
+    assert_eq!(
+        (shop.canary().await, shop.runs().await),
+        (Value::Null, json!(image("3")))
+    );
 }
