@@ -1,8 +1,8 @@
 //! A load balancer in the account: two target groups, `one` and `two`, behind rules for production and for the stage.
 
 use aws_sdk_elasticloadbalancingv2::types::{
-    Action, ActionTypeEnum, ForwardActionConfig, LoadBalancerTypeEnum, ProtocolEnum, RuleCondition,
-    TargetGroupTuple, TargetTypeEnum,
+    Action, ActionTypeEnum, FixedResponseActionConfig, ForwardActionConfig, LoadBalancerTypeEnum,
+    ProtocolEnum, RuleCondition, TargetGroupTuple, TargetTypeEnum,
 };
 use serde_json::{Value, json};
 use slipway_sandbox::Requests;
@@ -26,7 +26,7 @@ pub(crate) struct Balancer {
 pub(crate) enum Kind {
     /// Default rules of two listeners of an Application Load Balancer.
     Default,
-    /// Rules of their own.
+    /// Rules of their own; other requests are refused.
     Own,
     /// Default rules of a Network Load Balancer.
     Network,
@@ -48,6 +48,21 @@ pub(crate) fn forward(groups: &[(&str, i32)]) -> Action {
     });
     let config = ForwardActionConfig::builder().set_target_groups(Some(tuples.collect()));
     forward.forward_config(config.build()).build()
+}
+
+/// An action that answers with a status.
+pub(crate) fn sorry(status: &str) -> Action {
+    let response = FixedResponseActionConfig::builder().status_code(status);
+    Action::builder()
+        .r#type(ActionTypeEnum::FixedResponse)
+        .fixed_response_config(response.build())
+        .build()
+}
+
+/// A condition for requests to a path.
+pub(crate) fn path(pattern: &str) -> RuleCondition {
+    let path = RuleCondition::builder().field("path-pattern");
+    path.values(pattern).build()
 }
 
 impl World {
@@ -85,22 +100,20 @@ impl World {
         for (port, action) in [80, 8080].into_iter().zip(actions) {
             let listener = self.elb().create_listener().load_balancer_arn(&arn);
             let listener = listener.port(port).protocol(protocol.clone());
-            let made = listener.default_actions(action.clone()).send().await;
+            let default = match kind {
+                Kind::Own => sorry("404"),
+                _ => action.clone(),
+            };
+            let made = listener.default_actions(default).send().await;
             let made = made.expect("a listener");
             let listener = made.listeners()[0]
                 .listener_arn()
                 .expect("an ARN")
                 .to_owned();
             if kind == Kind::Own {
-                let path = RuleCondition::builder()
-                    .field("path-pattern")
-                    .values("/web/*");
-                let rule = self
-                    .elb()
-                    .create_rule()
-                    .listener_arn(&listener)
-                    .priority(10);
-                let rule = rule.conditions(path.build()).actions(action);
+                let rule = self.elb().create_rule();
+                let rule = rule.listener_arn(&listener).priority(10);
+                let rule = rule.conditions(path("/web/*")).actions(action);
                 rule.send().await.expect("a rule");
             }
             let described = self.elb().describe_rules().listener_arn(&listener);

@@ -2,6 +2,7 @@
 
 mod misuse;
 mod options;
+mod others;
 mod shift;
 
 use serde_json::{Value, json};
@@ -63,7 +64,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     let first = deploy(&mut world, &balancer, "nginx:1").await;
     insta::assert_snapshot!(first, @"
     EcsBlueGreenCreateService
-    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeTargetHealth DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks
+    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups DescribeListeners DescribeRules ListServices DescribeTargetHealth DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks
     EcsBlueGreenSwapTargetGroups
     DescribeRules DescribeServices DescribeTargetHealth ModifyListener TagResource ListTasks DescribeTasks
     ");
@@ -71,17 +72,17 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     let second = deploy(&mut world, &balancer, "nginx:2").await;
     insta::assert_snapshot!(second, @"
     EcsBlueGreenCreateService
-    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeServices DescribeTargetHealth DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
+    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups DescribeListeners DescribeRules ListServices DescribeServices DescribeTargetHealth DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
     EcsBlueGreenSwapTargetGroups
-    DescribeRules DescribeServices DescribeTargetHealth DescribeServices DescribeScalableTargets DescribeScalingPolicies ModifyListener TagResource DescribeScalableTargets DescribeScalingPolicies DescribeRules DescribeServices UpdateService ListTasks DescribeTasks ListTasks
+    DescribeRules DescribeServices DescribeTargetHealth DescribeServices DescribeScalableTargets DescribeScalingPolicies ModifyListener TagResource DescribeScalableTargets DescribeScalingPolicies DescribeRules DescribeListeners DescribeRules DescribeServices UpdateService ListTasks DescribeTasks ListTasks
     ");
     insta::assert_snapshot!(world.account().await, @"absent, beside it web__1 web:1 0/0 GREEN, beside it web__2 web:2 2/2 BLUE; prod to one; stage to two");
     let third = deploy(&mut world, &balancer, "nginx:3").await;
     insta::assert_snapshot!(third, @"
     EcsBlueGreenCreateService
-    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeServices DescribeScalableTargets DescribeScalingPolicies DescribeServices DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition DescribeServices DescribeScalableTargets DescribeScalingPolicies DeleteService DescribeServices RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
+    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups DescribeListeners DescribeRules ListServices DescribeServices DescribeScalableTargets DescribeScalingPolicies DescribeServices DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition DescribeServices DescribeScalableTargets DescribeScalingPolicies DeleteService DescribeServices RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
     EcsBlueGreenSwapTargetGroups
-    DescribeRules DescribeServices DescribeTargetHealth DescribeServices DescribeScalableTargets DescribeScalingPolicies ModifyListener TagResource DescribeScalableTargets DescribeScalingPolicies DescribeRules DescribeServices UpdateService ListTasks DescribeTasks ListTasks
+    DescribeRules DescribeServices DescribeTargetHealth DescribeServices DescribeScalableTargets DescribeScalingPolicies ModifyListener TagResource DescribeScalableTargets DescribeScalingPolicies DescribeRules DescribeListeners DescribeRules DescribeServices UpdateService ListTasks DescribeTasks ListTasks
     ");
     insta::assert_snapshot!(world.account().await, @"absent, beside it web__1 web:3 2/2 BLUE, beside it web__2 web:2 0/0 GREEN; prod to two; stage to one");
     let fourth = deploy(&mut world, &balancer, "nginx:4").await;

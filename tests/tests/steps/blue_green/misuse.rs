@@ -1,13 +1,12 @@
 //! What would take away or change what serves is refused before anything is done.
 
-use aws_sdk_elasticloadbalancingv2::types::{Action, ActionTypeEnum, FixedResponseActionConfig};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 use slipway_sandbox::{Fault, FaultEffect};
 use slipway_steps::aws::wire::whole;
 
 use super::{CREATE, ROLLBACK, SWAP, brisk, deploy, next};
-use crate::balancer::{Balancer, Kind, balanced_definition, forward, inherit_spec};
+use crate::balancer::{Balancer, Kind, balanced_definition, forward, inherit_spec, sorry};
 use crate::world::{World, service_definition, task_definition};
 
 /// Operations that change something.
@@ -21,7 +20,7 @@ fn changes(world: &World) -> usize {
 }
 
 /// A creation that is refused without having changed anything, rolled back as stages are.
-async fn refused(world: &mut World, spec: Value, parts: &[&str]) -> Failure {
+pub(super) async fn refused(world: &mut World, spec: Value, parts: &[&str]) -> Failure {
     let (before, account) = (changes(world), world.account().await);
     let failure = world.run(CREATE, spec).await.failed();
     for part in parts {
@@ -193,13 +192,11 @@ async fn rules_that_cannot_be_used() {
         &[&balancer.rules[0], "shares its requests"],
     )
     .await;
-    let redirect = aws_sdk_elasticloadbalancingv2::types::FixedResponseActionConfig::builder();
-    let fixed = aws_sdk_elasticloadbalancingv2::types::Action::builder()
-        .r#type(aws_sdk_elasticloadbalancingv2::types::ActionTypeEnum::FixedResponse)
-        .fixed_response_config(redirect.status_code("503").build())
-        .build();
     let call = world.elb().modify_rule().rule_arn(&balancer.rules[0]);
-    call.actions(fixed).send().await.expect("a changed rule");
+    call.actions(sorry("503"))
+        .send()
+        .await
+        .expect("a changed rule");
     refused(
         &mut world,
         balancer.swap_spec(),
@@ -524,14 +521,8 @@ async fn production_comes_back_where_somebody_changed_the_stage_rule() {
     world.run(CREATE, balancer.swap_spec()).await.done();
     let keep = json!({"doNotDownsizeOldService": true});
     world.run(SWAP, keep).await.done();
-    let sorry = FixedResponseActionConfig::builder()
-        .status_code("503")
-        .build();
-    let sorry = Action::builder()
-        .r#type(ActionTypeEnum::FixedResponse)
-        .fixed_response_config(sorry);
     let call = world.elb().modify_rule().rule_arn(&balancer.rules[1]);
-    call.actions(sorry.build())
+    call.actions(sorry("503"))
         .send()
         .await
         .expect("a changed rule");

@@ -34,7 +34,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     let first = deploy(&mut world, &balancer, "nginx:1", 0).await;
     insta::assert_snapshot!(first, @"
     EcsBlueGreenCreateService
-    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeTargetHealth DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks
+    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups DescribeListeners DescribeRules ListServices DescribeTargetHealth DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks
     EcsBlueGreenTrafficShift
     DescribeRules DescribeServices DescribeTargetHealth ModifyListener
     EcsBlueGreenTrafficShift
@@ -45,7 +45,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     let second = deploy(&mut world, &balancer, "nginx:2", 1).await;
     insta::assert_snapshot!(second, @"
     EcsBlueGreenCreateService
-    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeServices DescribeTargetHealth DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
+    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups DescribeListeners DescribeRules ListServices DescribeServices DescribeTargetHealth DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
     EcsBlueGreenTrafficShift
     DescribeRules DescribeServices DescribeTargetHealth ModifyListener
     EcsBlueGreenTrafficShift
@@ -55,7 +55,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     let third = deploy(&mut world, &balancer, "nginx:3", 0).await;
     insta::assert_snapshot!(third, @"
     EcsBlueGreenCreateService
-    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups ListServices DescribeServices DescribeScalableTargets DescribeScalingPolicies DescribeServices DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition DescribeServices DescribeScalableTargets DescribeScalingPolicies UpdateService DeleteService DescribeServices RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
+    DescribeLoadBalancers DescribeListeners DescribeRules DescribeTargetGroups DescribeListeners DescribeRules ListServices DescribeServices DescribeScalableTargets DescribeScalingPolicies DescribeServices DescribeScalableTargets DescribeScalingPolicies DescribeTaskDefinition DescribeServices DescribeScalableTargets DescribeScalingPolicies UpdateService DeleteService DescribeServices RegisterTaskDefinition DescribeServices CreateService DescribeServices DescribeTargetHealth TagResource ListTasks DescribeTasks ListTasks DescribeTasks ListTasks DescribeTasks
     EcsBlueGreenTrafficShift
     DescribeRules DescribeServices DescribeTargetHealth ModifyListener
     EcsBlueGreenTrafficShift

@@ -46,12 +46,13 @@ async fn load_balancer(site: &Site, name: &str) -> Result<LoadBalancer, Failure>
     found.ok_or_else(|| invalid(format!("there is no load balancer `{name}`.")))
 }
 
-/// Looks at rules of a load balancer, and checks that they and their listeners belong together.
+/// Looks at rules of a load balancer, and checks that they and their listeners belong together. Answers with the load
+/// balancer's ARN, too.
 pub(super) async fn find(
     site: &Site,
     balancer: &str,
     places: &[&Place],
-) -> Result<Vec<Rule>, Failure> {
+) -> Result<(String, Vec<Rule>), Failure> {
     let found = load_balancer(site, balancer).await?;
     let arn = found.load_balancer_arn().unwrap_or_default();
     let mut listeners: Vec<String> = places.iter().map(|one| one.listener.clone()).collect();
@@ -76,7 +77,48 @@ pub(super) async fn find(
             )));
         }
     }
-    rules(site, places).await
+    Ok((arn.to_owned(), rules(site, places).await?))
+}
+
+/// The ARNs of all listeners of a load balancer, which is given by its ARN.
+pub(super) async fn listeners(site: &Site, balancer: &str) -> Result<Vec<String>, Failure> {
+    let doing = format!("list the listeners of load balancer {balancer}");
+    let (mut listeners, mut next) = (Vec::new(), None);
+    loop {
+        let page = site.aws.elb.describe_listeners();
+        let page = page.load_balancer_arn(balancer).set_marker(next);
+        let page = page.send().await;
+        let page = page.map_err(|error| failure(Doing::with(&doing), error))?;
+        let found = page.listeners.unwrap_or_default().into_iter();
+        listeners.extend(found.filter_map(|one| one.listener_arn));
+        next = page.next_marker;
+        if next.is_none() {
+            return Ok(listeners);
+        }
+    }
+}
+
+/// All rules of a listener that forward to target groups.
+pub(super) async fn rules_of(site: &Site, listener: &str) -> Result<Vec<Rule>, Failure> {
+    let doing = format!("list the rules of listener {listener}");
+    let (mut rules, mut next) = (Vec::new(), None);
+    loop {
+        let page = site.aws.elb.describe_rules();
+        let page = page.listener_arn(listener).set_marker(next);
+        let page = page.send().await;
+        let page = page.map_err(|error| failure(Doing::with(&doing), error))?;
+        rules.extend(page.rules().iter().filter_map(|rule| {
+            let place = Place {
+                listener: listener.to_owned(),
+                rule: rule.rule_arn()?.to_owned(),
+            };
+            forwarding(&place, rule)
+        }));
+        next = page.next_marker;
+        if next.is_none() {
+            return Ok(rules);
+        }
+    }
 }
 
 async fn ask_listeners(

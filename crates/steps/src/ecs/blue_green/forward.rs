@@ -136,7 +136,12 @@ impl Forward {
         self.groups.iter().any(|one| one.group == group)
     }
 
-    /// Whether a target group gets requests.
+    /// Whether a target group gets requests, also as the only one, whose weight means nothing.
+    pub(super) fn sends_to(&self, group: &str) -> bool {
+        self.share(group).0 > 0
+    }
+
+    /// Whether a target group has a weight.
     pub(super) fn reaches(&self, group: &str) -> bool {
         self.weight(group) > 0
     }

@@ -6,7 +6,8 @@
 //! `EcsBlueGreenTrafficShift` moves the weights of one. `EcsBlueGreenRollback` puts back what was written down.
 //!
 //! A version gets requests only while its targets are healthy, and the version before keeps its tasks until
-//! requests go elsewhere. What serves is never deleted: which service that is, is told by the rules.
+//! requests go elsewhere. What serves is never deleted: which service that is, is told by the rules, also by those that no
+//! step names.
 
 mod balancer;
 mod change;
@@ -14,6 +15,7 @@ mod create;
 mod definition;
 mod forward;
 mod made;
+mod others;
 mod prepare;
 mod rollback;
 mod routes;

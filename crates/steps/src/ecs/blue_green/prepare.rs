@@ -11,6 +11,7 @@ use super::super::service::{Described, Standing, describe};
 use super::super::task_definition::{intended, short};
 use super::super::{PREPARE, cluster};
 use super::create::{Creation, Phase, State};
+use super::others::{self, Other};
 use super::routes::Routes;
 use super::sides::{Seen, Sides};
 use super::{Blue, Green, Handover, balancer, definition, tag, wrong};
@@ -28,6 +29,7 @@ impl Creation {
         check_stage(cx, &self.routes)?;
         definition::check(&self.site, &self.documents, &self.routes).await?;
         let base = self.documents.service_name()?;
+        let others = others::find(cx, &self.site, &self.routes).await?;
         let sides = Sides::look(&self.site, &self.routes, base, self.spec.update_green).await?;
         if sides.green.is_none() && sides.going.is_empty() && !self.routes.is_shared() {
             self.check_empty().await?;
@@ -41,8 +43,11 @@ impl Creation {
         self.state.desired = definition::desired(&self.documents.service, running)?;
 
         let earlier: Option<State> = cx.saved_by_first_attempt()?;
+        let earlier = earlier.and_then(|state| state.handover);
+        self.check_others(cx, (&sides, earlier.is_some()), &others)
+            .await?;
         // What an earlier attempt found is how things were before this run changed anything.
-        let handover = match earlier.and_then(|state| state.handover) {
+        let handover = match earlier {
             Some(first) => {
                 check_again(&first, &sides)?;
                 first
@@ -63,6 +68,52 @@ impl Creation {
         cx.info(PREPARE, "Prepared rollback data");
         cx.unit_ended(PREPARE, true);
         Ok(None)
+    }
+
+    /// Refuses to delete a service that gets requests of production by a rule that no step moves, and tells of rules that
+    /// bring requests to the new version before anybody shifts them. What an earlier attempt deployed is not what served.
+    async fn check_others(
+        &self,
+        cx: &mut StepContext<'_>,
+        (sides, again): (&Sides, bool),
+        others: &[Other],
+    ) -> Result<(), Failure> {
+        let Routes {
+            prod_group,
+            stage_group,
+            ..
+        } = &self.routes;
+        let goes = sides.green.as_ref().filter(|green| green.works());
+        let goes = goes.filter(|_| !self.spec.update_green);
+        for other in others {
+            if !other.reaches(stage_group) {
+                continue;
+            }
+            let sends =
+                format!("Listener {other} sends requests to the stage target group {stage_group}");
+            let warning = match goes {
+                Some(green) if !again && !other.of_testers => {
+                    return Err(wrong(format!(
+                        "Invalid request: Invalid Load balancer configuration in Service. In {}, service {} would be \
+                         deleted, and it serves: listener {other} sends requests to its target group {stage_group}, and \
+                         no step moves them. Let that rule forward to {prod_group}, where the version is that serves, or \
+                         to target groups of its own.",
+                        self.site, green.name
+                    )));
+                }
+                Some(green) => format!(
+                    "{sends}: service {} answers them, and is deleted now; nothing does until the new version runs",
+                    green.name
+                ),
+                None if other.of_testers => continue,
+                None => format!(
+                    "{sends}, and no step moves them: the new version gets them as soon as it runs. Let that rule forward \
+                     to {prod_group}, where the version is that serves"
+                ),
+            };
+            cx.warn_of_run(PREPARE, &warning).await?;
+        }
+        Ok(())
     }
 
     /// Targets of somebody else would be taken for those of the new version.

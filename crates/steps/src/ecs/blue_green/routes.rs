@@ -29,6 +29,9 @@ impl From<&Rule> for Route {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Routes {
+    /// ARN of the load balancer; earlier versions did not write it down.
+    #[serde(default)]
+    pub(super) balancer: Option<String>,
     pub(super) prod: Route,
     /// `None` with a traffic shift, which has one rule for both versions.
     pub(super) stage: Option<Route>,
@@ -45,13 +48,17 @@ impl Routes {
             .into_iter()
             .flatten()
             .collect();
-        let found = balancer::find(site, &spec.balancer, &places).await?;
+        let (balancer, found) = balancer::find(site, &spec.balancer, &places).await?;
         let (prod, stage) = (found.first(), found.get(1));
         let prod = prod.ok_or_else(|| invalid("no rule was found.".to_owned()))?;
-        match stage {
+        let routes = match stage {
             Some(stage) => Self::of_two(prod, stage),
             None => Self::of_one(prod, spec.stage_group.as_deref()),
-        }
+        };
+        Ok(Self {
+            balancer: Some(balancer),
+            ..routes?
+        })
     }
 
     /// Two rules, each with a target group of its own.
@@ -68,6 +75,7 @@ impl Routes {
         };
         let (prod_group, stage_group) = (group(prod, "prod")?, group(stage, "stage")?);
         Ok(Self {
+            balancer: None,
             prod: prod.into(),
             stage: Some(stage.into()),
             prod_group,
@@ -87,6 +95,7 @@ impl Routes {
             )));
         };
         let of = |stage: &str, prod_group: &str| Self {
+            balancer: None,
             prod: prod.into(),
             stage: None,
             prod_group: prod_group.to_owned(),

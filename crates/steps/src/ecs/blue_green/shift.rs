@@ -247,7 +247,7 @@ impl Shifting {
                 )));
             }
         }
-        let rules = balancer::find(&self.site, balancer, &[place]).await?;
+        let (_, rules) = balancer::find(&self.site, balancer, &[place]).await?;
         let rule = rules.into_iter().next();
         rule.ok_or_else(|| wrong(format!("Listener rule {} is gone.", place.rule)))
     }

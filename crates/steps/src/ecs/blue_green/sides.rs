@@ -46,7 +46,8 @@ impl Seen {
         self.groups.iter().any(|known| known == group)
     }
 
-    fn works(&self) -> bool {
+    /// Whether it has tasks, or is to have some.
+    pub(super) fn works(&self) -> bool {
         self.active && (self.desired > 0 || self.running > 0)
     }
 }

@@ -14,6 +14,7 @@ fn route(rule: &str, forward: Forward) -> Route {
 /// Rules that forward to `p` and `s`.
 fn swap() -> Routes {
     Routes {
+        balancer: None,
         prod: route("prod", Forward::to("p")),
         stage: Some(route("stage", Forward::to("s"))),
         prod_group: "p".to_owned(),

@@ -15,6 +15,7 @@ use super::super::site::Site;
 use super::super::told;
 use super::balancer::{self, Place, Rule};
 use super::made::Made;
+use super::others::{self, Other};
 use super::serving::{as_it_is, check_new, created, note, serve};
 use super::spec::{Swap, check_swap};
 use super::{Blue, Patience, wrong};
@@ -306,6 +307,24 @@ impl Swapping {
                  something else has moved the requests back.",
                 old.name, routes.prod.place.rule, routes.prod_group
             )));
+        }
+        let others = others::find(cx, &self.site, routes).await?;
+        let others: Vec<Other> = others
+            .into_iter()
+            .filter(|other| other.reaches(&routes.prod_group))
+            .collect();
+        if !others.is_empty() {
+            let warning = format!(
+                "Service {} keeps its tasks: listener {} still sends requests to its target group {}, and no step moves \
+                 them. Let them forward to {}, where the new version is, and scale the service down.",
+                old.name,
+                others::told(&others),
+                routes.prod_group,
+                routes.stage_group
+            );
+            cx.warn_of_run(SWAP, &warning).await?;
+            self.state.phase = Phase::Note;
+            return Ok(None);
         }
         match describe(&self.site, &old.name).await? {
             Standing::Active(found) if found.service.desired_count() > 0 => {
