@@ -4,7 +4,7 @@ use aws_sdk_elasticloadbalancingv2::Client;
 use aws_sdk_elasticloadbalancingv2::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_elasticloadbalancingv2::types::{
     Action, ActionTypeEnum, AuthenticateOidcActionConfig, Certificate, ForwardActionConfig,
-    ProtocolEnum, TargetGroupAttribute, TargetGroupTuple, TargetTypeEnum,
+    ProtocolEnum, RuleCondition, TargetGroupAttribute, TargetGroupTuple, TargetTypeEnum,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -118,6 +118,16 @@ impl Balancer {
             weighted,
             since: now,
         }
+    }
+
+    /// A rule of production for another path, which forwards to `blue`; its ARN.
+    pub(crate) async fn another_path(&self) -> String {
+        let rule = self.elb.create_rule().listener_arn(&self.listeners[0].0);
+        let path = RuleCondition::builder().field("path-pattern");
+        let rule = rule.conditions(path.values("/api/*").build()).priority(20);
+        let made = rule.actions(forward(&[(&self.groups[0], 1)])).send().await;
+        let made = made.expect("a rule");
+        made.rules()[0].rule_arn().expect("an ARN").to_owned()
     }
 
     /// Lets people sign in before their requests get to production.

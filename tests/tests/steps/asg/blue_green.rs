@@ -58,7 +58,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     AsgBlueGreenDeploy
     DescribeListeners DescribeRules DescribeAutoScalingGroups DescribeLaunchTemplates DescribePolicies DescribeScheduledActions CreateLaunchTemplate DescribeAutoScalingGroups CreateAutoScalingGroup DescribeAutoScalingGroups DescribeTargetHealth DescribePolicies DescribeScheduledActions DescribeAutoScalingGroups
     AsgBlueGreenSwapService
-    DescribeRules ModifyListener DescribeRules ModifyListener CreateOrUpdateTags DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions UpdateAutoScalingGroup DescribeAutoScalingGroups
+    DescribeRules ModifyListener DescribeRules ModifyListener CreateOrUpdateTags DescribeListeners DescribeRules DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions UpdateAutoScalingGroup DescribeAutoScalingGroups
     ");
     groups.quiet().await;
     assert_eq!(
@@ -71,7 +71,7 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     AsgBlueGreenDeploy
     DescribeListeners DescribeRules DescribeAutoScalingGroups DescribeLaunchTemplates DescribePolicies DescribeScheduledActions DescribeLaunchTemplates DescribePolicies DescribeScheduledActions CreateLaunchTemplateVersion DescribeInstanceRefreshes DescribeAutoScalingGroups UpdateAutoScalingGroup CreateOrUpdateTags DescribeInstanceRefreshes StartInstanceRefresh DescribeInstanceRefreshes DescribeAutoScalingGroups DescribeTargetHealth DescribePolicies DescribeScheduledActions DescribeAutoScalingGroups
     AsgBlueGreenSwapService
-    DescribeRules ModifyListener DescribeRules ModifyListener CreateOrUpdateTags DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions UpdateAutoScalingGroup DescribeAutoScalingGroups
+    DescribeRules ModifyListener DescribeRules ModifyListener CreateOrUpdateTags DescribeListeners DescribeRules DescribeAutoScalingGroups DescribePolicies DescribeScheduledActions UpdateAutoScalingGroup DescribeAutoScalingGroups
     ");
     groups.quiet().await;
     assert_eq!(
@@ -81,6 +81,40 @@ async fn the_calls_of_the_first_the_second_and_the_third_deployment() {
     assert_eq!(balancer.seen().await, "blue / green");
     assert_eq!(groups.counted().await, "2 web__1 v2");
     check_requests(&balancer);
+}
+
+/// As of ECS: what another path still goes to is live.
+#[tokio::test(start_paused = true)]
+async fn instances_that_another_rule_reaches_are_neither_replaced_nor_taken_away() {
+    let (mut groups, balancer) = balanced(false).await;
+    let downsize = (SWAP, json!({"downsizeOldAsg": true}));
+    let steps = [(DEPLOY, balancer.swap_spec()), downsize];
+    deploy(&mut groups, "ami-1", &steps).await;
+    let rule = balancer.another_path().await;
+    deploy(&mut groups, "ami-2", &steps).await;
+    groups.quiet().await;
+    assert_eq!(
+        groups.account().await,
+        "web__1 v1 2/2 of v1 GREEN, web__2 v1 2/2 of v1 BLUE | web__1 web__2"
+    );
+    assert_eq!(groups.counted().await, "2 web__1 v1, 2 web__2 v1");
+    let log = groups.world.log(SWAP, "Swap Service").await;
+    let told = format!("Asg web__1 keeps its instances: listener rule {rule} of listener ");
+    assert!(log.contains(&told), "{log}");
+
+    groups.world.next_run();
+    groups.deploys("ami-3", 2);
+    let before = groups.account().await;
+    let failure = groups
+        .world
+        .run(DEPLOY, balancer.swap_spec())
+        .await
+        .failed();
+    for part in ["group web__1", "and it serves", &rule, &balancer.groups[0]] {
+        assert!(failure.message.contains(part), "{}", failure.message);
+    }
+    groups.world.run(ROLLBACK, json!({})).await.done();
+    assert_eq!(groups.account().await, before);
 }
 
 #[tokio::test(start_paused = true)]

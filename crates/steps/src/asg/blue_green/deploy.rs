@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
+use super::super::before::Before;
 use super::super::group::{self, Group, Standing};
 use super::super::health::{Health, Targets};
 use super::super::hooks::Hooks;
@@ -18,7 +19,8 @@ use super::super::site::Site;
 use super::super::spec::{Sizes, check_instances, sizes};
 use super::super::steady::{Goal, Stay, Steady};
 use super::super::template::{self, Version};
-use super::super::{DEPLOY, FETCH, PREPARE, base, refresh, told, wrong};
+use super::super::{DEPLOY, FETCH, PREPARE, base, invalid, refresh, told, wrong};
+use super::others;
 use super::route::{self, Routes};
 use super::sides::Sides;
 use super::{BLUE, COLOUR, GREEN};
@@ -157,6 +159,32 @@ impl Step for BlueGreenDeploy {
     }
 }
 
+/// Refuses to replace the instances of a group that gets requests of production by a rule that no step moves.
+async fn check_others(cx: &mut StepContext<'_>, site: &Site, sides: &Sides) -> Result<(), Failure> {
+    let works = |before: &Before| before.group.sizes().desired > 0;
+    if sides.old.is_none() || !sides.new_before.as_ref().is_some_and(works) {
+        return Ok(());
+    }
+    let groups: Vec<&String> = sides.routes.iter().map(|one| &one.stage_group).collect();
+    let name = &sides.new;
+    for other in others::find(site, &sides.routes).await? {
+        if !other.reaches(&groups) {
+            continue;
+        }
+        if !other.of_testers {
+            return Err(invalid(format!(
+                "all instances of Auto Scaling group {name} in {site} would be replaced at once, and it serves: {other}, its \
+                 target group, and no step moves them. Let that rule forward to where the version is that serves, or to \
+                 target groups of its own."
+            )));
+        }
+        let warning =
+            format!("All instances of Asg {name} are replaced now, and {other}, its target group");
+        cx.warn_of_run(PREPARE, &warning).await?;
+    }
+    Ok(())
+}
+
 struct Deployment {
     site: Site,
     state: State,
@@ -247,6 +275,7 @@ impl Deployment {
                     let configuration = &self.documents.configuration;
                     before.look_at_hooks(&self.site, configuration).await?;
                 }
+                check_others(cx, &self.site, &sides).await?;
                 sides
             }
         };

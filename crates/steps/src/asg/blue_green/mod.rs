@@ -5,6 +5,7 @@
 //! `AsgBlueGreenRollback` brings requests back first, once what they go to is healthy, and then the groups.
 
 mod deploy;
+mod others;
 mod release;
 mod rollback;
 mod route;

@@ -10,7 +10,7 @@ use super::super::site::Site;
 use super::super::template::Version;
 use super::deploy::{replaced, tag};
 use super::sides::Sides;
-use super::{BLUE, GREEN};
+use super::{BLUE, GREEN, others};
 use crate::context::StepContext;
 
 /// Lets the new group be the one that serves, and notes it.
@@ -30,6 +30,7 @@ pub(super) async fn release(
     );
     let tags = [tag(&sides.new, BLUE), tag(old, GREEN)];
     group::put_tags(site, &sides.new, &tags).await?;
+    let downsizes = downsizes && !still_serves(cx, site, (sides, old), unit).await?;
     if downsizes {
         downsize(cx, site, old, unit).await?;
     }
@@ -50,6 +51,29 @@ pub(super) async fn release(
     };
     instances::note(cx, site, (&mine, gone), replaced(sides)).await?;
     Ok(())
+}
+
+/// Whether rules that no step moves still send requests of production to the old group; the run is warned of it.
+async fn still_serves(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    (sides, old): (&Sides, &str),
+    unit: &'static str,
+) -> Result<bool, Failure> {
+    let groups: Vec<&String> = sides.routes.iter().map(|one| &one.prod_group).collect();
+    let mut others = others::find(site, &sides.routes).await?;
+    others.retain(|other| !other.of_testers && other.reaches(&groups));
+    if others.is_empty() {
+        return Ok(false);
+    }
+    let others: Vec<String> = others.iter().map(others::Other::to_string).collect();
+    let warning = format!(
+        "Asg {old} keeps its instances: {}, its target group, and no step moves them. Let them forward to where the new \
+         version is, and downsize the group.",
+        others.join(", and ")
+    );
+    cx.warn_of_run(unit, &warning).await?;
+    Ok(true)
 }
 
 /// Takes all instances from the old group. What scales it goes too, or it would bring them back.

@@ -23,14 +23,17 @@ pub(super) type Shares = BTreeMap<String, i32>;
 /// A rule, and where its requests went when it was looked at first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Route {
-    listener: String,
-    rule: String,
+    pub(super) listener: String,
+    pub(super) rule: String,
     pub(super) shares: Shares,
 }
 
 /// What one entry of `loadBalancers` leads to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Routes {
+    /// ARN of the load balancer; earlier versions did not write it down.
+    #[serde(default)]
+    pub(super) balancer: Option<String>,
     pub(super) prod: Route,
     /// `None` where one rule has both target groups (traffic shift).
     pub(super) stage: Option<Route>,
@@ -95,7 +98,7 @@ impl Routes {
         let missing = |name: &str| invalid(format!("`{name}` of the load balancer is missing."));
         let required = |name: &str| text(entry, name).ok_or_else(|| missing(name));
         let (listener, rule) = (required("prodListener")?, required("prodListenerRuleArn")?);
-        check_balancer(site, &required("loadBalancer")?, &listener).await?;
+        let balancer = check_balancer(site, &required("loadBalancer")?, &listener).await?;
         let prod = Route::find(site, listener, rule).await?;
         let stage = match (
             text(entry, "stageListener"),
@@ -104,10 +107,14 @@ impl Routes {
             (Some(listener), Some(rule)) => Some(Route::find(site, listener, rule).await?),
             _ => None,
         };
-        match stage {
+        let routes = match stage {
             Some(stage) => Self::of_two(prod, stage),
             None => Self::of_one(prod),
-        }
+        };
+        Ok(Self {
+            balancer: Some(balancer),
+            ..routes?
+        })
     }
 
     fn of_two(prod: Route, stage: Route) -> Result<Self, Failure> {
@@ -130,6 +137,7 @@ impl Routes {
             )));
         }
         Ok(Self {
+            balancer: None,
             prod,
             stage: Some(stage),
             prod_group,
@@ -154,6 +162,7 @@ impl Routes {
             }
         };
         Ok(Self {
+            balancer: None,
             prod,
             stage: None,
             prod_group,
@@ -341,14 +350,24 @@ impl Route {
     }
 }
 
+/// The target groups that a rule sends requests to. The weight of an only one means nothing.
+pub(super) fn reached(rule: &Rule) -> Vec<String> {
+    let shares = forward(rule)
+        .map(|action| shares(&action))
+        .unwrap_or_default();
+    let only = shares.len() == 1;
+    let reached = shares.into_iter().filter(|(_, weight)| only || *weight > 0);
+    reached.map(|(group, _)| group).collect()
+}
+
 fn told(shares: &Shares) -> String {
     let shares = shares.iter();
     let shares = shares.map(|(group, weight)| format!("{group} with weight {weight}"));
     shares.collect::<Vec<_>>().join(", ")
 }
 
-/// A load balancer, which is named or given by its ARN, must have the listener.
-async fn check_balancer(site: &Site, balancer: &str, listener: &str) -> Result<(), Failure> {
+/// A load balancer, which is named or given by its ARN, must have the listener. Answers with its ARN.
+async fn check_balancer(site: &Site, balancer: &str, listener: &str) -> Result<String, Failure> {
     let doing = format!("look at listener {listener} of load balancer {balancer} in {site}");
     let found = site.aws.elb.describe_listeners().listener_arns(listener);
     let found = found.send().await;
@@ -357,9 +376,9 @@ async fn check_balancer(site: &Site, balancer: &str, listener: &str) -> Result<(
         .listeners()
         .first()
         .and_then(|one| one.load_balancer_arn());
-    let fits = of.is_some_and(|arn| arn == balancer || arn.split('/').nth(2) == Some(balancer));
-    if fits {
-        return Ok(());
+    let fits = |arn: &&str| *arn == balancer || arn.split('/').nth(2) == Some(balancer);
+    if let Some(arn) = of.filter(fits) {
+        return Ok(arn.to_owned());
     }
     Err(invalid(format!(
         "listener {listener} is not of load balancer {balancer}, but of {}.",

@@ -8,6 +8,7 @@ use slipway_model::status::Failure;
 
 use super::super::site::Site;
 use super::forward::Forward;
+use crate::aws;
 use crate::aws::balancer::keep_client_secrets;
 use crate::aws::error::{Doing, code, failure};
 use crate::deployment::invalid;
@@ -80,45 +81,17 @@ pub(super) async fn find(
     Ok((arn.to_owned(), rules(site, places).await?))
 }
 
-/// The ARNs of all listeners of a load balancer, which is given by its ARN.
-pub(super) async fn listeners(site: &Site, balancer: &str) -> Result<Vec<String>, Failure> {
-    let doing = format!("list the listeners of load balancer {balancer}");
-    let (mut listeners, mut next) = (Vec::new(), None);
-    loop {
-        let page = site.aws.elb.describe_listeners();
-        let page = page.load_balancer_arn(balancer).set_marker(next);
-        let page = page.send().await;
-        let page = page.map_err(|error| failure(Doing::with(&doing), error))?;
-        let found = page.listeners.unwrap_or_default().into_iter();
-        listeners.extend(found.filter_map(|one| one.listener_arn));
-        next = page.next_marker;
-        if next.is_none() {
-            return Ok(listeners);
-        }
-    }
-}
-
 /// All rules of a listener that forward to target groups.
 pub(super) async fn rules_of(site: &Site, listener: &str) -> Result<Vec<Rule>, Failure> {
-    let doing = format!("list the rules of listener {listener}");
-    let (mut rules, mut next) = (Vec::new(), None);
-    loop {
-        let page = site.aws.elb.describe_rules();
-        let page = page.listener_arn(listener).set_marker(next);
-        let page = page.send().await;
-        let page = page.map_err(|error| failure(Doing::with(&doing), error))?;
-        rules.extend(page.rules().iter().filter_map(|rule| {
-            let place = Place {
-                listener: listener.to_owned(),
-                rule: rule.rule_arn()?.to_owned(),
-            };
-            forwarding(&place, rule)
-        }));
-        next = page.next_marker;
-        if next.is_none() {
-            return Ok(rules);
-        }
-    }
+    let found = aws::balancer::rules(&site.aws.elb, listener).await?;
+    let forwarding = found.iter().filter_map(|rule| {
+        let place = Place {
+            listener: listener.to_owned(),
+            rule: rule.rule_arn()?.to_owned(),
+        };
+        forwarding(&place, rule)
+    });
+    Ok(forwarding.collect())
 }
 
 async fn ask_listeners(

@@ -9,6 +9,7 @@ use slipway_plan::Node;
 use super::super::site::Site;
 use super::balancer::{self, Rule};
 use super::routes::Routes;
+use crate::aws;
 use crate::context::StepContext;
 
 /// Such a rule.
@@ -53,7 +54,7 @@ pub(super) async fn find(
     let stage = routes.stage.as_ref().map(|stage| &stage.place);
     let named = [Some(&routes.prod.place), stage].map(|place| place.map(|place| &place.rule));
     let listeners = match &routes.balancer {
-        Some(balancer) => balancer::listeners(site, balancer).await?,
+        Some(balancer) => aws::balancer::listeners(&site.aws.elb, balancer).await?,
         // As earlier versions wrote it down.
         None => vec![production.clone()],
     };
