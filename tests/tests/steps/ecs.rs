@@ -324,6 +324,23 @@ async fn what_aws_refuses_is_told_by_kind_with_advice() {
     }
 }
 
+/// Found by a tester: a service that never was, was told to be deleted.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_was_never_created_is_not_told_as_deleted() {
+    let world = World::new().await;
+    world.sandbox.faults().add(Fault {
+        service: None,
+        operation: Some("CreateService".to_owned()),
+        skip: 0,
+        count: None,
+        effect: FaultEffect::AccessDenied,
+    });
+    world.run(DEPLOY, json!({})).await.failed();
+    world.run(ROLLBACK, json!({})).await.done();
+    let log = world.log(ROLLBACK, "Rollback").await;
+    assert_eq!(log, "Service web does not exist: nothing is left\n");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_short_throttling_is_waited_out() {
     let world = World::new().await;

@@ -203,10 +203,11 @@ impl Undoing {
             .await?
         {
             instances::note(cx, &self.site, (name, ""), Change::Removed).await?;
-            cx.info(
-                ROLLBACK,
-                format!("Service {name} deleted: rolled back cleanly"),
-            );
+            let done = match self.state.removal.was_there() {
+                true => format!("Service {name} deleted: rolled back cleanly"),
+                false => format!("Service {name} does not exist: nothing is left"),
+            };
+            cx.info(ROLLBACK, done);
             cx.unit_ended(ROLLBACK, true);
             return Ok(Progress::Done(json!({"output": {"serviceName": name}})));
         }
