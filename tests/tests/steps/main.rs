@@ -22,6 +22,7 @@ mod raw;
 mod run_task;
 mod scale;
 mod schedule;
+mod served;
 mod strategies;
 mod tap;
 mod tickets;

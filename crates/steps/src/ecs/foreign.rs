@@ -171,8 +171,10 @@ impl Ours {
     fn foreign(&self, now: &Value) -> Option<String> {
         let runs = now["taskDefinition"].as_str().unwrap_or_default();
         let before = self.before.as_ref();
+        let passed_over = before.and_then(|before| before.passed_over.as_ref());
         let known = self.definitions.iter().any(|arn| arn == runs)
-            || before.is_some_and(|before| before.task_definition() == runs);
+            || before.is_some_and(|before| before.task_definition() == runs)
+            || passed_over.is_some_and(|passed_over| passed_over.task_definition == runs);
         if !known {
             return Some(format!("it runs {}", named(runs)));
         }
@@ -191,8 +193,12 @@ impl Ours {
         if self.created_unheard {
             return Vec::new();
         }
-        let before = self.before.as_ref().map(|before| digests(&before.service));
-        let known: Vec<&Digests> = before.iter().chain(&self.put).collect();
+        let before = self.before.as_ref();
+        let passed_over = before.and_then(|before| before.passed_over.as_ref());
+        let passed_over = passed_over.map(|passed_over| &passed_over.settings);
+        let before = before.map(|before| digests(&before.service));
+        let known = before.iter().chain(passed_over).chain(&self.put);
+        let known: Vec<&Digests> = known.collect();
         let compared = fields("UpdateService").filter(|name| !NOT_COMPARED.contains(name));
         let other = compared.filter(|name| {
             let heard = !self.unheard.iter().any(|sent| sent == name);
@@ -215,6 +221,7 @@ mod tests {
                 service: before,
                 running: 2,
                 scaling: None,
+                passed_over: None,
             }),
             definitions: vec!["arn:t/web:2".to_owned()],
             put: put.map(digests).into_iter().collect(),

@@ -25,6 +25,7 @@ mod run_task;
 mod scale;
 mod scaling;
 mod schedule;
+mod served;
 mod service;
 mod site;
 mod task_definition;

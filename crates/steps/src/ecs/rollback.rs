@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use slipway_store::record::ReplacedRecord;
 
 use super::scaling::Scaling;
+use super::served::PassedOver;
 use super::site::Site;
 use crate::aws::document::fields;
 use crate::deployment::Replaced;
@@ -32,12 +33,15 @@ impl RollbackData {
 /// A service before a deployment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Before {
-    /// `DescribeServices`, without its history.
+    /// `DescribeServices`, without its history, as it was with what served.
     pub(super) service: Value,
     /// Tasks that were running.
     pub(super) running: i32,
     /// What scaled it; `None` when the deployment leaves scaling alone.
     pub(super) scaling: Option<Scaling>,
+    /// What the service was told last, where that is not what served.
+    #[serde(default)]
+    pub(super) passed_over: Option<PassedOver>,
 }
 
 /// Fields of a service that are history or follow from others, and grow.
@@ -71,7 +75,7 @@ pub(super) fn keepable(mut service: Value) -> Value {
 }
 
 impl Before {
-    /// The task definition that it ran.
+    /// The task definition that served.
     pub(super) fn task_definition(&self) -> &str {
         self.service["taskDefinition"].as_str().unwrap_or_default()
     }

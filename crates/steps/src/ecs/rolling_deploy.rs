@@ -12,13 +12,13 @@ use super::flags::{FLAGS, Spec, check_flags};
 use super::foreign::Digests;
 use super::instances::Change;
 use super::manifest::Documents;
-use super::rollback::{Before, RollbackData, keepable};
+use super::rollback::{Before, RollbackData};
 use super::scaling::Scaling;
 use super::service::{Described, Standing, describe, primary};
 use super::site::Site;
 use super::task_definition::{Intent, Registered, intended, registered, short};
 use super::watch::{Goal, Seen, Watch};
-use super::{DEPLOY, FETCH, PREPARE, divergence, instances, open_unit, told};
+use super::{DEPLOY, FETCH, PREPARE, divergence, instances, open_unit, served, told};
 use crate::context::StepContext;
 use crate::deployment::phases::{Phases, Turn, walk};
 use crate::deployment::{Replaced, wrong};
@@ -203,13 +203,16 @@ impl Deployment {
     async fn prepare(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         cx.unit_started(PREPARE);
         let name = self.name()?;
+        let earlier: Option<State> = cx.saved_by_first_attempt()?;
+        let noted = divergence::noted(cx, &self.site, &name).await?;
         let before = match describe(&self.site, &name).await? {
             Standing::Active(described) => {
                 self.state.watch = Watch::after(&described.service);
                 self.state.primary_before = primary(&described.service)
                     .and_then(|d| d.id())
                     .map(str::to_owned);
-                Some(self.before(cx, *described, &name).await?)
+                let noted = noted.as_ref().map(|noted| noted.runs.as_str());
+                Some(self.before(cx, *described, (&name, noted)).await?)
             }
             Standing::Absent | Standing::Draining => {
                 cx.info(
@@ -219,9 +222,9 @@ impl Deployment {
                 None
             }
         };
-        let earlier: Option<State> = cx.saved_by_first_attempt()?;
         if let (None, Some(before)) = (&earlier, &before) {
-            divergence::tell(cx, &self.site, (&name, &before.service), PREPARE).await?;
+            let (site, noted) = (&self.site, noted.as_ref());
+            divergence::tell(cx, site, (&name, before), noted, PREPARE).await?;
             self.warn_of_scaling(cx, &name, before).await?;
         }
         // What an earlier attempt of this step found is what was there before this run changed anything.
@@ -266,9 +269,9 @@ impl Deployment {
         &self,
         cx: &mut StepContext<'_>,
         described: Described,
-        name: &str,
+        (name, noted): (&str, Option<&str>),
     ) -> Result<Before, Failure> {
-        let Described { service, json } = described;
+        let service = &described.service;
         cx.info(
             PREPARE,
             format!(
@@ -282,10 +285,13 @@ impl Deployment {
             true => None,
             false => Some(Scaling::describe(&self.site, name).await?),
         };
+        let running = service.running_count();
+        let (service, passed_over) = served::kept(described, noted);
         Ok(Before {
-            running: service.running_count(),
-            service: keepable(json),
+            running,
+            service,
             scaling,
+            passed_over,
         })
     }
 

@@ -98,7 +98,7 @@ impl Watch {
             return Err(self.failed(site, goal, &why));
         }
         self.tell_progress(cx, &service, goal);
-        if steady(&service) {
+        if steady(&service) || is_empty(&service, goal) {
             if !self.steady_told {
                 self.steady_told = true;
                 let steady = format!("Service {} reached steady state", goal.service);
@@ -107,7 +107,7 @@ impl Watch {
             return Ok(Seen::Steady);
         }
         match ours(&service, goal)
-            .filter(|_| !has_breaker(&service))
+            .filter(|_| !has_breaker(&service) && !is_emptied(&service, goal))
             .and_then(hopeless)
         {
             Some(why) => Err(self.failed(site, goal, &why)),
@@ -258,6 +258,7 @@ fn fresh(service: &Service) -> i32 {
 fn lost(service: &Service, goal: &Goal<'_>) -> Option<String> {
     if let Some(deployment) = ours(service, goal)
         && deployment.rollout_state() == Some(&DeploymentRolloutState::Failed)
+        && !is_emptied(service, goal)
     {
         let why = deployment
             .rollout_state_reason()
@@ -272,6 +273,16 @@ fn lost(service: &Service, goal: &Goal<'_>) -> Option<String> {
             short(running)
         )
     })
+}
+
+/// Whether a service was only told to have no tasks: that those that it had came up or not is no concern of it.
+fn is_emptied(service: &Service, goal: &Goal<'_>) -> bool {
+    goal.deployment.is_none() && service.desired_count() == 0
+}
+
+/// Whether it has none any more.
+fn is_empty(service: &Service, goal: &Goal<'_>) -> bool {
+    is_emptied(service, goal) && service.running_count() == 0 && service.pending_count() == 0
 }
 
 /// Primary deployment complete, no other left, and all tasks running.

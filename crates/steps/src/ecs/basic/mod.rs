@@ -42,7 +42,11 @@ struct Handover {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Old {
     name: String,
+    /// What serves.
     task_definition: String,
+    /// What it was told to run last, where that never came up.
+    #[serde(default)]
+    passed_over: Option<String>,
     desired: i64,
     running: i64,
     scaling: Scaling,

@@ -12,7 +12,7 @@ use super::super::flags::check_flags;
 use super::super::instances::{self, Change};
 use super::super::removal::{self, Removal};
 use super::super::resize::Resize;
-use super::super::service::{Described, Standing, describe};
+use super::super::service::{Described, Standing, describe, update};
 use super::super::site::Site;
 use super::super::task_definition::short;
 use super::super::{ROLLBACK, beside, foreign, told};
@@ -157,13 +157,24 @@ impl Undoing {
     ) -> Result<Option<Duration>, Failure> {
         let (site, name) = (&self.site, old.name.as_str());
         if !self.state.resize.told() {
-            let Standing::Active(found) = describe(site, name).await? else {
+            let Standing::Active(mut found) = describe(site, name).await? else {
                 return Err(wrong(format!(
                     "Service {name} in {site} cannot get its tasks back: it no longer exists, somebody or \
                      something else deleted it. Service {} keeps what it has.",
                     self.set_up.handover.new
                 )));
             };
+            if let Some(told) = &old.passed_over
+                && found.service.task_definition() == Some(told.as_str())
+            {
+                let back = &old.task_definition;
+                let document = json!({
+                    "cluster": site.cluster, "service": name, "taskDefinition": back,
+                });
+                let told = format!("Updating Service {name} back to task definition {back}");
+                cx.info(ROLLBACK, told);
+                *found = update(site, &document).await?;
+            }
             foreign::check(site, (name, &*found), (&old.task_definition, old.desired))?;
             let resize = &mut self.state.resize;
             resize

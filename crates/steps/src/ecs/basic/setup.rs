@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use aws_sdk_ecs::types::Service;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
@@ -18,7 +19,7 @@ use super::super::service::{
 };
 use super::super::site::Site;
 use super::super::task_definition::{Intent, Registered, intended, registered, short};
-use super::super::{DEPLOY, FETCH, PREPARE, told};
+use super::super::{DEPLOY, FETCH, PREPARE, divergence, served, told};
 use super::versions::{self, Version};
 use super::{Handover, Old, SetUp, wrong};
 use crate::context::StepContext;
@@ -292,26 +293,30 @@ impl Setup {
     }
 
     /// What works now: the newest version with tasks, or the service without a number that an earlier strategy
-    /// of the same Slipway service deployed.
+    /// of the same Slipway service deployed. A version whose tasks never came up, as an aborted deployment leaves it, is
+    /// passed over where another one serves.
     async fn old(
         &self,
         cx: &mut StepContext<'_>,
         base: &str,
         versions: &[Version],
     ) -> Result<Option<Old>, Failure> {
-        let working: Vec<&Version> = versions.iter().filter(|one| one.works()).collect();
-        let service = match working.split_last() {
-            Some((newest, others)) => {
-                if !others.is_empty() {
-                    let names: Vec<_> = others.iter().map(|other| other.name()).collect();
-                    let left = format!(
-                        "Earlier versions that have tasks too go on serving beside the new one, and nothing takes them \
-                         away: {}. Set their desired count to 0, or delete them.",
-                        names.join(", ")
-                    );
-                    cx.warn_of_run(PREPARE, &left).await?;
+        let mut working: Vec<&Version> = versions.iter().filter(|one| one.works()).collect();
+        let service = match working.pop() {
+            Some(newest) => {
+                let instead = self.instead(cx, (base, newest), &working).await?;
+                let down = instead.as_ref().map(|_| newest);
+                let service = instead.unwrap_or_else(|| newest.service.clone());
+                working.retain(|one| Some(one.name()) != service.service_name());
+                let warnings = [
+                    down.map(|down| passed_over(down, &service)),
+                    beside_the_new(&working),
+                ];
+                let warnings: Vec<String> = warnings.into_iter().flatten().collect();
+                if !warnings.is_empty() {
+                    cx.warn_of_run(PREPARE, &warnings.join(" ")).await?;
                 }
-                newest.service.clone()
+                service
             }
             None => match self.unnumbered(cx, base).await? {
                 Some(service) => service,
@@ -319,20 +324,77 @@ impl Setup {
             },
         };
         let name = service.service_name().unwrap_or_default().to_owned();
+        let asked = service.task_definition().unwrap_or_default();
+        let serving = self.serving(cx, (&name, &service)).await?;
         Ok(Some(Old {
             scaling: Scaling::describe(&self.site, &name).await?,
             name,
-            task_definition: service.task_definition().unwrap_or_default().to_owned(),
+            passed_over: serving.as_ref().map(|_| asked.to_owned()),
+            task_definition: serving.unwrap_or_else(|| asked.to_owned()),
             desired: i64::from(service.desired_count()),
             running: i64::from(service.running_count()),
         }))
+    }
+
+    /// The task definition that a service serves with, where that is not the one that it was told last.
+    async fn serving(
+        &self,
+        cx: &mut StepContext<'_>,
+        (name, service): (&str, &Service),
+    ) -> Result<Option<String>, Failure> {
+        // Only what is noted as deployed is asked for, and only where it matters.
+        if served::instead(service, None).is_none() {
+            return Ok(None);
+        }
+        let noted = divergence::noted(cx, &self.site, name).await?;
+        let noted = noted.as_ref().map(|noted| noted.runs.as_str());
+        let Some((asked, serving)) = served::instead(service, noted) else {
+            return Ok(None);
+        };
+        let (asked, serves) = (asked.task_definition(), serving.task_definition());
+        let serves = serves.unwrap_or_default();
+        let warning = format!(
+            "Service {name} in {} was told to run {}, which has not come up: {} serves, with {} tasks. The new version takes \
+             over from it; a rollback brings back {}.",
+            self.site,
+            short(asked.unwrap_or_default()),
+            short(serves),
+            serving.running_count(),
+            short(serves)
+        );
+        cx.warn_of_run(PREPARE, &warning).await?;
+        Ok(Some(serves.to_owned()))
+    }
+
+    /// What serves in the place of the newest version, where that one never came up.
+    async fn instead(
+        &self,
+        cx: &mut StepContext<'_>,
+        (base, newest): (&str, &Version),
+        others: &[&Version],
+    ) -> Result<Option<Service>, Failure> {
+        // Only what is noted as deployed is asked for, and only where it matters.
+        if !served::is_down(&newest.service, false) {
+            return Ok(None);
+        }
+        let record = beside::record(cx, &self.site).await?;
+        let noted = record.is_some_and(|record| record.target["serviceName"] == newest.name());
+        if !served::is_down(&newest.service, noted) {
+            return Ok(None);
+        }
+        let serves = |service: &Service| service.running_count() > 0;
+        let mut others = others.iter().rev().map(|other| &other.service);
+        if let Some(other) = others.find(|other| serves(other)) {
+            return Ok(Some(other.clone()));
+        }
+        Ok(self.unnumbered(cx, base).await?.filter(serves))
     }
 
     async fn unnumbered(
         &self,
         cx: &mut StepContext<'_>,
         base: &str,
-    ) -> Result<Option<aws_sdk_ecs::types::Service>, Failure> {
+    ) -> Result<Option<Service>, Failure> {
         let Standing::Active(found) = describe(&self.site, base).await? else {
             return Ok(None);
         };
@@ -421,4 +483,31 @@ impl Setup {
             "taskDefinitionArn": self.task_definition(),
         }})
     }
+}
+
+/// Versions that have tasks beside the one that is replaced, as a sentence.
+fn beside_the_new(others: &[&Version]) -> Option<String> {
+    if others.is_empty() {
+        return None;
+    }
+    let names: Vec<_> = others.iter().map(|other| other.name()).collect();
+    Some(format!(
+        "Earlier versions that have tasks too go on serving beside the new one, and nothing takes them away: {}. Set their \
+         desired count to 0, or delete them.",
+        names.join(", ")
+    ))
+}
+
+/// The newest version never came up, and another one serves.
+fn passed_over(newest: &Version, serving: &Service) -> String {
+    let serves = serving.service_name().unwrap_or_default();
+    format!(
+        "Service {newest} was deployed last and has not come up ({} of {} tasks run): {serves} serves, with {} tasks. The \
+         new version takes over from {serves}, and a rollback brings {serves} back. Nothing takes {newest} away: set its \
+         desired count to 0, or delete it.",
+        newest.service.running_count(),
+        newest.service.desired_count(),
+        serving.running_count(),
+        newest = newest.name(),
+    )
 }

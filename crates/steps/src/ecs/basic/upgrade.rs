@@ -351,6 +351,7 @@ mod tests {
             old: had.map(|desired| Old {
                 name: "web__1".to_owned(),
                 task_definition: String::new(),
+                passed_over: None,
                 desired,
                 running: desired,
                 scaling: Scaling::default(),

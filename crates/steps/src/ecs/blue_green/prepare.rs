@@ -188,6 +188,8 @@ impl Creation {
                 running: service.running_count(),
                 service: keepable(json),
                 scaling: Some(Scaling::describe(&self.site, &green.name).await?),
+                // It does not serve: it is put back as it was.
+                passed_over: None,
             },
             updated: self.spec.update_green,
         }))
