@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use slipway_sandbox::{Fault, FaultEffect};
 
+use crate::asg::{Groups, list};
 use crate::world::{World, service_definition, task_definition};
 
 const PREPARE: &str = "Prepare rollback data";
@@ -192,5 +193,195 @@ mod ecs {
             world.account().await,
             "absent, beside it web__1 web:1 4/4, beside it web__2 web:2 0/4"
         );
+    }
+}
+
+mod asg {
+    use super::*;
+
+    const DEPLOY: &str = "AsgRollingDeploy";
+    const ROLLBACK: &str = "AsgRollingRollback";
+
+    fn cancels() -> Value {
+        json!({"handleInProgressInstanceRefresh": "Cancel"})
+    }
+
+    /// A group with version 1, after an aborted deployment of version 2, whose instances never pass their checks.
+    async fn after_an_abort() -> Groups {
+        let mut groups = Groups::new().await;
+        groups.world.run(DEPLOY, json!({})).await.done();
+        groups.world.next_run();
+        groups.deploys("ami-0bad", 2);
+        let left = aborted(&groups.world, (DEPLOY, json!({})), 60).await;
+        for part in [
+            "Instance refresh ",
+            " of Auto Scaling group web goes on by itself, to version 2 of launch template web",
+            "`aws autoscaling cancel-instance-refresh --auto-scaling-group-name web`",
+        ] {
+            assert!(left.contains(part), "{left}");
+        }
+        groups.world.next_run();
+        groups
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deployment_after_an_aborted_one_goes_back_to_what_serves() {
+        for image in ["ami-0bad", "ami-3"] {
+            let mut groups = after_an_abort().await;
+            groups.deploys(image, 2);
+            let ended = groups.world.run(DEPLOY, cancels()).await;
+            match image {
+                "ami-3" => drop(ended.done()),
+                _ => drop(ended.failed()),
+            }
+            let log = groups.world.log(DEPLOY, PREPARE).await;
+            for part in [
+                "Auto Scaling group web in eu-west-1 (infrastructure prod_cluster) was told to start instances from version 2 \
+                 of launch template web, which has not come up (instance refresh ",
+                " ended as Cancelled; ",
+                "healthy instances serve with version 1, as Slipway's records say (run run-",
+                "a rollback brings back version 1.",
+            ] {
+                assert!(log.contains(part), "{log}");
+            }
+            assert_eq!(log.matches("was told to").count(), 1, "{log}");
+            groups.world.run(ROLLBACK, json!({})).await.done();
+            groups.quiet().await;
+            assert_eq!(groups.account().await, "web v1 2/2 of v1 | web", "{image}");
+            assert_eq!(groups.counted().await, "2 web v1", "{image}");
+        }
+    }
+
+    /// Somebody lets the group start its instances from a version of theirs.
+    async fn theirs(groups: &Groups) {
+        let made = json!({"LaunchTemplateName": "web",
+            "LaunchTemplateData": {"ImageId": "ami-7", "InstanceType": "t3.micro"}});
+        groups.ec2("CreateLaunchTemplateVersion", made).await;
+        let update = json!({"AutoScalingGroupName": "web",
+            "LaunchTemplate": {"LaunchTemplateName": "web", "Version": "2"}});
+        groups.scaling("UpdateAutoScalingGroup", update).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_version_that_no_instance_was_started_from_is_not_what_was_there() {
+        let mut groups = Groups::new().await;
+        groups.world.run(DEPLOY, json!({})).await.done();
+        groups.world.next_run();
+        theirs(&groups).await;
+        groups.deploys("ami-3", 2);
+        groups.world.run(DEPLOY, json!({})).await.done();
+        let log = groups.world.log(DEPLOY, PREPARE).await;
+        assert!(
+            log.contains("which has not come up (no instance refresh was started for it; 0 of its instances are healthy): 2"),
+            "{log}"
+        );
+        groups.world.run(ROLLBACK, json!({})).await.done();
+        groups.quiet().await;
+        assert_eq!(groups.account().await, "web v1 2/2 of v1 | web");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refresh_of_somebody_else_that_goes_well_is_what_comes_back() {
+        let mut groups = Groups::new().await;
+        groups.world.run(DEPLOY, json!({})).await.done();
+        groups.world.next_run();
+        theirs(&groups).await;
+        let start = json!({"AutoScalingGroupName": "web", "Preferences": {"InstanceWarmup": 0}});
+        groups.scaling("StartInstanceRefresh", start).await;
+        groups.deploys("ami-3", 2);
+        let waits = json!({"handleInProgressInstanceRefresh": "Wait", "instanceWarmup": 0});
+        groups.world.run(DEPLOY, waits).await.done();
+        let log = groups.world.log(DEPLOY, PREPARE).await;
+        assert!(!log.contains("was told to"), "{log}");
+        assert_eq!(groups.account().await, "web v3 2/2 of v3 | web");
+        groups.world.run(ROLLBACK, json!({})).await.done();
+        groups.quiet().await;
+        assert_eq!(groups.account().await, "web v2 2/2 of v2 | web");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_phased_strategy_takes_over_from_what_serves() {
+        let setup = json!({"asgName": "web", "resizeStrategy": "resize_new_first",
+            "instances": {"type": "Fixed", "spec": {"min": 1, "max": 6, "desired": 4}}});
+        let all = json!({"instanceSelection": {"type": "Percentage", "spec": {"percentage": 100}}});
+        let deploy = "AsgPhasedDeploy";
+        let mut groups = Groups::new().await;
+        for image in ["ami-1", "ami-0dead", "ami-3"] {
+            groups.world.next_run();
+            groups.deploys(image, 4);
+            groups.world.run("AsgSetup", setup.clone()).await.done();
+            match image {
+                "ami-0dead" => drop(aborted(&groups.world, (deploy, all.clone()), 20).await),
+                _ => drop(groups.world.run(deploy, all.clone()).await.done()),
+            }
+        }
+        let log = groups.world.log("AsgSetup", PREPARE).await;
+        for part in [
+            "web__3 takes over from Auto Scaling group web__1",
+            "Auto Scaling group web__2 in eu-west-1 (infrastructure prod_cluster) was deployed last and has not come up: none \
+             of its 4 instances is healthy, and web__1 serves with 4.",
+        ] {
+            assert!(log.contains(part), "{log}");
+        }
+        groups.world.run("AsgRollback", json!({})).await.done();
+        let account = groups.account().await;
+        assert!(
+            account.starts_with("web__1 v1 4/4 of v1, web__2 "),
+            "{account}"
+        );
+        assert!(!account.contains("web__3 v1"), "{account}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_suspended_process_is_told() {
+        let groups = Groups::new().await.beside().await;
+        groups.world.run(DEPLOY, json!({})).await.done();
+        let launch = json!({"AutoScalingGroupName": "web", "ScalingProcesses": ["Launch"]});
+        groups.scaling("SuspendProcesses", launch.clone()).await;
+        let more = json!({"asgName": "web",
+            "instanceSelection": {"type": "Count", "spec": {"count": 4}}});
+        aborted(&groups.world, ("AsgScale", more), 60).await;
+        let log = groups.world.log("AsgScale", "Scale").await;
+        let told =
+            "Asg web starts no instances: its process Launch is suspended (User suspended). ";
+        assert_eq!(
+            log.matches(told).count(),
+            2,
+            "when it is seen, and at the end: {log}"
+        );
+        assert!(
+            log.contains("`aws autoscaling resume-processes --auto-scaling-group-name web --scaling-processes Launch`"),
+            "{log}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_only_needs_the_name_of_the_group_reads_nothing_else() {
+        let mut groups = Groups::new().await.beside().await;
+        groups.world.run(DEPLOY, json!({})).await.done();
+        groups.world.next_run();
+        groups.deploys("<+pipeline.variables.image>", 2);
+        let count = json!({"instanceSelection": {"type": "Count", "spec": {"count": 3}}});
+        let steps = [
+            ("AsgScale", count, "Scale"),
+            ("AsgSteadyState", json!({}), "Steady State Check"),
+        ];
+        for (step, spec, unit) in steps {
+            groups.world.run(step, spec).await.done();
+            let nodes = groups.world.store.list_nodes(&groups.world.run, None).await;
+            let nodes = nodes.expect("nodes");
+            let node = nodes.iter().find(|node| node.node_type == step);
+            let units = &node.expect("the step").units;
+            let units: Vec<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
+            assert_eq!(units, [unit], "{step}");
+        }
+        assert!(groups.account().await.starts_with("web v1 3/3"));
+        let found = groups.scaling("DescribeAutoScalingGroups", json!({})).await;
+        assert_eq!(list(&found["AutoScalingGroups"]).len(), 1);
+        // What has no name cannot be scaled.
+        groups.world.next_run();
+        groups.world.manifests.truncate(1);
+        let failure = groups.world.run("AsgSteadyState", json!({})).await.failed();
+        assert!(failure.message.contains("give `asgName`"), "{failure:?}");
     }
 }

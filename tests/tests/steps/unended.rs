@@ -55,6 +55,7 @@ async fn a_group_whose_instances_wait_for_a_hook() {
         "web with 2 instances of version 1",
         "wait for a lifecycle hook (the group has mine)",
         "(Pending:Wait)",
+        " goes on by itself, to what was there; `aws autoscaling cancel-instance-refresh --auto-scaling-group-name web` ends it",
     ];
     check(failure, &parts);
     let log = groups.world.log("AsgRollingRollback", "Rollback").await;

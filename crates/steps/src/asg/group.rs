@@ -35,6 +35,13 @@ impl Member<'_> {
         !state.starts_with("Terminat") && !state.starts_with("Detach")
     }
 
+    /// The version of this launch template that it was started from.
+    pub(super) fn version_of(&self, id: &str) -> Option<&str> {
+        let template = &self.0["LaunchTemplate"];
+        let number = template["Version"].as_str();
+        number.filter(|_| template["LaunchTemplateId"] == id)
+    }
+
     /// Whether it was started from this version.
     pub(super) fn runs(&self, version: &Version) -> bool {
         let template = &self.0["LaunchTemplate"];
@@ -172,6 +179,18 @@ impl Group {
         let mut tags = tags.filter(|tag| tag["Key"] == key);
         tags.next()
             .map(|tag| tag["Value"].as_str().unwrap_or_default())
+    }
+
+    /// Why a process of it is suspended, if it is.
+    pub(super) fn suspended(&self, process: &str) -> Option<&str> {
+        let suspended = self.0["SuspendedProcesses"].as_array()?;
+        let mut found = suspended.iter();
+        let found = found.find(|one| one["ProcessName"] == process)?;
+        Some(
+            found["SuspensionReason"]
+                .as_str()
+                .unwrap_or("for no reason that AWS tells"),
+        )
     }
 
     pub(super) fn target_groups(&self) -> Vec<String> {

@@ -167,6 +167,17 @@ pub(super) async fn noted(cx: &StepContext<'_>) -> Result<Option<DeployedRecord>
     found.map_err(|error| store_failure("read what was deployed", &error))
 }
 
+/// The version of a group that is noted as deployed, and by whom.
+pub(super) async fn version_of(
+    cx: &StepContext<'_>,
+    group: &str,
+) -> Result<Option<(Version, Option<RunId>)>, Failure> {
+    let noted = noted(cx).await?;
+    let groups = noted.as_ref().map(groups).unwrap_or_default();
+    let found = groups.into_iter().find(|one| one.name == group);
+    Ok(found.and_then(|one| Some((one.version?, one.by.and_then(|by| by.run)))))
+}
+
 /// The groups that a record counts, each with who deployed it.
 pub(super) fn groups(deployed: &DeployedRecord) -> Vec<Counted> {
     let groups = serde_json::from_value(deployed.target[GROUPS].clone());

@@ -9,12 +9,16 @@ use slipway_plan::ServicePlan;
 use slipway_plan::fit::USER_DATA;
 
 use super::{FETCH, image, invalid, name};
+use crate::aws::document::read;
 use crate::context::StepContext;
 use crate::deployment::manifest::{Reader, once};
 use crate::deployment::spec::text;
 
 /// Most bytes of user data, before they are encoded (EC2 user guide, "Run commands when you launch an instance").
 const MOST_USER_DATA: usize = 16 * 1024;
+
+/// Field of a configuration that names the group.
+const NAME: &str = "AutoScalingGroupName";
 
 /// What a deployment needs of the manifests. Secrets are holes: it is stored as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,11 +85,11 @@ impl Documents {
             "CreateAutoScalingGroup",
             has_base.then(|| json!({})),
         )?;
-        let written = text(&configuration, "AutoScalingGroupName");
+        let written = text(&configuration, NAME);
         let mut ignored = vec!["LaunchTemplate", "LaunchConfigurationName", "InstanceId"];
         let named = text(reader.cx.spec(), "asgName");
         if named.is_some() && written.is_some() && named != written {
-            ignored.push("AutoScalingGroupName");
+            ignored.push(NAME);
         }
         reader.take_out(&mut configuration, &ignored);
         let mut policies = reader.all("AsgScalingPolicy", "AutoScaling.PutScalingPolicy")?;
@@ -94,18 +98,13 @@ impl Documents {
             "PutScheduledUpdateGroupAction",
         )?;
         for document in policies.iter_mut().chain(&mut actions) {
-            reader.take_out(document, &["AutoScalingGroupName"]);
+            reader.take_out(document, &[NAME]);
         }
         let metrics = reader.all("AsgAdditionalConfiguration", "AsgAdditionalConfiguration")?;
         for metrics in &metrics {
             check_metrics(metrics)?;
         }
-        let group = named.or(written).ok_or_else(|| {
-            invalid(
-                "the Auto Scaling group has no name: give `asgName` in the step, or `AutoScalingGroupName` in the \
-                 AsgConfiguration manifest.",
-            )
-        })?;
+        let group = named.or(written).ok_or_else(nameless)?;
         name::check(&group)?;
         let documents = Self {
             group,
@@ -170,6 +169,33 @@ impl Documents {
         }
         data
     }
+}
+
+/// The name of the group, for steps that deploy nothing: nothing else of the manifests is resolved.
+pub(super) fn group_of(cx: &StepContext<'_>) -> Result<String, Failure> {
+    if let Some(named) = text(cx.spec(), "asgName") {
+        return Ok(named);
+    }
+    let manifests = service(cx)?.manifests.iter();
+    let configurations = manifests.filter(|manifest| manifest.kind == "AsgConfiguration");
+    for (path, written) in configurations.flat_map(|manifest| &manifest.files) {
+        let document = read(path, written)
+            .map_err(|why| invalid(format!("The manifest {path} cannot be read: {why}.")))?;
+        let mut fields = document.as_object().into_iter().flatten();
+        let field = fields.find(|(name, _)| name.eq_ignore_ascii_case(NAME));
+        let Some((_, name)) = field else { continue };
+        if let Some(name) = text(&json!({NAME: cx.evaluate(name)?}), NAME) {
+            name::check(&name)?;
+            return Ok(name);
+        }
+    }
+    Err(nameless())
+}
+
+fn nameless() -> Failure {
+    invalid(format!(
+        "the Auto Scaling group has no name: give `asgName` in the step, or `{NAME}` in the AsgConfiguration manifest."
+    ))
 }
 
 /// Encodes the user data of a launch template, with its secrets, unless the manifest gave it encoded.

@@ -38,6 +38,18 @@ impl Shown {
         .contains(&self.status())
     }
 
+    pub(super) fn is_successful(&self) -> bool {
+        self.status() == "Successful"
+    }
+
+    /// What became of it, for people.
+    pub(super) fn told(&self) -> String {
+        match self.is_active() {
+            true => format!("instance refresh {} is {}", self.id(), self.status()),
+            false => format!("instance refresh {} ended as {}", self.id(), self.status()),
+        }
+    }
+
     fn percentage(&self) -> &str {
         self.0["PercentageComplete"].as_str().unwrap_or("0")
     }
@@ -67,6 +79,11 @@ async fn list(site: &Site, name: &str, id: Option<&str>) -> Result<Vec<Shown>, F
 /// The newest refresh of a group.
 pub(super) async fn newest(site: &Site, name: &str) -> Result<Option<Shown>, Failure> {
     Ok(list(site, name, None).await?.into_iter().next())
+}
+
+/// The command that ends the refresh of a group.
+pub(super) fn cancelling(group: &str) -> String {
+    format!("aws autoscaling cancel-instance-refresh --auto-scaling-group-name {group}")
 }
 
 /// How instances are replaced.

@@ -12,10 +12,10 @@ use super::group::{self, Group, Standing};
 use super::hooks::Hooks;
 use super::instances::{self, By, Change, Counted};
 use super::manifest::Documents;
-use super::refresh::{self, Preferences, Refresh, Shown};
+use super::refresh::{self, Preferences, Refresh};
 use super::scaling::{Scaling, set_metrics};
 use super::site::Site;
-use super::spec::{Sizes, check_instances, sizes};
+use super::spec::{Sizes, check_instances};
 use super::steady::{Goal, Stay, Steady};
 use super::template::{self, Look, Version};
 use super::{DEPLOY, FETCH, PREPARE, base, invalid, told, wrong};
@@ -26,7 +26,7 @@ use crate::deployment::spec::{self, Kind, text};
 use crate::step::{Progress, Step, Undo};
 
 /// Words of `handleInProgressInstanceRefresh`. Harness's schema takes any text and its documentation none.
-const IN_PROGRESS: &[&str] = &["Fail", "Cancel", "Wait"];
+pub(super) const IN_PROGRESS: &[&str] = &["Fail", "Cancel", "Wait"];
 
 /// Fields of the spec.
 const FIELDS: &[(&str, Kind)] = &[
@@ -90,9 +90,12 @@ pub(super) struct State {
     /// Key of the stored [`Documents`].
     documents: Option<String>,
     pub(super) rollback: Option<RollbackData>,
-    sizes: Option<Sizes>,
-    image: Option<String>,
+    pub(super) sizes: Option<Sizes>,
+    pub(super) image: Option<String>,
     pub(super) version: Option<Version>,
+    /// Whether what serves is told only when no refresh is in progress any more.
+    #[serde(default)]
+    pub(super) looks_again: bool,
     /// Fields that the update set.
     pub(super) sent: Vec<String>,
     steady: Steady,
@@ -149,12 +152,32 @@ impl Step for RollingDeploy {
                 "AWS goes on with what it was told until a rollback step or another deployment ends it",
             );
         }
-        Ok(())
+        match goes_on(cx, &state) {
+            Some(left) => {
+                cx.warn(DEPLOY, &left);
+                Err(wrong(left))
+            }
+            None => Ok(()),
+        }
     }
 }
 
+/// The refresh of a deployment that nobody rolls back.
+fn goes_on(cx: &StepContext<'_>, state: &State) -> Option<String> {
+    let follows = state.phase == Phase::Follow && cx.stays_as_it_is();
+    let (data, version) = (state.rollback.as_ref()?, state.version.as_ref()?);
+    let id = state.refresh.id.as_ref().filter(|_| follows)?;
+    Some(format!(
+        "Instance refresh {id} of Auto Scaling group {} goes on by itself, to {}. Run the pipeline again with \
+         `handleInProgressInstanceRefresh: Cancel`, or end it with `{}`.",
+        data.group,
+        version.told(),
+        refresh::cancelling(&data.group)
+    ))
+}
+
 /// The healthy percentages of a refresh, where they are known: AWS allows no more than 100 between them.
-fn healthy(spec: &Value) -> Result<(i64, i64), Failure> {
+pub(super) fn healthy(spec: &Value) -> Result<(i64, i64), Failure> {
     let min = spec::count(spec, "minimumHealthyPercentage").ok().flatten();
     let max = spec::count(spec, "maximumHealthyPercentage").ok().flatten();
     let least = min.unwrap_or_else(|| max.map_or(HEALTHY.0, |max| HEALTHY.0.max(max - 100)));
@@ -174,10 +197,10 @@ fn healthy(spec: &Value) -> Result<(i64, i64), Failure> {
 }
 
 /// One call's worth of the deployment.
-struct Deployment {
-    site: Site,
-    state: State,
-    documents: Documents,
+pub(super) struct Deployment {
+    pub(super) site: Site,
+    pub(super) state: State,
+    pub(super) documents: Documents,
     /// Whether the phase was begun by an earlier call, which may have been cut off after its effect.
     resumed: bool,
 }
@@ -223,7 +246,7 @@ impl Deployment {
         })
     }
 
-    fn rollback(&self) -> Result<&RollbackData, Failure> {
+    pub(super) fn rollback(&self) -> Result<&RollbackData, Failure> {
         let data = self.state.rollback.as_ref();
         data.ok_or_else(|| wrong("The step has no rollback data to go on with.".to_owned()))
     }
@@ -242,108 +265,6 @@ impl Deployment {
     fn first(&self) -> bool {
         let data = self.state.rollback.as_ref();
         data.is_none_or(|data| data.before.is_none())
-    }
-
-    /// Writes down how the group is now, and looks whether everything is there that is needed.
-    async fn prepare(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
-        cx.unit_started(PREPARE);
-        let (site, name) = (&self.site, self.documents.group.clone());
-        healthy(cx.spec())?;
-        let found = match group::describe(site, &name).await? {
-            Standing::There(group) => Some(group),
-            Standing::Leaving => return Ok(Some(Duration::from_secs(5))),
-            Standing::Absent => None,
-        };
-        let sizes = sizes(cx.spec(), &self.documents.configuration, found.as_deref())?;
-        self.state.sizes = Some(sizes);
-        self.state.image = match &self.documents.image {
-            Some(wanted) => Some(wanted.find(cx, site).await?),
-            None => None,
-        };
-        let earlier: Option<State> = cx.saved_by_first_attempt()?;
-        // What an earlier attempt of this step found is what was there before this run changed anything.
-        let rollback = match earlier.and_then(|state| state.rollback) {
-            Some(rollback) => RollbackData {
-                template: template::look(site, &name).await?,
-                ..rollback
-            },
-            None => self.look(cx, &name, found.as_deref()).await?,
-        };
-        self.state.phase = match &found {
-            Some(_) => Phase::Clear,
-            None => Phase::Template,
-        };
-        if found.is_some() {
-            self.check_progress(cx, &name).await?;
-        }
-        self.state.rollback = Some(rollback);
-        cx.info(PREPARE, "Prepared rollback data");
-        cx.unit_ended(PREPARE, true);
-        Ok(None)
-    }
-
-    async fn look(
-        &self,
-        cx: &mut StepContext<'_>,
-        name: &str,
-        found: Option<&Group>,
-    ) -> Result<RollbackData, Failure> {
-        let template = template::look(&self.site, name).await?;
-        let before = match found {
-            Some(group) => {
-                let mut before = Before::look(cx, &self.site, group, &template).await?;
-                let configuration = &self.documents.configuration;
-                before.look_at_hooks(&self.site, configuration).await?;
-                Some(before)
-            }
-            None => None,
-        };
-        let told = match &before {
-            Some(before) => before.told(),
-            None => {
-                format!("Auto Scaling group {name} does not exist: this is its first deployment")
-            }
-        };
-        cx.info(PREPARE, told);
-        Ok(RollbackData {
-            group: name.to_owned(),
-            before,
-            template,
-            replaced: Replaced::read(cx).await?,
-        })
-    }
-
-    /// A refresh in progress blocks the one of this deployment: better to say so before anything is changed.
-    async fn check_progress(&self, cx: &StepContext<'_>, name: &str) -> Result<(), Failure> {
-        let handle = spec::choice(cx.spec(), "handleInProgressInstanceRefresh", IN_PROGRESS)?;
-        // One of an earlier attempt is this step's own.
-        if !matches!(handle, None | Some("Fail")) || cx.attempt() > 0 {
-            return Ok(());
-        }
-        let active = refresh::newest(&self.site, name).await?;
-        let Some(active) = active.filter(Shown::is_active) else {
-            return Ok(());
-        };
-        Err(wrong(format!(
-            "Instance refresh {} of Auto Scaling group {name} in {} is in progress, and blocks another one. Wait until \
-             it has ended, or let `handleInProgressInstanceRefresh` be Cancel or Wait.",
-            active.id(),
-            self.site
-        )))
-    }
-
-    async fn clear(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
-        let handle = spec::choice(cx.spec(), "handleInProgressInstanceRefresh", IN_PROGRESS)?;
-        let own = cx.attempt() > 0;
-        if own || matches!(handle, Some("Cancel" | "Wait")) {
-            let place = (&self.site, self.documents.group.as_str());
-            let cancels = own || handle == Some("Cancel");
-            if let Some(pause) = refresh::clear(cx, place, cancels, PREPARE).await? {
-                return Ok(Some(pause));
-            }
-        }
-        self.state.phase = Phase::Template;
-        Ok(None)
     }
 
     async fn template(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {

@@ -62,6 +62,18 @@ struct State {
     done: Vec<String>,
 }
 
+impl State {
+    /// The refresh of the rollback, where it has not ended: AWS tries without an end where instances do not become healthy.
+    fn goes_on(&self, group: &str) -> Option<String> {
+        let id = self.refresh.id.as_ref();
+        let id = id.filter(|_| self.phase == Phase::Follow)?;
+        Some(format!(
+            "instance refresh {id} goes on by itself, to what was there; `{}` ends it",
+            refresh::cancelling(group)
+        ))
+    }
+}
+
 #[async_trait]
 impl Step for RollingRollback {
     fn step_type(&self) -> &'static str {
@@ -112,7 +124,9 @@ impl Step for RollingRollback {
         let data = touched.states.iter().find_map(|one| one.rollback.as_ref());
         let left = data.map(left).into_iter();
         let held = state.refresh.held().map(str::to_owned);
-        let left: Vec<String> = left.chain(held).chain(touched.not_come_to()).collect();
+        let goes_on = data.and_then(|data| state.goes_on(&data.group));
+        let left = left.chain(held).chain(goes_on);
+        let left: Vec<String> = left.chain(touched.not_come_to()).collect();
         let look_at = "the group and its instances";
         Err(unended(cx, look_at, left.join("; ")))
     }

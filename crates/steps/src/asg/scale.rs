@@ -11,14 +11,14 @@ use slipway_model::status::Failure;
 
 use super::group::{self, Group, Standing};
 use super::instances::{self, Change};
-use super::manifest::Documents;
+use super::manifest::group_of;
 use super::rolling_deploy;
 use super::site::Site;
 use super::spec::{check_selection, selected};
 use super::steady::{Goal, Stay, Steady};
 use super::{told, wrong};
 use crate::context::StepContext;
-use crate::deployment::spec::{self, Kind, text};
+use crate::deployment::spec::{self, Kind};
 use crate::deployment::unless_refused;
 use crate::step::{Progress, Step, Undo};
 
@@ -39,7 +39,6 @@ pub struct Scale;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct State {
-    documents: Option<String>,
     /// The count before and the count that is asked for, once the group was seen.
     target: Option<(i64, i64)>,
     /// Whether AWS was told.
@@ -72,14 +71,23 @@ impl Step for Scale {
         let result = go_on(cx).await;
         told(cx, self.units(), result)
     }
+
+    async fn stop(&self, cx: &mut StepContext<'_>) -> Result<(), Failure> {
+        let state: State = cx.saved()?;
+        let steady = &state.steady;
+        for why in [steady.suspended(), steady.held()].into_iter().flatten() {
+            cx.warn(SCALE, why);
+        }
+        if let Some(reasons) = steady.evidence() {
+            cx.warn(SCALE, reasons);
+        }
+        Ok(())
+    }
 }
 
 async fn go_on(cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
     let mut state: State = cx.saved()?;
-    let name = match text(cx.spec(), "asgName") {
-        Some(name) => name,
-        None => Documents::once(cx, &mut state.documents).await?.group,
-    };
+    let name = group_of(cx)?;
     let site = Site::of_step(cx).await?;
     if !state.told {
         set(cx, &site, &name, &mut state).await?;

@@ -1,6 +1,7 @@
 //! Follows a group until its instances are healthy, and tells early and with evidence when they will not be: AWS goes
 //! on replacing instances without an end.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -44,6 +45,9 @@ pub(super) struct Steady {
     /// Instances that wait for lifecycle hooks, when they were told last.
     #[serde(default)]
     held: Option<String>,
+    /// Why nothing is started or ended, when it was told last.
+    #[serde(default)]
+    suspended: Option<String>,
     /// Activities that failed since.
     failed: Vec<String>,
     /// Why, newest last.
@@ -103,6 +107,11 @@ impl Steady {
         self.held.as_deref()
     }
 
+    /// Why the group could not come to its number of instances when it was seen last.
+    pub(super) fn suspended(&self) -> Option<&str> {
+        self.suspended.as_deref()
+    }
+
     /// Looks once; how long to wait for the next look, or `None` when the group is as it is to be.
     pub(super) async fn look(
         &mut self,
@@ -146,6 +155,8 @@ impl Steady {
             return self.stay(cx, site, (&group, goal)).await;
         }
         self.lost |= self.reached.take().is_some();
+        self.tell_suspended(cx, &group, (many(all), goal), unit)
+            .await?;
         self.tell_held(cx, site, &group, unit).await;
         self.ask(cx, site, (name, goal.desired), unit).await?;
         Ok(Some(self.pause()))
@@ -217,6 +228,37 @@ impl Steady {
         );
         cx.warn(goal.unit, told);
         most
+    }
+
+    /// Tells, in the run too, that the group starts or ends no instances because a process of it is suspended: nothing comes
+    /// of waiting until somebody resumes it.
+    async fn tell_suspended(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        group: &Group,
+        (all, goal): (i64, Goal<'_>),
+        unit: &'static str,
+    ) -> Result<(), Failure> {
+        let (process, what) = match all.cmp(&goal.desired) {
+            Ordering::Less => ("Launch", "starts"),
+            Ordering::Greater if goal.only => ("Terminate", "ends"),
+            Ordering::Equal | Ordering::Greater => ("", ""),
+        };
+        let told = group.suspended(process).map(|reason| {
+            let name = group.name();
+            format!(
+                "Asg {name} {what} no instances: its process {process} is suspended ({reason}). `aws autoscaling \
+                 resume-processes --auto-scaling-group-name {name} --scaling-processes {process}` lets it go on"
+            )
+        });
+        if let Some(told) = told
+            .as_ref()
+            .filter(|told| self.suspended.as_ref() != Some(told))
+        {
+            cx.warn_of_run(unit, told).await?;
+        }
+        self.suspended = told;
+        Ok(())
     }
 
     /// Tells which instances wait for lifecycle hooks: without whoever completes the action, for up to its timeout.

@@ -10,7 +10,7 @@ use slipway_model::duration;
 use slipway_model::status::Failure;
 
 use super::group::{self, Standing};
-use super::manifest::Documents;
+use super::manifest::group_of;
 use super::refresh::{self, Refresh};
 use super::rolling_deploy::State as Deployed;
 use super::site::Site;
@@ -32,7 +32,6 @@ pub struct SteadyState;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct State {
-    documents: Option<String>,
     refresh: Refresh,
 }
 
@@ -85,7 +84,7 @@ async fn go_on(cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
     let name = match (text(cx.spec(), "asgName"), &deployed) {
         (Some(name), _) => name,
         (None, Some((name, ..))) => name.clone(),
-        (None, None) => Documents::once(cx, &mut state.documents).await?.group,
+        (None, None) => group_of(cx)?,
     };
     let site = Site::of_stage(cx).await?;
     let Standing::There(found) = group::describe(&site, &name).await? else {

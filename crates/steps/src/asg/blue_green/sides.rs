@@ -70,7 +70,10 @@ impl Sides {
         let old = match old {
             Some(group) => {
                 let look = template::look(site, group.name()).await?;
-                Some(Before::look(cx, site, group, &look).await?)
+                let mut before = Before::look(cx, site, group, &look).await?;
+                let asked = (group, before.version.clone());
+                before.look_what_serves(cx, site, asked, false).await?;
+                Some(before)
             }
             None => None,
         };

@@ -12,6 +12,7 @@ use super::super::group::{self, Group, Standing, described, texts};
 use super::super::instances::noted;
 use super::super::manifest::Documents;
 use super::super::removal::Removal;
+use super::super::served::newest_that_serves;
 use super::super::site::Site;
 use super::super::spec::{Sizes, check_instances, sizes};
 use super::super::template::{self, Version};
@@ -191,7 +192,9 @@ impl Setting {
         let main = self.documents.group.clone();
         let found = versions(cx, &self.site, &main).await?;
         let live = found.iter().filter(|group| group.sizes().desired > 0);
-        let old = live.max_by_key(|group| number(&main, group.name()));
+        let mut live: Vec<&Group> = live.collect();
+        live.sort_by_key(|group| number(&main, group.name()));
+        let (old, passed_over) = newest_that_serves(&live);
         let highest = found.iter().map(|group| number(&main, group.name())).max();
         let new = format!("{main}__{}", highest.unwrap_or(0) + 1);
         name::check(&new)?;
@@ -208,12 +211,21 @@ impl Setting {
             ),
         };
         cx.info(PREPARE, told);
+        if let (Some(old), Some(passed_over)) = (old, passed_over) {
+            cx.warn_of_run(PREPARE, &not_up(&self.site, passed_over, old))
+                .await?;
+        }
         let full = sizes(cx.spec(), &self.documents.configuration, old)?;
         let strategy = spec::choice(cx.spec(), "resizeStrategy", STRATEGIES)?;
         let before = match old {
             Some(old) => {
                 let look = template::look(&self.site, old.name()).await?;
-                Some(Before::look(cx, &self.site, old, &look).await?)
+                let mut before = Before::look(cx, &self.site, old, &look).await?;
+                let asked = (old, before.version.clone());
+                before
+                    .look_what_serves(cx, &self.site, asked, false)
+                    .await?;
+                Some(before)
             }
             None => None,
         };
@@ -358,6 +370,18 @@ async fn versions(cx: &StepContext<'_>, site: &Site, main: &str) -> Result<Vec<G
     }
     found.retain(|group| !group.is_leaving());
     Ok(found)
+}
+
+/// The newest group never came up, and another one serves.
+fn not_up(site: &Site, newest: &Group, serving: &Group) -> String {
+    let (newest_name, serves) = (newest.name(), serving.name());
+    format!(
+        "Auto Scaling group {newest_name} in {site} was deployed last and has not come up: none of its {} instances is \
+         healthy, and {serves} serves with {}. The new version takes over from {serves}, and a rollback brings {serves} \
+         back. Nothing takes {newest_name} away: set its desired capacity to 0, or delete it.",
+        newest.sizes().desired,
+        serving.serving(None)
+    )
 }
 
 /// The number behind a group's name; 0 for none.
