@@ -5,7 +5,7 @@ use crate::id::{EntityId, OrgId, ProjectId};
 use crate::shape;
 use crate::tree::{Place, Ref, Tree};
 use crate::yaml::Fault;
-use crate::{names, schema, yaml};
+use crate::{freeze, names, schema, yaml};
 
 pub use crate::kind::Kind;
 
@@ -128,6 +128,7 @@ pub fn from_tree(tree: Tree) -> Result<Parsed, Vec<Diagnostic>> {
     match kind {
         Kind::Pipeline => schema::rules::pipeline(value, &mut found),
         Kind::Template => schema::rules::template(value, &mut found),
+        Kind::Freeze => freeze::check(value, &mut found),
         _ => {}
     }
     let head = head_of(value, kind);

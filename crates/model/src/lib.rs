@@ -11,6 +11,7 @@ pub mod edit;
 pub mod emit;
 pub mod entity;
 mod expression;
+pub mod freeze;
 pub mod graft;
 pub mod id;
 pub mod inputs;

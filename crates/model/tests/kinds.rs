@@ -72,7 +72,7 @@ fn the_least_of_every_kind_is_accepted() {
             Kind::Freeze,
             named(
                 "freeze",
-                "  windows:\n  - timeZone: UTC\n    startTime: 2026-01-01 10:00 AM\n    duration: 30m\n",
+                "  status: Enabled\n  entityConfigs:\n  - name: r\n    entities: [{type: Service, filterType: All}]\n  windows:\n  - timeZone: UTC\n    startTime: 2026-01-01 10:00 AM\n    duration: 30m\n",
             ),
         ),
         (

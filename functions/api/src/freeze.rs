@@ -1,6 +1,8 @@
 //! Freeze windows as entities: `/ng/api/freeze`. The engine heeds them (`slipway_engine::freeze`). Bodies are YAML,
 //! whatever their header says.
 
+use std::collections::HashMap;
+
 use axum::Router;
 use axum::extract::Path;
 use axum::response::Response;
@@ -9,8 +11,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::freeze::{Freeze, GLOBAL};
-use slipway_model::entity::Kind;
+use slipway_model::diagnostic::nearest;
+use slipway_model::entity::{Kind, Parsed};
+use slipway_model::freeze::{over, refs};
 use slipway_model::id::Scope;
+use slipway_model::{Code, Diagnostic, Ref, yaml};
 use slipway_store::record::EntityRecord;
 
 use crate::auth::Caller;
@@ -26,6 +31,9 @@ use crate::{Deps, edit, flat};
 
 /// Most identifiers of one request.
 const MOST: usize = 100;
+
+/// Most entities of a kind whose names are compared with those of a freeze.
+const MOST_NAMES: usize = 1_000;
 
 pub(crate) fn routes() -> Router<Deps> {
     let path = "/ng/api/freeze";
@@ -44,8 +52,7 @@ pub(crate) fn routes() -> Router<Deps> {
 
 /// A freeze as clients see it at a time. The global one is read even where nobody ever made it.
 fn render(record: &EntityRecord, now: Timestamp) -> Value {
-    let stored = flat::parsed(Kind::Freeze, &record.yaml).map(|parsed| parsed.to_json());
-    let stored = stored.unwrap_or_default();
+    let stored = said(&record.yaml);
     let scope = &record.scope;
     let window = Freeze::read(record.id.as_str(), &stored).ok();
     let window = window.and_then(|freeze| freeze.current_or_upcoming(now));
@@ -77,6 +84,18 @@ fn render(record: &EntityRecord, now: Timestamp) -> Value {
 
 fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
     Place::of(query.scope(caller)?, Kind::Freeze, id)
+}
+
+/// What a freeze says, as far as it can be read.
+fn said(text: &str) -> Value {
+    if let Some(parsed) = flat::parsed(Kind::Freeze, text) {
+        return parsed.to_json();
+    }
+    let tree = yaml::parse(Kind::Freeze.key(), text).ok();
+    let body = tree
+        .as_ref()
+        .and_then(|tree| tree.root().get(Kind::Freeze.key()));
+    body.map(Ref::to_json).unwrap_or_default()
 }
 
 async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
@@ -121,25 +140,97 @@ async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResu
     Ok(success(render(&record, deps.runs.clock.now())))
 }
 
-fn draft(scope: Scope, yaml: String, id: Option<&str>) -> ApiResult<Draft> {
-    let draft = Draft::of_yaml(scope, Kind::Freeze, yaml)?;
+async fn draft(deps: &Deps, scope: Scope, yaml: String, id: Option<&str>) -> ApiResult<Draft> {
+    let mut draft = Draft::of_yaml(scope, Kind::Freeze, yaml)?;
     let own = draft.place.id.as_str();
     if let Some(id) = id.filter(|id| *id != own) {
         let message = format!("the YAML says `{own}`, the request `{id}`");
         return Err(ApiError::field("identifier", message));
     }
-    check(&draft)?;
+    if let Some(parsed) = flat::parsed(Kind::Freeze, &draft.yaml) {
+        look(deps, &mut draft, &parsed).await?;
+    }
     Ok(draft)
 }
 
-/// Refuses a freeze whose windows mean nothing.
-pub(crate) fn check(draft: &Draft) -> ApiResult<()> {
-    let Some(parsed) = flat::parsed(Kind::Freeze, &draft.yaml) else {
-        return Ok(());
-    };
-    let read = Freeze::read(draft.place.id.as_str(), &parsed.to_json());
-    read.map_err(|faults| ApiError::invalid(format!("freeze: {}", faults.join("; "))))?;
+/// Warns of what in a freeze holds nothing back now, although it is written well: windows that are over, and names that
+/// nothing has.
+pub(crate) async fn look(deps: &Deps, draft: &mut Draft, parsed: &Parsed) -> ApiResult<()> {
+    draft.warnings.extend(over(parsed, deps.runs.clock.now()));
+    let unknown = unknown(deps, &draft.place.scope, parsed).await?;
+    draft.warnings.extend(unknown);
     Ok(())
+}
+
+/// The names in a freeze that nothing has which it could mean.
+async fn unknown(deps: &Deps, scope: &Scope, parsed: &Parsed) -> ApiResult<Vec<Diagnostic>> {
+    let rules = parsed.body().get("entityConfigs");
+    let rules = rules.into_iter().flat_map(Ref::items);
+    let entities = rules.filter_map(|rule| rule.get("entities"));
+    let mut names: HashMap<Kind, Option<Vec<String>>> = HashMap::new();
+    let mut found = Vec::new();
+    for entity in entities.flat_map(Ref::items) {
+        if entity.get_text("filterType") == Some("All") {
+            continue;
+        }
+        let Some((kind, scopes)) = meant(entity.get_text("type"), scope) else {
+            continue;
+        };
+        let known = match names.get(&kind) {
+            Some(known) => known,
+            None => {
+                let known = names_of(deps, kind, &scopes).await?;
+                names.entry(kind).or_insert(known)
+            }
+        };
+        let Some(known) = known else { continue };
+        for (at, name) in refs(entity) {
+            let id = ["account.", "org."]
+                .iter()
+                .find_map(|level| name.strip_prefix(level))
+                .unwrap_or(name);
+            if known.iter().any(|known| known == id) {
+                continue;
+            }
+            let message = format!("there is no {} `{id}` here", entity::noun(kind));
+            let fault = Diagnostic::at(Code::NotFound, at, message).warning();
+            found.push(fault.suggest(nearest(id, known.iter().map(String::as_str))));
+        }
+    }
+    Ok(found)
+}
+
+/// Which kind of entity a freeze in `scope` names, and where that may live; `None` where it may live where nobody looks.
+fn meant(kind: Option<&str>, scope: &Scope) -> Option<(Kind, Vec<Scope>)> {
+    let account = || Scope::account(scope.account.clone());
+    let org = || Some(Scope::org(scope.account.clone(), scope.org.clone()?));
+    let own = || scope.project.as_ref().map(|_| scope.clone());
+    match kind? {
+        "Service" => Some((Kind::Service, vec![account(), org()?, own()?])),
+        "Environment" => Some((Kind::Environment, vec![account(), org()?, own()?])),
+        "Pipeline" => Some((Kind::Pipeline, vec![own()?])),
+        "Project" if scope.project.is_none() => Some((Kind::Project, vec![org()?])),
+        "Org" if scope.org.is_none() => Some((Kind::Organization, vec![account()])),
+        _ => None,
+    }
+}
+
+/// The identifiers of all entities of a kind; `None` where there are too many to tell.
+async fn names_of(deps: &Deps, kind: Kind, scopes: &[Scope]) -> ApiResult<Option<Vec<String>>> {
+    let mut names = Vec::new();
+    for scope in scopes {
+        let all = Page {
+            index: 0,
+            size: MOST_NAMES,
+        };
+        let filter = Filter::default();
+        let (found, total) = entity::list(deps, scope, kind, None, &filter, all).await?;
+        if total > found.len() {
+            return Ok(None);
+        }
+        names.extend(found.into_iter().map(|record| record.id.to_string()));
+    }
+    Ok(Some(names))
 }
 
 /// Refuses to edit a freeze while it is enabled (developer-hub, *Freeze deployments*, "Important notes"): what holds
@@ -172,13 +263,14 @@ fn answer(deps: &Deps, saved: &Saved) -> Response {
 }
 
 async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
-    let draft = draft(query.scope(&caller)?, body.text()?.to_owned(), None)?;
+    let yaml = body.text()?.to_owned();
+    let draft = draft(&deps, query.scope(&caller)?, yaml, None).await?;
     Ok(answer(&deps, &entity::create(&deps, &caller, draft).await?))
 }
 
 async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
-    let draft = draft(query.scope(&caller)?, yaml, Some(&id))?;
+    let draft = draft(&deps, query.scope(&caller)?, yaml, Some(&id)).await?;
     check_edit(&deps, &draft).await?;
     Ok(answer(&deps, &entity::update(&deps, &caller, draft).await?))
 }
@@ -218,7 +310,7 @@ async fn global(Call(deps, caller, query): Call) -> ApiResult {
 
 async fn put_global(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
-    let draft = draft(query.scope(&caller)?, yaml, Some(GLOBAL))?;
+    let draft = draft(&deps, query.scope(&caller)?, yaml, Some(GLOBAL)).await?;
     Ok(answer(&deps, &entity::upsert(&deps, &caller, draft).await?))
 }
 
@@ -272,7 +364,7 @@ async fn set_status(
 ) -> ApiResult<EntityRecord> {
     let before = entity::get(deps, place).await?;
     let yaml = edit::set(Kind::Freeze, &before.yaml, "status", status);
-    let draft = draft(place.scope.clone(), yaml, Some(place.id.as_str()))?;
+    let draft = draft(deps, place.scope.clone(), yaml, Some(place.id.as_str())).await?;
     Ok(entity::update(deps, caller, draft).await?.record)
 }
 

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_clock::Clock;
 use slipway_engine::written;
+use slipway_model::freeze;
 use slipway_model::id::{AccountId, EntityId, Scope};
 use slipway_model::render::render;
 use slipway_model::{Code, Diagnostic, Kind, Parsed, Severity, entity};
@@ -24,7 +27,7 @@ use crate::output;
 /// When a file cannot be read.
 pub fn validate(format: Option<Format>, args: &ValidateArgs) -> Result<Exit, CliError> {
     let sources = files::read(&args.files)?;
-    let found = diagnostics(&sources);
+    let found = diagnostics(&sources, Clock::system().now());
     let count = |severity| found.iter().filter(|d| d.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     match output::format(format) {
@@ -70,7 +73,7 @@ pub fn validate(format: Option<Format>, args: &ValidateArgs) -> Result<Exit, Cli
 
 /// Everything that is wrong with the files, in their order: of each document, of what it gives to templates that are
 /// among the files, and what a run of it would be refused for.
-fn diagnostics(sources: &[(String, String)]) -> Vec<Diagnostic> {
+fn diagnostics(sources: &[(String, String)], now: Timestamp) -> Vec<Diagnostic> {
     let read = sources
         .iter()
         .map(|(name, text)| entity::parse_documents(name, text));
@@ -89,10 +92,12 @@ fn diagnostics(sources: &[(String, String)]) -> Vec<Diagnostic> {
             let scope = scope_of(&entity);
             let links = slipway_plan::template::links(&entity, &scope, &folder).found;
             let of_runs = written::faults(&entity, &scope, &folder, &STEP_TYPES);
+            let over = freeze::over(&entity, now);
             found.extend(entity.warnings);
             // Templates of a server are not known here.
             found.extend(links.into_iter().filter(|one| one.code != Code::NotFound));
             found.extend(of_runs);
+            found.extend(over);
         }
     }
     once_each(found)
@@ -252,15 +257,42 @@ fn text(one: &Diagnostic) -> String {
 
 #[cfg(test)]
 mod tests {
-    use slipway_model::Severity;
+    use jiff::Timestamp;
+    use slipway_model::{Diagnostic, Severity};
 
-    use super::{diagnostics, sarif, text};
+    use super::{sarif, text};
 
     fn files(sources: &[(&str, &str)]) -> Vec<(String, String)> {
         let owned = sources
             .iter()
             .map(|(name, text)| ((*name).into(), (*text).into()));
         owned.collect()
+    }
+
+    fn diagnostics(sources: &[(String, String)]) -> Vec<Diagnostic> {
+        super::diagnostics(sources, Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn a_freeze_is_judged_as_by_the_server() {
+        let rules = "entityConfigs: [{name: r, entities: [{type: Service, filterType: All}]}]";
+        let told = |zone: &str, now: &str| {
+            let window = format!("timeZone: {zone}, startTime: 2026-01-01 10:00 AM, duration: 1h");
+            let yaml = format!(
+                "freeze: {{identifier: f, name: F, status: Enabled, {rules},\n windows: [{{{window}}}]}}"
+            );
+            let now = now.parse().expect("a time");
+            let found = super::diagnostics(&files(&[("f.yaml", &yaml)]), now);
+            let lines = found
+                .iter()
+                .map(|one| format!("{}: {}", one.line, text(one)));
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        let wrong = told("Europe/Berln", "2026-01-01T09:00:00Z");
+        assert!(wrong.starts_with("2: freeze.windows[0].timeZone: `Europe/Berln` is"));
+        assert!(wrong.ends_with("did you mean `Europe/Berlin`?"), "{wrong}");
+        assert_eq!(told("UTC", "2026-01-01T09:00:00Z"), "");
+        assert!(told("UTC", "2026-01-01T11:00:00Z").contains("this window is over"));
     }
 
     #[test]

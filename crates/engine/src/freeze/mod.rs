@@ -5,14 +5,14 @@
 //! what somebody may have meant to stop.
 
 mod rule;
-mod window;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
+use slipway_model::freeze::Written as WrittenWindow;
 use slipway_model::id::{EntityId, RunId, Scope};
 use slipway_model::status::{ErrorType, Failure};
-use slipway_model::{Kind, entity};
+use slipway_model::{Kind, Ref, entity, yaml};
 use slipway_plan::{NotificationPlan, Plan, StagePlan};
 use slipway_store::Page;
 use slipway_store::record::EntityRecord;
@@ -24,10 +24,7 @@ use crate::runs::Runs;
 use crate::start::StartRun;
 
 pub use rule::{customized_message, notification_rules};
-pub use window::{Occurrence, Window};
-
-/// Identifier of the freeze of a whole scope, which needs no rules.
-pub const GLOBAL: &str = "_GLOBAL_";
+pub use slipway_model::freeze::{GLOBAL, Occurrence, Window};
 
 /// Freezes that are read at a time.
 const PAGE: usize = 100;
@@ -38,7 +35,7 @@ struct Written {
     #[serde(default)]
     entity_configs: Vec<Rule>,
     #[serde(default)]
-    windows: Vec<window::Written>,
+    windows: Vec<WrittenWindow>,
 }
 
 /// One item of `entityConfigs`: what it names must all fit.
@@ -89,7 +86,10 @@ impl Freeze {
         for (number, window) in written.windows.iter().enumerate() {
             match window.read() {
                 Ok(window) => windows.push(window),
-                Err(fault) => faults.push(format!("windows[{number}]: {fault}")),
+                Err(found) => {
+                    let told = found.iter();
+                    faults.extend(told.map(|fault| format!("windows[{number}]: {fault}")));
+                }
             }
         }
         if !faults.is_empty() {
@@ -376,6 +376,7 @@ fn stored(record: &EntityRecord, level: &'static str) -> Option<Stored> {
             }
             Freeze::read(id, &body)
         }
+        Err(_) if is_disabled(record) => return None,
         Err(faults) => Err(faults.iter().map(ToString::to_string).collect()),
     };
     Some(Stored {
@@ -385,6 +386,15 @@ fn stored(record: &EntityRecord, level: &'static str) -> Option<Stored> {
         name: record.name.clone(),
         level,
         read,
+    })
+}
+
+/// Whether a freeze that cannot be read says so much.
+fn is_disabled(record: &EntityRecord) -> bool {
+    let tree = yaml::parse(record.id.as_str(), &record.yaml);
+    tree.is_ok_and(|tree| {
+        let status = tree.root().at(&[Kind::Freeze.key(), "status"]);
+        status.and_then(Ref::text) == Some("Disabled")
     })
 }
 

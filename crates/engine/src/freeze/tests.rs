@@ -125,7 +125,7 @@ fn a_freeze_that_cannot_be_read_holds_unless_it_is_disabled() {
     let deploy = deploys(stage("deploy", Vec::new()));
     let held = told(&record("Enabled", window), &deploy).expect("held");
     assert!(
-        held.contains("windows[0]: timeZone: `Mars/Olympus` is no time zone"),
+        held.contains("windows[0].timeZone: `Mars/Olympus` is no time zone"),
         "{held}"
     );
     assert_eq!(told(&record("Disabled", window), &deploy), None);

@@ -265,7 +265,7 @@ async fn store(
         Kind::Connector => connector::check_type(parsed.head.entity_type.as_deref())?,
         _ => {}
     }
-    let draft = Draft::of_parsed(scope, kind, parsed, text.to_owned())?;
+    let mut draft = Draft::of_parsed(scope, kind, parsed, text.to_owned())?;
     match kind {
         Kind::Template => template::apply(deps, caller, draft).await,
         Kind::Overrides => overrides::apply(deps, caller, draft).await,
@@ -275,7 +275,7 @@ async fn store(
             entity::upsert(deps, caller, draft).await
         }
         Kind::Freeze => {
-            freeze::check(&draft)?;
+            freeze::look(deps, &mut draft, parsed).await?;
             freeze::check_edit(deps, &draft).await?;
             entity::upsert(deps, caller, draft).await
         }

@@ -307,7 +307,7 @@ async fn freezes_are_kept_and_understood() {
     assert_eq!(*window, times, "{put}");
     for (wrong, why) in [
         ("duration: 10m", "shorter than 30 minutes"),
-        ("endTime: 2026-12-01 10:00 AM", "shorter than 30 minutes"),
+        ("endTime: 2026-12-01 10:00 AM", "is not after `startTime`"),
         ("endTime: tomorrow", "`tomorrow` is no time"),
     ] {
         let yaml = FREEZE.replace("duration: 5d", wrong);
@@ -336,6 +336,57 @@ async fn freezes_are_kept_and_understood() {
             .data()["noOfSuccess"],
         1
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_freeze_cannot_mean_is_refused_with_its_place_and_what_it_may_not_is_told() {
+    let api = Api::new().await;
+    api.with_targets().await;
+    let of_service = |name: &str| {
+        FREEZE
+            .replace(
+                "          filterType: All\n        - type: EnvType",
+                &format!("          filterType: Equals\n          entityRefs: [{name}]\n        - type: EnvType"),
+            )
+            .replace("2026-12-20", "2020-12-20")
+    };
+    let zone = of_service("web").replace("timeZone: UTC", "timeZone: Europe/Berln");
+    let rows = api.apply(&zone).await;
+    assert_eq!(rows[0]["result"], "refused");
+    let fault = &rows[0]["errors"][0];
+    assert_eq!((&fault["line"], &fault["column"]), (&json!(16), &json!(17)));
+    let rendered = fault["rendered"].as_str().unwrap_or_default();
+    assert!(
+        rendered.contains("did you mean `Europe/Berlin`?"),
+        "{rendered}"
+    );
+
+    let told = |row: &Value| {
+        let warnings = row["warnings"].as_array().cloned().unwrap_or_default();
+        let told = warnings.iter().map(|one| {
+            let text = one["message"].as_str().unwrap_or_default();
+            format!("{}: {text}", one["line"])
+        });
+        told.collect::<Vec<_>>()
+    };
+    let over = "17: this window is over: it holds nothing back any more";
+    let rows = api.apply(&of_service("wbe")).await;
+    assert_eq!(rows[0]["result"], "created", "{rows:?}");
+    assert_eq!(told(&rows[0]), [over, "12: there is no Service `wbe` here"]);
+    let rows = api.apply(&of_service("web")).await;
+    assert_eq!(told(&rows[0]), [over]);
+    // The same over Harness's own way.
+    let put = api
+        .call(
+            "PUT",
+            &format!("/ng/api/freeze/winter?{SCOPE}"),
+            "application/yaml",
+            &of_service("wbe"),
+        )
+        .await
+        .json();
+    let warnings = put["metaData"]["warnings"].to_string();
+    assert!(warnings.contains("there is no Service `wbe` here"), "{put}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -93,8 +93,8 @@ async fn an_enabled_freeze_is_disabled_before_it_is_edited() {
     let freeze = |status: &str, duration: &str| {
         format!(
             "freeze:\n  name: Night\n  identifier: night\n  orgIdentifier: default\n  projectIdentifier: default\n  \
-             status: {status}\n  entityConfigs: []\n  windows:\n    - timeZone: UTC\n      startTime: 2026-01-01 01:00 \
-             AM\n      duration: {duration}\n"
+             status: {status}\n  entityConfigs: [{{name: all, entities: [{{type: Org, filterType: \
+             All}}]}}]\n  windows:\n    - timeZone: UTC\n      startTime: 2026-01-01 01:00 AM\n      duration: {duration}\n"
         )
     };
     let all = format!("/ng/api/freeze?{SCOPE}");

@@ -9,7 +9,9 @@ fn window(written: Value) -> Window {
 
 fn fault(written: Value) -> String {
     let written: Written = serde_json::from_value(written).expect("a window");
-    written.read().expect_err("a fault")
+    let faults = written.read().expect_err("a fault");
+    let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    told.join("; ")
 }
 
 fn time(text: &str) -> Timestamp {
@@ -212,11 +214,28 @@ fn what_is_no_window_is_told() {
             "{wrong}"
         );
     }
+    // The nearest name is told.
+    assert_eq!(
+        with("timeZone", json!("Europe/Berln")),
+        "timeZone: `Europe/Berln` is no time zone; expected a name such as Europe/Berlin or UTC; did you mean \
+         `Europe/Berlin`?"
+    );
     assert!(with("duration", json!("29m")).contains("30 minutes"));
     assert!(with("duration", json!("soon")).starts_with("duration: "));
     assert!(with("endTime", json!("2026-01-01 11:00 AM")).contains("either"));
     let backward = json!({"timeZone": "UTC", "startTime": "2026-01-02 10:00 AM", "endTime": "2026-01-01 10:00 AM"});
-    assert!(fault(backward).contains("30 minutes"));
+    assert_eq!(
+        fault(backward),
+        "endTime: `2026-01-01 10:00 AM` is not after `startTime`"
+    );
+    let early = json!({"type": "Daily", "spec": {"until": "2026-01-01 09:59 AM"}});
+    assert_eq!(
+        with("recurrence", early),
+        "recurrence.spec.until: it ends before `startTime`, so that the window never opens"
+    );
+    // Every fault is told, and none twice.
+    let all = json!({"timeZone": "x", "startTime": "y", "endTime": "z"});
+    assert_eq!(fault(all).matches(" is no time").count(), 3);
     let odd = json!({"type": "Monthly", "spec": {"value": 12}});
     assert!(with("recurrence", odd).contains("1 to 11"));
     assert!(with("recurrence", json!({"type": "Hourly"})).contains("`Hourly`"));
