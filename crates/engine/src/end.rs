@@ -113,15 +113,45 @@ fn decide(
         let stays = kept::left(own.collect());
         return Ok((after_rollback(stage, &facts, &stays, now_ms), false));
     }
-    let facts = of_run.facts(&Lane::steps(&stage.id), nodes);
+    let lane = Lane::steps(&stage.id);
+    let facts = of_run.facts(&lane, nodes);
     match after_steps(stage, &facts, now_ms) {
-        AfterSteps::End(ending) => Ok((ending, false)),
+        AfterSteps::End(ending) => {
+            let mut own = nodes.values().filter(|node| node.stage == stage.id);
+            let told = own.any(|node| node.status == Status::Aborted);
+            let aborted = ending.status == Status::Aborted && facts.aborted && !told;
+            let ending = match aborted {
+                true => aborted_between(of_run, &lane, ending),
+                false => ending,
+            };
+            Ok((ending, false))
+        }
         AfterSteps::EndAndUndoRun(ending) => Ok((ending, true)),
         AfterSteps::RollBack => Err(RunError::refused(
             ErrorName::RollBackStage,
             format!("stage {} must be rolled back", stage.id),
         )),
     }
+}
+
+/// The end of a stage that was aborted while none of its steps ran, because one waited for its next attempt: the failure of
+/// that step is not why it ended.
+fn aborted_between(of_run: &StageOfRun, lane: &Lane, ending: Ending) -> Ending {
+    let what = match (&of_run.run.abort, of_run.stage_aborted_by(lane)) {
+        (Some((who, _)), _) => format!("the run was aborted by {who}"),
+        (None, Some(who)) => format!("it was aborted by {who}"),
+        (None, None) => return ending,
+    };
+    let why = format!("Stage {}: {what}.", of_run.stage().identifier);
+    let failure = ending.failure.map(|failure| Failure {
+        message: match failure.message.starts_with("Stage ") {
+            // Nothing of it failed.
+            true => why,
+            false => format!("{why} Before that: {}", failure.message),
+        },
+        ..failure
+    });
+    Ending { failure, ..ending }
 }
 
 fn never_began(of_run: &StageOfRun) -> Ending {

@@ -5,6 +5,7 @@
 //! clock, no I/O. The use cases take the store.
 
 pub mod abort;
+pub mod awaited;
 pub mod begin;
 pub mod by_hand;
 pub mod check;

@@ -281,14 +281,7 @@ impl StageOfRun {
 
     /// When the stage is out of time, in epoch milliseconds: its own limit or that of the run.
     pub fn deadline_ms(&self) -> i64 {
-        let after = |start: i64, limit: std::time::Duration| {
-            start.saturating_add(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX))
-        };
-        let of_run = after(self.run.started_ms, self.plan.timeout);
-        let started = self.summary().started_ms;
-        started.map_or(of_run, |started| {
-            after(started, self.stage().timeout).min(of_run)
-        })
+        deadline_ms(&self.run, &self.plan, self.stage(), &self.summary())
     }
 
     /// What the decisions about `lane` may know.
@@ -329,6 +322,22 @@ impl StageOfRun {
             Walk::Branch { parallel, .. } => is_rollback(self.stage(), parallel),
         }
     }
+}
+
+/// When a stage is out of time, in epoch milliseconds: its own limit or that of the run.
+pub(crate) fn deadline_ms(
+    run: &RunRecord,
+    plan: &Plan,
+    stage: &StagePlan,
+    known: &StageSummary,
+) -> i64 {
+    let after = |start: i64, limit: std::time::Duration| {
+        start.saturating_add(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX))
+    };
+    let of_run = after(run.started_ms, plan.timeout);
+    known
+        .started_ms
+        .map_or(of_run, |started| after(started, stage.timeout).min(of_run))
 }
 
 /// What a decision sees of a node's record.

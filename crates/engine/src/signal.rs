@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use slipway_model::id::{NodeId, PrincipalId, RunId, StageId};
 use slipway_model::status::Status;
-use slipway_plan::Node;
+use slipway_plan::{Node, Plan, StagePlan};
 use slipway_store::StoreError;
 use slipway_store::record::{NodeRecord, RunRecord, SignalRecord};
 
+use crate::awaited;
 use crate::by_hand;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::execution_input;
-use crate::lane::{StopReason, contains};
+use crate::lane::{Awaited, StopReason, contains, is_rollback};
 use crate::notify::Event;
 use crate::runs::Runs;
 use crate::stage_word::{self, Said, StageWord, about_all, about_stage};
@@ -134,8 +135,12 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
         Word::AnswerAll { stage, action } => {
             check_answer(action)?;
             let nodes = runs.nodes(run, stage.as_ref()).await?;
+            let (_, plan) = runs.load(run).await?;
             let own = |node: &&NodeRecord| stage.as_ref().is_none_or(|stage| node.stage == *stage);
+            // A rollback is not rolled back.
+            let spared = |id: &NodeId| undoes(action) && undoing_stage(&plan, id).is_some();
             let asking = nodes.values().filter(own).filter(|node| asks(node));
+            let asking = asking.filter(|node| !spared(&node.id));
             let said: Vec<Said> = asking
                 .map(|node| {
                     let id = node.id.clone();
@@ -154,7 +159,9 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             check_answer(action)?;
             let known = node_in(runs, run, node, "waiting for an answer", asks).await?;
             if action == "StepGroupRollback" {
-                check_in_group(runs, run, node).await?;
+                check_in_group(&runs.load(run).await?.1, node)?;
+            } else if undoes(action) {
+                check_not_undoing(&runs.load(run).await?.1, node, action)?;
             }
             vec![(node.clone(), known, ANSWER.to_owned(), action.clone())]
         }
@@ -246,14 +253,18 @@ fn check_answer(action: &str) -> Result<(), RunError> {
     Err(RunError::refused(ErrorName::InvalidRequest, message))
 }
 
-/// A step that runs, or all that run below a step group or parallel block.
+/// A step that runs or waits for its next attempt, or all such below a step group or parallel block.
 async fn failed_node(runs: &Runs, run: &RunId, node: &NodeId) -> Result<Vec<Said>, RunError> {
     let says = |id: &NodeId, attempt| (id.clone(), attempt, STOP.to_owned(), "fail".to_owned());
     let nodes = runs.nodes(run, None).await?;
+    let awaited = awaited::read(runs, run, &nodes).await?;
     if let Some(known) = nodes.get(node).filter(|known| is_container(known)) {
         let (_, plan) = runs.load(run).await?;
-        let open = stage_word::open_below(&plan, &nodes, node);
-        let open: Vec<_> = open.iter().map(|it| says(&it.id, it.attempt)).collect();
+        let open = stage_word::open_below(&plan, &nodes, &awaited, node);
+        let open: Vec<_> = open
+            .iter()
+            .map(|(id, attempt)| says(id, *attempt))
+            .collect();
         return match open.is_empty() {
             false => Ok(open),
             true => Err(conflict(format!(
@@ -261,6 +272,10 @@ async fn failed_node(runs: &Runs, run: &RunId, node: &NodeId) -> Result<Vec<Said
                 known.status
             ))),
         };
+    }
+    // Its next attempt is stopped before it does anything.
+    if let Some(next) = awaited.iter().find(|next| next.node == *node) {
+        return Ok(vec![says(node, next.attempt)]);
     }
     let known = node_in(runs, run, node, "running", runs_now).await?;
     Ok(vec![says(node, known)])
@@ -271,19 +286,48 @@ async fn failed_node(runs: &Runs, run: &RunId, node: &NodeId) -> Result<Vec<Said
 pub(crate) fn nothing_runs<'n>(
     run: &RunId,
     mut nodes: impl Iterator<Item = &'n NodeRecord>,
+    awaited: &[Awaited],
 ) -> RunError {
-    let advice = match nodes.find(|node| asks(node)) {
-        Some(node) => format!(
+    let advice = match (nodes.find(|node| asks(node)), awaited.first()) {
+        (Some(node), _) => format!(
             "{} waits for an answer to its failure: `slipway answer {run} {} MarkAsFailure`, or `slipway abort {run}`",
             node.id, node.identifier
         ),
-        None => format!("say it again when one does, or `slipway abort {run}`"),
+        (None, Some(next)) => format!(
+            "{} waits to be tried again: `slipway fail {run} --step {}`, or `slipway abort {run}`",
+            next.node, next.node
+        ),
+        (None, None) => format!("say it again when one does, or `slipway abort {run}`"),
     };
     conflict(format!("no step of run {run} runs now; {advice}"))
 }
 
+/// Whether an answer rolls back what rollback steps are of.
+fn undoes(action: &str) -> bool {
+    matches!(action, "StageRollback" | "PipelineRollback")
+}
+
+/// The stage that a node rolls back, or a group of it.
+fn undoing_stage<'p>(plan: &'p Plan, node: &NodeId) -> Option<&'p StagePlan> {
+    let mut stages = plan.groups.iter().flatten();
+    stages.find(|stage| is_rollback(stage, node))
+}
+
+/// A rollback is not rolled back: such an answer would do nothing but leave the rest of it out.
+fn check_not_undoing(plan: &Plan, node: &NodeId, action: &str) -> Result<(), RunError> {
+    let Some(stage) = undoing_stage(plan, node) else {
+        return Ok(());
+    };
+    let message = format!(
+        "{node} is a step of the rollback of stage {}, and a rollback is not rolled back ({action}); Retry, Ignore and \
+         MarkAsSuccess go on with it, MarkAsFailure leaves the rest of it out",
+        stage.identifier
+    );
+    Err(RunError::refused(ErrorName::InvalidRequest, message))
+}
+
 /// A group is rolled back only where there is one.
-async fn check_in_group(runs: &Runs, run: &RunId, node: &NodeId) -> Result<(), RunError> {
+fn check_in_group(plan: &Plan, node: &NodeId) -> Result<(), RunError> {
     fn in_group(nodes: &[Node], id: &NodeId) -> bool {
         nodes.iter().any(|node| match node {
             Node::Step(_) => false,
@@ -291,7 +335,6 @@ async fn check_in_group(runs: &Runs, run: &RunId, node: &NodeId) -> Result<(), R
             Node::Parallel(block) => in_group(&block.branches, id),
         })
     }
-    let (_, plan) = runs.load(run).await?;
     let mut stages = plan.groups.iter().flatten();
     let found =
         stages.any(|stage| in_group(&stage.steps, node) || in_group(&stage.rollback_steps, node));

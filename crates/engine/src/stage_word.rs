@@ -17,10 +17,11 @@ use slipway_plan::{Node, Plan, StagePlan};
 use slipway_store::record::{NodeRecord, RunRecord, SignalRecord, StageSummary, WaitRecord};
 
 use crate::abort::{FAILURE_STRATEGY, abort_run};
+use crate::awaited;
 use crate::begin::stage_node;
 use crate::error::RunError;
 use crate::error_name::ErrorName;
-use crate::lane::{awaited_retries, is_rollback};
+use crate::lane::{Awaited, awaited_retries, is_rollback};
 use crate::rollback;
 use crate::runs::{Runs, StageOfRun, fact, not_started, summary};
 use crate::signal::{ANSWER, STOP, asks, nothing_runs, runs_now};
@@ -231,7 +232,7 @@ pub(crate) async fn about_stage(
     }
     let nodes = runs.nodes(run, Some(stage)).await?;
     let own = nodes.values().filter(|node| node.stage == *stage);
-    Err(nothing_runs(run, own))
+    Err(nothing_runs(run, own, &[]))
 }
 
 /// What a word about every stage comes to that has begun and not ended. What is said of the run as a whole is about the
@@ -259,7 +260,10 @@ pub(crate) async fn about_all(
         }
     }
     match said.is_empty() {
-        true => Err(nothing_runs(run, nodes.values())),
+        true => {
+            let awaited = awaited::of_run(&record, &plan, &nodes, runs.clock.now_ms());
+            Err(nothing_runs(run, nodes.values(), &awaited))
+        }
         false => Ok(said),
     }
 }
@@ -361,7 +365,7 @@ fn retries(
     let nodes = nodes.iter();
     let facts = nodes.map(|(id, node)| (id.clone(), fact(node))).collect();
     let next = awaited_retries(stage, facts, now_ms).into_iter();
-    next.map(|(id, attempt)| (id, attempt, STOP.to_owned(), says.to_owned()))
+    next.map(|next| (next.node, next.attempt, STOP.to_owned(), says.to_owned()))
 }
 
 /// The stage that a word names.
@@ -383,7 +387,7 @@ fn find<'p>(
 }
 
 /// The part of a stage that goes on now.
-fn part_of(run: &RunId, known: &StageSummary) -> Result<Part, RunError> {
+pub(crate) fn part_of(run: &RunId, known: &StageSummary) -> Result<Part, RunError> {
     let undone = known.undo.as_ref().map(|undo| undo.status);
     match (known.status, undone) {
         (Status::NotStarted, _) => Err(conflict(format!(
@@ -399,12 +403,14 @@ fn part_of(run: &RunId, known: &StageSummary) -> Result<Part, RunError> {
     }
 }
 
-/// The open nodes below a step group or parallel block, as a word about that one is about them.
-pub(crate) fn open_below<'n>(
+/// The open nodes below a step group or parallel block, and those that wait for their next attempt, as a word about that
+/// one is about them: each with the attempt.
+pub(crate) fn open_below(
     plan: &Plan,
-    nodes: &'n BTreeMap<NodeId, NodeRecord>,
+    nodes: &BTreeMap<NodeId, NodeRecord>,
+    awaited: &[Awaited],
     id: &NodeId,
-) -> Vec<&'n NodeRecord> {
+) -> Vec<(NodeId, u32)> {
     let mut stages = plan.groups.iter().flatten();
     let Some(container) = stages.find_map(|stage| {
         let sections = [&stage.steps, &stage.rollback_steps];
@@ -414,7 +420,10 @@ pub(crate) fn open_below<'n>(
     };
     let inside = |id: &NodeId| crate::lane::contains(std::slice::from_ref(container), id);
     let open = nodes.values().filter(|node| runs_now(node));
-    open.filter(|node| inside(&node.id)).collect()
+    let open = open.map(|node| (node.id.clone(), node.attempt));
+    let again = awaited.iter();
+    let again = again.map(|next| (next.node.clone(), next.attempt));
+    open.chain(again).filter(|(id, _)| inside(id)).collect()
 }
 
 fn node<'p>(nodes: &'p [Node], id: &NodeId) -> Option<&'p Node> {

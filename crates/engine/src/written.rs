@@ -26,6 +26,7 @@ pub fn faults(
         scope,
         entities,
         steps,
+        undoing: false,
         out: Diagnostics::default(),
     };
     match entity.head.kind {
@@ -62,6 +63,8 @@ struct Walk<'s> {
     scope: &'s Scope,
     entities: &'s dyn Entities,
     steps: &'s StepTypes,
+    /// Whether it is among rollback steps.
+    undoing: bool,
     out: Diagnostics,
 }
 
@@ -92,8 +95,14 @@ impl Walk<'_> {
             holder.at(&["spec", "environment", "provisioner"]),
         ];
         for holder in inner.into_iter().flatten() {
-            for list in LISTS.iter().filter_map(|key| holder.get(key)) {
+            for key in LISTS {
+                let Some(list) = holder.get(key) else {
+                    continue;
+                };
+                let around = self.undoing;
+                self.undoing |= *key == "rollbackSteps";
                 self.list(list);
+                self.undoing = around;
             }
         }
     }
@@ -103,11 +112,28 @@ impl Walk<'_> {
         for strategy in strategies.flat_map(Ref::items) {
             if let Some(action) = strategy.at(&["onFailure", "action"]) {
                 self.action(action, kind == "stepGroup");
+                self.rolls_back(action);
             }
+        }
+        if let Some(strategy) = element.get("strategy") {
+            self.turns(strategy);
         }
         match kind {
             "step" => self.step(element),
             _ => self.below(element),
+        }
+    }
+
+    /// Warns of a loop that runs its element no time at all.
+    fn turns(&mut self, strategy: Ref<'_>) {
+        let counts = [&["parallelism"][..], &["repeat", "times"]];
+        for count in counts.iter().filter_map(|path| strategy.at(path)) {
+            if count.text().map(str::trim) == Some("0") {
+                self.out.warn_with(|| {
+                    let message = "a loop of 0 turns: what loops is skipped";
+                    Diagnostic::at(Code::BadValue, count, message)
+                });
+            }
         }
     }
 
@@ -129,6 +155,29 @@ impl Walk<'_> {
         let at = spec.and_then(|spec| spec.get(named?)).unwrap_or(action);
         if !is_open(at) {
             self.fault(at, &message);
+        }
+    }
+
+    /// Warns of an action of a rollback step that rolls back: a rollback is not rolled back.
+    fn rolls_back(&mut self, action: Ref<'_>) {
+        if !self.undoing {
+            return;
+        }
+        let later = ["onRetryFailure", "onTimeout"]
+            .iter()
+            .filter_map(|field| action.at(&["spec", field, "action"]));
+        for action in std::iter::once(action).chain(later) {
+            let Some(kind @ ("StageRollback" | "PipelineRollback")) = action.get_text("type")
+            else {
+                continue;
+            };
+            self.out.warn_with(|| {
+                let message = format!(
+                    "a rollback is not rolled back: `{kind}` of a rollback step leaves the steps after it out, and rolls \
+                     nothing else back; `Ignore` goes on with them"
+                );
+                Diagnostic::at(Code::BadValue, action, message)
+            });
         }
     }
 

@@ -9,8 +9,8 @@ use serde_json::Value;
 use slipway_model::id::RunId;
 use slipway_model::status::Status;
 use slipway_world::yaml::{
-    LEADS, ROLL_BACK, TARGET, beside, deployment, gate, group, meeting, pipeline, queue, script,
-    stage, together, wait,
+    LEADS, ROLL_BACK, TARGET, beside, deployment, gate, group, meeting, on_failure, pipeline,
+    queue, script, stage, together, wait,
 };
 use slipway_world::{Api, World, minutes};
 
@@ -440,4 +440,125 @@ async fn a_stage_that_was_aborted_is_rolled_back_with_its_run() {
     two.steps.bad #0 Failed
     two.steps.v #0 Success
     ");
+}
+
+/// Tries once more, five hours later.
+fn tries_again(then: &str) -> String {
+    on_failure(&format!(
+        "{{type: Retry, spec: {{retryCount: 1, retryIntervals: [5h], onRetryFailure: {{action: {{type: {then}}}}}}}}}"
+    ))
+}
+
+/// Found by a tester: nobody could see that a step is tried again, nor end the waiting but by an abort of the run.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_waits_to_be_tried_again_says_so_and_is_marked_as_failed() {
+    for named in ["bad", "g"] {
+        let world = World::new().await;
+        let sam = Sam::new(&world).await;
+        let bad = script("bad", "fail", &tries_again("Ignore"));
+        let steps = group("g", &[bad]) + &script("next", "ok", "");
+        world
+            .apply(&pipeline(&[stage("deploy", &steps, "", "")]))
+            .await;
+        let run = world.start("release").await;
+        minutes(&world, 1).await;
+        let waits = sam.waits(&run).await;
+        let [told] = waits.as_slice() else {
+            panic!("{waits:?}");
+        };
+        assert!(
+            told.starts_with("bad: Retry: its attempt 2, at 2026-01-01 0"),
+            "{told}"
+        );
+        let (status, told) = sam.says(&run, "", "UserMarkedFailAll").await;
+        let advice = format!("waits to be tried again: `slipway fail {run} --step stages.deploy.");
+        assert!(status == 409 && told.contains(&advice), "{told}");
+        sam.interrupts(&run, named, "UserMarkedFailure").await;
+        minutes(&world, 1).await;
+        let story = sam.end(&run).await;
+        for line in [
+            "run IgnoreFailed",
+            "deploy.steps.g.steps.bad #0 Failed",
+            "deploy.steps.g.steps.bad #1 IgnoreFailed",
+            "deploy.steps.next #0 Success",
+        ] {
+            assert!(story.contains(line), "{line}: {story}");
+        }
+        assert_eq!(sam.waits(&run).await, [""; 0]);
+        let run = world.store.get_run(&run).await.expect("the run");
+        let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
+        assert_eq!(hours, 0);
+    }
+}
+
+/// Found by a tester: the failure of the step that waited was told as why the stage ended.
+#[tokio::test(start_paused = true)]
+async fn an_abort_is_why_a_stage_ends_whose_step_waits_to_be_tried_again() {
+    for node in ["", "stages.deploy"] {
+        let world = World::new().await;
+        let sam = Sam::new(&world).await;
+        let bad = script("bad", "fail", &tries_again("Ignore"));
+        world
+            .apply(&pipeline(&[stage("deploy", &bad, "", "")]))
+            .await;
+        let run = world.start("release").await;
+        minutes(&world, 1).await;
+        sam.interrupts(&run, node, "AbortAll").await;
+        let story = sam.end(&run).await;
+        let what = match node {
+            "" => "the run was aborted by sam",
+            _ => "it was aborted by sam",
+        };
+        let why = format!("deploy Aborted: Stage deploy: {what}. Before that: Step bad: ");
+        assert!(story.contains(&why), "{story}");
+    }
+}
+
+/// Found by a tester: such an answer was noted, and did nothing but leave the rest of the rollback out.
+#[tokio::test(start_paused = true)]
+async fn a_failed_rollback_step_is_not_answered_by_a_rollback() {
+    let asks = on_failure(
+        "{type: ManualIntervention, spec: {timeout: 2h, onTimeout: {action: {type: MarkAsFailure}}}}",
+    );
+    let undo = |id: &str| script(id, "fail", &asks) + &script(&format!("{id}_more"), "ok", "");
+    let steps = group("g", &[script("bad", "fail", "")]);
+    let steps = steps + "    rollbackSteps:\n" + &indented(&undo("inner"));
+    for asked in ["inner", "outer"] {
+        let world = World::new().await;
+        let sam = Sam::new(&world).await;
+        let steps = if asked == "inner" { &steps } else { "" };
+        let stages = [
+            stage("before", &script("a", "ok", ""), &script("b", "ok", ""), ""),
+            stage(
+                "deploy",
+                &(steps.to_owned() + &script("worse", "fail", "")),
+                &undo("outer"),
+                ROLL_BACK,
+            ),
+        ];
+        world.apply(&pipeline(&stages)).await;
+        let run = world.start("release").await;
+        minutes(&world, 1).await;
+        for action in ["StageRollback", "PipelineRollback"] {
+            let (status, told) = sam.says(&run, asked, action).await;
+            assert_eq!(status, 400, "{told}");
+            assert!(told.contains("a rollback is not rolled back"), "{told}");
+        }
+        sam.interrupts(&run, asked, "Ignore").await;
+        minutes(&world, 1).await;
+        let record = world.store.get_run(&run).await.expect("the run");
+        let story = world.story(&record).await;
+        assert!(
+            story.contains(&format!("{asked}_more #0 Success")),
+            "{story}"
+        );
+        if asked == "inner" {
+            sam.interrupts(&run, "outer", "MarkAsFailure").await;
+        }
+        sam.end(&run).await;
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("      {line}\n")).collect()
 }

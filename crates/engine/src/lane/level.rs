@@ -158,12 +158,23 @@ fn ruled(
     })
 }
 
+/// The next attempt of a step that waits for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// The step.
+    pub node: NodeId,
+    /// The attempt, from 0.
+    pub attempt: u32,
+    /// When it begins, in epoch milliseconds.
+    pub at_ms: i64,
+}
+
 /// The attempts that steps of a stage wait for after a failure, by what is known of its nodes.
 pub(crate) fn awaited_retries(
     stage: &StagePlan,
     nodes: BTreeMap<NodeId, NodeFact>,
     now_ms: i64,
-) -> Vec<(NodeId, u32)> {
+) -> Vec<Awaited> {
     let facts = Facts {
         nodes,
         ..Facts::default()
@@ -181,14 +192,25 @@ pub(crate) fn awaited_retries(
         }
         let levels = levels(&step.failure_strategies, fact.retried(), &frames, stage);
         let verdict = recorded(&lane, &levels, &facts, step.into(), fact, now_ms);
-        let next = (step.id.clone(), fact.again().number);
-        matches!(verdict, Verdict::Again(_)).then_some(next)
+        let Verdict::Again(wait) = verdict else {
+            return None;
+        };
+        Some(Awaited {
+            node: step.id.clone(),
+            attempt: fact.again().number,
+            at_ms: later(fact.ended_ms.unwrap_or(fact.started_ms), wait),
+        })
     };
     let mut found = Vec::new();
     for nodes in [&stage.steps, &stage.rollback_steps] {
         each_step(nodes, &mut |step| found.extend(waits(step)));
     }
     found
+}
+
+/// A time in epoch milliseconds, and a wait after it.
+pub(super) fn later(from_ms: i64, wait: std::time::Duration) -> i64 {
+    from_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// When the time of a node of `lane` is up by the `timeout` of the groups around it, in epoch milliseconds. A group that

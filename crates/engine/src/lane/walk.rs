@@ -5,7 +5,7 @@ use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{GroupPlan, Node, ParallelPlan, StepPlan, When, WhenStatus};
 
 use super::facts::{Attempt, Facts, NodeFact, worst};
-use super::level::{self, Failing, Frame};
+use super::level::{self, Failing, Frame, later};
 use super::moves::{GroupThen, Halt, Move, Opening, StopReason};
 use super::plan::{LanePlan, children, groups_below, groups_to_undo, node_id, undoing};
 use crate::name::Walk;
@@ -623,10 +623,6 @@ fn when_of(node: &Node) -> Option<&When> {
 /// How many groups are around the group that a verdict's level stands for.
 fn depth(frames: &[Frame<'_>], level: usize) -> usize {
     frames.len().saturating_sub(level)
-}
-
-fn later(from_ms: i64, wait: std::time::Duration) -> i64 {
-    from_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Why a status condition is not met, if it is not.

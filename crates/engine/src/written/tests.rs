@@ -77,6 +77,56 @@ fn failure_strategies_are_judged_where_they_stand() {
 }
 
 #[test]
+fn a_rollback_step_that_would_roll_back_is_told() {
+    let with = |undo: &str| {
+        let strategies = |action: &str| {
+            format!(
+                "failureStrategies: [{{onFailure: {{errors: [AllErrors], action: {action}}}}}],"
+            )
+        };
+        let yaml = custom(&queue("k", &strategies("{type: StageRollback}")), "");
+        let undo = queue("k", &strategies(undo)).replace("identifier: q", "identifier: u");
+        told(&yaml.replace("]}}}}]}", &format!("], rollbackSteps: [{undo}]}}}}}}}}]}}")))
+    };
+    assert_eq!(with("{type: Ignore}"), "");
+    let at = "Warning pipeline.stages[0].stage.spec.execution.rollbackSteps[0].step.failureStrategies[0].onFailure.action";
+    let told = with("{type: PipelineRollback}");
+    assert!(
+        told.starts_with(&format!(
+            "{at}: a rollback is not rolled back: `PipelineRollback`"
+        )),
+        "{told}"
+    );
+    let later = with(
+        "{type: ManualIntervention, spec: {timeout: 1d, onTimeout: {action: {type: StageRollback}}}}",
+    );
+    assert!(
+        later.starts_with(&format!(
+            "{at}.spec.onTimeout.action: a rollback is not rolled back"
+        )),
+        "{later}"
+    );
+}
+
+#[test]
+fn a_loop_of_no_turns_is_told() {
+    let with = |strategy: &str| told(&custom(&queue("k", &format!("strategy: {strategy},")), ""));
+    assert_eq!(with("{parallelism: 1}"), "");
+    for (strategy, field) in [
+        ("{parallelism: 0}", "parallelism"),
+        ("{repeat: {times: 0}}", "repeat.times"),
+    ] {
+        assert_eq!(
+            with(strategy),
+            format!(
+                "Warning pipeline.stages[0].stage.spec.execution.steps[0].step.strategy.{field}: a loop of 0 turns: what \
+                 loops is skipped\n"
+            )
+        );
+    }
+}
+
+#[test]
 fn templates_are_judged_too() {
     let group = |action: &str| {
         format!("template: {{identifier: t, name: T, versionLabel: v, type: StepGroup, spec: {{

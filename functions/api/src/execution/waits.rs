@@ -1,13 +1,18 @@
 //! Whom the stages and steps of a run wait for: other runs in front of them in the line for an infrastructure or a queue,
-//! places of a barrier that nobody has reached, and what the run of another pipeline waits for that a stage runs.
+//! places of a barrier that nobody has reached, and what the run of another pipeline waits for that a stage runs. And when a
+//! step that failed is tried again.
 //!
 //! Nodes of the graph, and the summary in the detail of a run, show it as `waitsFor`, Slipway's own field: `[{"type":"Queue","name":"shared","message":"…",
 //! "runs":[{"planExecutionId":"…","pipelineIdentifier":"…","stageIdentifier":"deploy","status":"Running"}]}]`.
 
 use std::collections::HashMap;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_engine::awaited;
+use slipway_engine::lane::Awaited;
 use slipway_engine::line::{self, Line, stage_of};
+use slipway_engine::runs::newest;
 use slipway_model::id::{RunId, StageId};
 use slipway_model::status::Status;
 use slipway_plan::{Plan, StagePlan};
@@ -63,6 +68,11 @@ pub(crate) async fn of_run(
             add(&mut waits, node.id.to_string(), told);
         }
     }
+    let own = nodes.iter().filter(|node| node.run == run.id).cloned();
+    let newest = newest(own.collect());
+    for next in awaited::of_run(run, plan, &newest, deps.runs.clock.now_ms()) {
+        add(&mut waits, next.node.to_string(), next_attempt(&next));
+    }
     Ok(waits)
 }
 
@@ -98,6 +108,18 @@ async fn of_node(
         },
         _ => Ok(None),
     }
+}
+
+/// That a step is tried again, and when.
+fn next_attempt(next: &Awaited) -> Value {
+    let at = Timestamp::from_millisecond(next.at_ms).unwrap_or(Timestamp::MAX);
+    let name = format!("attempt {}", next.attempt.saturating_add(1));
+    json!({
+        "type": "Retry",
+        "name": name,
+        "message": format!("its {name}, at {}", at.strftime("%Y-%m-%d %H:%M:%S UTC")),
+        "runs": [],
+    })
 }
 
 fn infrastructure(stage: &StagePlan) -> String {

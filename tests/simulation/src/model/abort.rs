@@ -90,7 +90,7 @@ impl State {
 
 /// Stops a step that runs, or the attempt that it waits for; or answers what is asked about its failure. Whether that
 /// fits.
-fn stops(node: &mut NodeState, stop: Stop, now_ms: u64) -> bool {
+pub(super) fn stops(node: &mut NodeState, stop: Stop, now_ms: u64) -> bool {
     let answer = match stop {
         Stop::Fail => Some("MarkAsFailure"),
         Stop::RollBack => Some("StageRollback"),

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use slipway_model::status::{ErrorType, Status};
 use tokio::sync::Notify;
 
+use super::abort::stops;
 use super::section::{Flow, Halt, Place, Section};
 use super::state::{NodeState, StageState, State};
 use super::verdict::{Failed, Verdict, judge};
@@ -473,14 +474,12 @@ impl Run {
                 true
             }
             Word::MarkNode(id) => {
-                // Of a step that loops: whichever of its turns run.
+                // Of a step that loops: whichever of its turns run, or wait to be tried again.
                 let nodes = state.nodes.iter_mut();
-                let open: Vec<_> = nodes
-                    .filter(|(known, node)| node.open && (*known == id || is_turn(known, id)))
-                    .collect();
-                let heard = !open.is_empty();
-                for (_, node) in open {
-                    node.stopped.get_or_insert(Stop::Fail);
+                let named = nodes.filter(|(known, _)| *known == id || is_turn(known, id));
+                let mut heard = false;
+                for (_, node) in named.filter(|(_, node)| !node.asks) {
+                    heard |= stops(node, Stop::Fail, now);
                 }
                 heard
             }
@@ -499,8 +498,11 @@ impl Run {
                     counts
                 })
             }
-            Word::Answer { node, action } => with(&mut state, node, |node| {
-                let counts = node.asks && node.answer.is_none();
+            Word::Answer { node: id, action } => with(&mut state, id, |node| {
+                // A rollback is not rolled back.
+                let undoes = matches!(*action, "StageRollback" | "PipelineRollback");
+                let refused = undoes && id.contains(".rollbackSteps.");
+                let counts = node.asks && node.answer.is_none() && !refused;
                 if counts {
                     node.answer = Some((action, now));
                 }
