@@ -87,12 +87,19 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
 
 /// Prints why with every cause, and gives the exit code.
 fn failed(why: &anyhow::Error) -> Exit {
-    anstream::eprintln!("error: {}", output::visible(&format!("{why:#}")));
+    anstream::eprintln!("error: {}", output::visible(&told(why)));
     let known = why.downcast_ref::<CliError>();
     for warning in known.map_or(&[][..], CliError::warnings) {
         anstream::eprintln!("warning: {}", output::visible(warning));
     }
     known.map_or(Exit::Failed, CliError::exit)
+}
+
+/// Why, with every cause. What the server shows of a document begins as this is shown.
+fn told(why: &anyhow::Error) -> String {
+    let text = format!("{why:#}");
+    let bare = text.strip_prefix("error: ");
+    bare.unwrap_or(&text).to_owned()
 }
 
 /// Logs go to standard error; `SLIPWAY_LOG` says which (`info`, `slipway_engine=debug`, …).
@@ -103,4 +110,18 @@ fn log() {
         .with_writer(std::io::stderr);
     // Another subscriber can only be there in a test; it stays.
     let _ = subscriber.try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    /// Found by a tester: `error: error: …`.
+    #[test]
+    fn an_error_says_once_that_it_is_one() {
+        let rendered = anyhow!("error: `x` names no field of the pipeline");
+        assert_eq!(super::told(&rendered), "`x` names no field of the pipeline");
+        let why = anyhow!("no route").context("ask the server");
+        assert_eq!(super::told(&why), "ask the server: no route");
+    }
 }
