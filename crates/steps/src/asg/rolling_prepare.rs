@@ -38,6 +38,7 @@ impl Deployment {
         };
         let earlier: Option<State> = cx.saved_by_first_attempt()?;
         // What an earlier attempt of this step found is what was there before this run changed anything.
+        self.state.looks_again = earlier.as_ref().is_some_and(|state| state.looks_again);
         let rollback = match earlier.and_then(|state| state.rollback) {
             Some(rollback) => RollbackData {
                 template: template::look(site, &name).await?,
@@ -126,11 +127,12 @@ impl Deployment {
             let place = (&self.site, self.documents.group.as_str());
             let cancels = own || handle == Some("Cancel");
             if let Some(pause) = refresh::clear(cx, place, cancels, PREPARE).await? {
-                self.state.looks_again = true;
+                // What an earlier attempt decided stays, and the refresh is its own.
+                self.state.looks_again |= !own;
                 return Ok(Some(pause));
             }
         }
-        if self.state.looks_again && !own {
+        if self.state.looks_again {
             self.look_again(cx).await?;
         }
         self.state.phase = Phase::Template;
