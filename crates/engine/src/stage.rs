@@ -153,16 +153,19 @@ pub fn after_rollback(stage: &StagePlan, facts: &Facts, stays: &[String], now_ms
         let ignored = undoing(stage, facts).flat_map(|nodes| ignored_steps(nodes, facts));
         let stays: Vec<String> = ignored.chain(stays.iter().cloned()).collect();
         let stays = (!stays.is_empty()).then(|| stays.join("; "));
+        // What the failing step itself told of is no matter of the rollback, and stays.
+        let own = failure.left_behind.take();
         failure.left_behind = match (undone, stays) {
-            (true, None) => {
+            (true, None) if own.is_none() => {
                 failure
                     .message
                     .push_str(" The stage was rolled back cleanly.");
-                failure.left_behind.take()
+                None
             }
-            (true, Some(stays)) => {
+            (true, stays) => {
                 failure.message.push_str(" The stage was rolled back.");
-                Some(stays)
+                let all: Vec<String> = own.into_iter().chain(stays).collect();
+                Some(all.join(" "))
             }
             (false, None) => Some(rollback_trouble(stage, facts)),
             (false, Some(stays)) => Some(format!("{} {stays}", rollback_trouble(stage, facts))),

@@ -162,6 +162,14 @@ fn the_end_tells_what_is_left_behind() {
     );
     insta::assert_snapshot!(text(ending.failure), @"Step b: No. The stage was rolled back. | service web keeps 0 tasks");
 
+    let mut told = cut.clone();
+    told.nodes
+        .insert(NodeId::new("undo"), fact(Status::Success, ""));
+    let ending = after_rollback(&deploy, &told, &["service web keeps 0 tasks".to_owned()], 9);
+    insta::assert_snapshot!(text(ending.failure), @"Step b: No. The stage was rolled back. | Service web is without its scaling. service web keeps 0 tasks");
+    let ending = after_rollback(&deploy, &told, &[], 9);
+    insta::assert_snapshot!(text(ending.failure), @"Step b: No. The stage was rolled back. | Service web is without its scaling.");
+
     let mut ignored = failed.clone();
     let denied = NodeFact {
         status: Status::IgnoreFailed,
