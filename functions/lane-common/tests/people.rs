@@ -225,8 +225,8 @@ async fn where_nothing_runs_nothing_is_marked_as_failed() {
     insta::assert_snapshot!(told.join("\n"), @"
     no step of run RUN runs now; stages.deploy.spec.execution.steps.a waits for an answer to its failure: `slipway answer RUN a MarkAsFailure`, or `slipway abort RUN`
     no step of run RUN runs now; stages.deploy.spec.execution.steps.a waits for an answer to its failure: `slipway answer RUN a MarkAsFailure`, or `slipway abort RUN`
-    no step of run RUN runs now; say it again when one does, or `slipway abort RUN`
-    no step of run RUN runs now; say it again when one does, or `slipway abort RUN`
+    no step of run RUN runs now; stages.deploy.spec.execution.steps.a waits to be tried again: `slipway fail RUN --step stages.deploy.spec.execution.steps.a`, or `slipway abort RUN`
+    no step of run RUN runs now; stages.deploy.spec.execution.steps.a waits to be tried again: `slipway fail RUN --step stages.deploy.spec.execution.steps.a`, or `slipway abort RUN`
     ");
 }
 

@@ -293,6 +293,7 @@ mod asg {
         groups.world.run(DEPLOY, waits).await.done();
         let log = groups.world.log(DEPLOY, PREPARE).await;
         assert!(!log.contains("was told to"), "{log}");
+        groups.quiet().await;
         assert_eq!(groups.account().await, "web v3 2/2 of v3 | web");
         groups.world.run(ROLLBACK, json!({})).await.done();
         groups.quiet().await;

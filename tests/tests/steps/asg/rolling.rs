@@ -70,6 +70,7 @@ async fn a_person_reads_what_happened() {
     Percentage completed: 0
     Waiting for remaining instances to be available. For example: i-… has insufficient data to evaluate its health with Amazon EC2.
     Percentage completed: 50
+    Percentage completed: 50
     Waiting for remaining instances to be available. For example: i-… has insufficient data to evaluate its health with Amazon EC2.
     Percentage completed: 100
     Instance Refresh for Asg web ended successfully
