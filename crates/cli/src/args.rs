@@ -424,7 +424,7 @@ pub struct GetArgs {
 pub struct ListArgs {
     /// What to list.
     pub kind: Kind,
-    /// Environment of infrastructures.
+    /// Only infrastructures, or instances, of this environment.
     #[arg(long)]
     pub environment: Option<String>,
     /// Only runs, input sets or triggers of this pipeline.

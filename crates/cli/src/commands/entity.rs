@@ -140,7 +140,8 @@ pub async fn list(
 ) -> Result<Exit, CliError> {
     let place = place(args.kind);
     if args.kind == Kind::Instance {
-        let rows = instances(client, place.path, args.limit).await?;
+        let owner = owner(args.kind, args.environment.as_deref(), None)?;
+        let rows = instances(client, place.path, &owner, args.limit).await?;
         output::rows(format, place.columns, &rows)?;
         return Ok(Exit::Succeeded);
     }
@@ -191,20 +192,35 @@ pub async fn list(
         .map(|row| unwrap(row, place.wrapper))
         .collect();
     output::rows(format, place.columns, &rows)?;
+    if let Some(total) = more_than(rows.len(), &answer) {
+        anstream::eprintln!(
+            "note: these are {} of {total}: `--limit` says how many are listed",
+            rows.len()
+        );
+    }
     Ok(Exit::Succeeded)
 }
 
-/// All instances that are counted, page by page, or so many.
+/// How many there are in all, where an answer has more than these.
+fn more_than(listed: usize, answer: &Value) -> Option<u64> {
+    let data = answer.get("data")?;
+    let total = data.get("totalElements").or_else(|| data.get("totalItems"));
+    total?.as_u64().filter(|total| *total > listed as u64)
+}
+
+/// All instances that are counted, page by page, or so many; those of `owner` where it names an environment.
 async fn instances(
     client: &Client,
     path: &str,
+    owner: &[(&str, &str)],
     limit: Option<u32>,
 ) -> Result<Vec<Value>, CliError> {
     let most = limit.map_or(usize::MAX, |limit| limit as usize);
     let mut rows: Vec<Value> = Vec::new();
     for page in 0u32.. {
         let (page, size) = (page.to_string(), PAGE.to_string());
-        let query = [("page", page.as_str()), ("size", size.as_str())];
+        let mut query = vec![("page", page.as_str()), ("size", size.as_str())];
+        query.extend(owner);
         let answer = client.get(path, &query).await?;
         let content = answer.pointer("/data/content").and_then(Value::as_array);
         let found = content.cloned().unwrap_or_default();
@@ -336,7 +352,7 @@ mod tests {
     use clap::{CommandFactory as _, Parser as _};
     use serde_json::{Value, json};
 
-    use super::{Kind, instances, owner, segment};
+    use super::{Kind, instances, more_than, owner, segment};
     use crate::args::Cli;
     use crate::client::Client;
 
@@ -345,6 +361,11 @@ mod tests {
         let page = async move |Query(query): Query<HashMap<String, String>>| {
             let number = |name: &str| query[name].parse::<usize>().expect("a number");
             let (page, size) = (number("page"), number("size"));
+            // Of the environment `one` there is one only.
+            let count = match query.get("environmentIdentifier").map(String::as_str) {
+                Some("one") => count.min(1),
+                _ => count,
+            };
             let keys = (0..count).skip(page * size).take(size);
             let content: Vec<Value> = keys.map(|key| json!({"key": key})).collect();
             Json(json!({"status": "SUCCESS", "data": {"content": content, "totalItems": count}}))
@@ -378,11 +399,27 @@ mod tests {
             (450, Some(300), 300),
         ] {
             let client = service_with(there).await;
-            let rows = instances(&client, "/slipway/api/instances", limit).await;
+            let path = "/slipway/api/instances";
+            let rows = instances(&client, path, &[], limit).await;
             let rows = rows.expect("a list");
             let keys: Vec<u64> = rows.iter().filter_map(|row| row["key"].as_u64()).collect();
             let all: Vec<u64> = (0..expected).collect();
             assert_eq!(keys, all, "{there} instances, limit {limit:?}");
+            let owner = [("environmentIdentifier", "one")];
+            let rows = instances(&client, path, &owner, limit).await;
+            assert_eq!(rows.expect("a list").len(), there.min(1));
+        }
+    }
+
+    #[test]
+    fn what_a_list_leaves_out_is_told() {
+        for (listed, data, more) in [
+            (50, json!({"totalElements": 51}), Some(51)),
+            (50, json!({"totalElements": 50}), None),
+            (2, json!({"totalItems": 3}), Some(3)),
+            (2, json!([1, 2]), None),
+        ] {
+            assert_eq!(more_than(listed, &json!({"data": data})), more, "{data}");
         }
     }
 
