@@ -15,7 +15,7 @@ use slipway_store::record::{NodeRecord, RunRecord, StageSummary};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::execution_input;
-use crate::lane::{Facts, NodeFact, UNDECIDED, is_rollback};
+use crate::lane::{Facts, NodeFact, UNDECIDED, is_rollback, later};
 use crate::name::{Lane, Walk};
 use crate::signal;
 use crate::stage_word::{self, Part};
@@ -331,13 +331,10 @@ pub(crate) fn deadline_ms(
     stage: &StagePlan,
     known: &StageSummary,
 ) -> i64 {
-    let after = |start: i64, limit: std::time::Duration| {
-        start.saturating_add(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX))
-    };
-    let of_run = after(run.started_ms, plan.timeout);
+    let of_run = later(run.started_ms, plan.timeout);
     known
         .started_ms
-        .map_or(of_run, |started| after(started, stage.timeout).min(of_run))
+        .map_or(of_run, |started| later(started, stage.timeout).min(of_run))
 }
 
 /// What a decision sees of a node's record.

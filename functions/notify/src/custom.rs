@@ -19,7 +19,8 @@ pub(crate) struct Custom {
 }
 
 impl Custom {
-    /// Fills a template in. What cannot be resolved is an empty text, as the documentation says.
+    /// Fills a template in. What cannot be resolved is an empty text, as the documentation says; in JSON, where no string
+    /// stands around it, `null`. In JSON and HTML a value stays a value, whatever it holds.
     pub(crate) fn of(message: &MessagePlan, cx: &dyn Context) -> Self {
         Self {
             kind: message.kind.clone(),

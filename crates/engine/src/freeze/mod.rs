@@ -9,7 +9,7 @@ mod rule;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
-use slipway_model::freeze::Written as WrittenWindow;
+use slipway_model::freeze::WrittenWindow;
 use slipway_model::id::{EntityId, RunId, Scope};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_model::{Kind, Ref, entity, yaml};

@@ -209,7 +209,7 @@ pub(crate) fn awaited_retries(
 }
 
 /// A time in epoch milliseconds, and a wait after it.
-pub(super) fn later(from_ms: i64, wait: std::time::Duration) -> i64 {
+pub(crate) fn later(from_ms: i64, wait: std::time::Duration) -> i64 {
     from_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
 }
 
@@ -220,7 +220,7 @@ pub fn group_deadline(lane: &LanePlan<'_>, facts: &Facts, node: &NodeId) -> Opti
     let limits = groups.into_iter().filter_map(|group| {
         let limit = group.timeout.filter(|_| runs_in(&group.nodes, node))?;
         let began_ms = facts.nodes.get(&group.id)?.started_ms;
-        Some(began_ms.saturating_add(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX)))
+        Some(later(began_ms, limit))
     });
     limits.min()
 }

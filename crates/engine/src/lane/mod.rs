@@ -10,8 +10,8 @@ mod plan;
 mod walk;
 
 pub use facts::{Attempt, Facts, NodeFact, worst};
-pub(crate) use level::awaited_retries;
 pub use level::{Awaited, Failing, group_deadline, judge, retry_conditions};
+pub(crate) use level::{awaited_retries, later};
 pub use moves::{GroupThen, Halt, Move, Opening, StopReason};
 pub use plan::{LanePlan, node_id};
 pub(crate) use plan::{any_step_ran, children, contains, groups_to_undo, is_rollback, undoing};

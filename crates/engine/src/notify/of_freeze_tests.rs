@@ -12,7 +12,8 @@ fn at(text: &str) -> Timestamp {
 fn record(status: &str, events: &str) -> EntityRecord {
     let yaml = format!(
         "freeze:\n  name: Night\n  identifier: night\n  status: {status}\n  entityConfigs: [{{name: all, entities: \
-         [{{type: Org, filterType: All}}]}}]\n  windows:\n    - timeZone: UTC\n      startTime: 2026-01-01 01:00 AM\n      duration: 3h\n      recurrence: {{type: Daily, spec: {{until: 2026-01-03 11:59 PM}}}}\n  \
+         [{{type: Org, filterType: All}}]}}]\n  windows:\n    - timeZone: UTC\n      startTime: 2026-01-01 01:00 AM\n      \
+         duration: 3h\n      recurrence: {{type: Daily, spec: {{until: 2026-01-03 11:59 PM}}}}\n  \
          notificationRules:\n    - name: hook\n      events: [{events}]\n      notificationMethod: {{type: Webhook, spec: \
          {{webhookUrl: https://example.com}}}}\n"
     );

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-pub use window::{Occurrence, Window, WindowFault, Written};
+pub use window::{Occurrence, Window, WindowFault, WrittenWindow};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest, shown};
 use crate::entity::{Kind, Parsed};
@@ -102,7 +102,7 @@ fn no_expression(value: Ref<'_>, out: &mut Diagnostics) {
 }
 
 /// A window as it is written.
-fn written(window: Ref<'_>) -> Written {
+fn written(window: Ref<'_>) -> WrittenWindow {
     let text = |value: Ref<'_>, field: &str| value.get_text(field).map(str::to_owned);
     let spec = |spec: Ref<'_>| WrittenSpec {
         until: text(spec, "until"),
@@ -110,7 +110,7 @@ fn written(window: Ref<'_>) -> Written {
             .get_text("value")
             .and_then(|value| value.trim().parse().ok()),
     };
-    Written {
+    WrittenWindow {
         time_zone: text(window, "timeZone").unwrap_or_default(),
         start_time: text(window, "startTime").unwrap_or_default(),
         duration: text(window, "duration"),

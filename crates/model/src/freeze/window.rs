@@ -27,7 +27,7 @@ static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundl
 /// A window as it is written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Written {
+pub struct WrittenWindow {
     pub(super) time_zone: String,
     pub(super) start_time: String,
     pub(super) duration: Option<String>,
@@ -132,7 +132,7 @@ pub struct Occurrence {
     pub end: Timestamp,
 }
 
-impl Written {
+impl WrittenWindow {
     /// The window.
     ///
     /// # Errors

@@ -3,12 +3,12 @@ use serde_json::{Value, json};
 use super::*;
 
 fn window(written: Value) -> Window {
-    let written: Written = serde_json::from_value(written).expect("a window");
+    let written: WrittenWindow = serde_json::from_value(written).expect("a window");
     written.read().expect("a window")
 }
 
 fn fault(written: Value) -> String {
-    let written: Written = serde_json::from_value(written).expect("a window");
+    let written: WrittenWindow = serde_json::from_value(written).expect("a window");
     let faults = written.read().expect_err("a fault");
     let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
     told.join("; ")

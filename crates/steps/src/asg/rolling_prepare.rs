@@ -117,6 +117,7 @@ impl Deployment {
         )))
     }
 
+    /// Ends a refresh that is in progress, or waits for its end, as the step says; one of an earlier attempt is ended.
     pub(super) async fn clear(
         &mut self,
         cx: &mut StepContext<'_>,

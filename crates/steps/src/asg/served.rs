@@ -75,8 +75,8 @@ impl Before {
         };
         let (asked, to) = (&asked.number, &serving.number);
         let warning = format!(
-            "Auto Scaling group {name} in {site} was told to start instances from version {asked} of launch template {}, which has not come up ({why}; \
-             {fresh} of its instances are healthy): {count} healthy instances serve with version {to}{records}. The \
+            "Auto Scaling group {name} in {site} was told to start instances from version {asked} of launch template {}, \
+             which has not come up ({why}; {fresh} of its instances are healthy): {count} healthy instances serve with version {to}{records}. The \
              deployment goes on; a rollback brings back version {to}.",
             serving.name
         );
