@@ -11,6 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("slipway-expr", &[]),
     ("slipway-model", &["slipway-expr"]),
     ("slipway-plan", &["slipway-expr", "slipway-model"]),
+    ("slipway-trigger", &["slipway-expr", "slipway-model"]),
     (
         "slipway-store",
         &["slipway-clock", "slipway-model", "slipway-plan"],

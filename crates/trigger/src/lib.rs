@@ -1,0 +1,17 @@
+//! What starts runs by itself. Pure: no store, no network, and time only as an argument.
+//!
+//! [`Trigger`] is the entity as its YAML says it. A webhook's [`Delivery`] is verified by `signature`, becomes an
+//! [`Event`] in `webhook`, and `decide` says whether a trigger starts a run for it, or the [`Refusal`] that people
+//! read in the trigger's history.
+
+mod delivery;
+mod event;
+mod refusal;
+mod trigger;
+
+pub use delivery::{Delivery, MOST_BODY};
+pub use event::{ChangedFiles, Event, Provider};
+pub use refusal::{Outcome, Refusal};
+pub use trigger::{
+    Condition, FeedSpec, Operator, RegionSource, Source, SystemEvent, Texts, Trigger, WebhookSpec,
+};
