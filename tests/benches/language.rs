@@ -86,6 +86,7 @@ fn plan(parsed: &Parsed) {
         entities: &Snapshot::default(),
         runnable: &|_| true,
         chosen: None,
+        trigger: None,
     });
     if let Err(faults) = plan {
         panic!("{}", faults[0]);

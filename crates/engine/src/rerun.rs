@@ -13,7 +13,7 @@ use crate::form::expanded;
 use crate::gather::SourceReader;
 use crate::retry::{inputs, root_started_ms};
 use crate::runs::Runs;
-use crate::start::{StartRun, StepTypes, start_run};
+use crate::start::{Fired, StartRun, StepTypes, start_run};
 
 /// A run is to be repeated.
 #[derive(Clone, Debug)]
@@ -82,8 +82,25 @@ pub async fn rerun(
         }),
         notes: request.notes,
         parent: None,
+        fired: started_by_event(runs, &old).await?,
     };
     start_run(runs, start, steps, sources).await
+}
+
+/// What the event told that started a run: whoever repeats the run reads the same.
+pub(crate) async fn started_by_event(
+    runs: &Runs,
+    old: &RunRecord,
+) -> Result<Option<Fired>, RunError> {
+    if old.plan.is_none() {
+        return Ok(None);
+    }
+    let (_, plan) = runs.load_written(&old.id).await?;
+    Ok(plan.trigger.clone().map(|facts| Fired {
+        run: None,
+        by: None,
+        facts,
+    }))
 }
 
 /// Whether the pipeline, as it is now, keeps the inputs of its reruns; one that is made from a template says so

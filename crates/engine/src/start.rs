@@ -7,7 +7,7 @@ use slipway_model::inputs::Unfilled;
 use slipway_model::status::Status;
 use slipway_model::{Diagnostic, Kind, Parsed, Severity, Tree, emit, inputs, yaml};
 use slipway_plan::{CHAINED, Chosen, Plan, Request, Snapshot, resolve, wanted};
-use slipway_store::record::{EntityRecord, Origin, ParentRecord, RunRecord};
+use slipway_store::record::{EntityRecord, Origin, ParentRecord, RunRecord, TriggerRecord};
 use slipway_store::{Sequence, StoreError};
 
 use crate::check;
@@ -45,6 +45,20 @@ pub struct StartRun {
     pub notes: String,
     /// The step of another run that it is a part of.
     pub parent: Option<Parent>,
+    /// The event that starts it, where no person does.
+    pub fired: Option<Fired>,
+}
+
+/// What an event gives to the run that it starts, and to those that repeat it.
+#[derive(Clone, Debug)]
+pub struct Fired {
+    /// Id of the new run, made of the event and the trigger, so that one event starts one run; `None` for a run that
+    /// repeats one.
+    pub run: Option<RunId>,
+    /// The trigger and the event; `None` for a run that repeats one.
+    pub by: Option<TriggerRecord>,
+    /// What `<+trigger.…>` stands for.
+    pub facts: Value,
 }
 
 /// The step that a run is a part of, and the id that it gave to the run.
@@ -121,10 +135,7 @@ pub(crate) async fn record(
     };
     let sequence = number(runs, &request.scope, &request.pipeline).await?;
     let mut run = RunRecord {
-        id: match &request.parent {
-            Some(parent) => parent.run.clone(),
-            None => RunId::new(uuid::Uuid::now_v7().to_string()),
-        },
+        id: own_id(&request).unwrap_or_else(|| RunId::new(uuid::Uuid::now_v7().to_string())),
         scope: request.scope,
         pipeline: request.pipeline,
         name: plan.name.clone(),
@@ -141,6 +152,7 @@ pub(crate) async fn record(
         abort: None,
         signals: Vec::new(),
         parent: request.parent.map(|parent| parent.step),
+        trigger: request.fired.and_then(|fired| fired.by),
         tags: Vec::new(),
         stages: plan.groups.iter().flatten().map(not_started).collect(),
         chosen: request.chosen,
@@ -151,6 +163,12 @@ pub(crate) async fn record(
     run.tags = tags::of_run(plan, &run);
     let behind = sequence.behind;
     Ok(Accepted { run, behind })
+}
+
+/// The id that whoever asks for a run gives to it, to find it again after a crash.
+fn own_id(request: &StartRun) -> Option<RunId> {
+    let parent = request.parent.as_ref().map(|parent| parent.run.clone());
+    parent.or_else(|| request.fired.as_ref()?.run.clone())
 }
 
 /// The number of a new run of a pipeline.
@@ -167,8 +185,8 @@ pub(crate) async fn number(
 pub(crate) async fn launch(runs: &Runs, accepted: Accepted) -> Result<RunRecord, RunError> {
     let Accepted { run, behind } = accepted;
     match runs.store.create_run(&run).await {
-        // The step that it is a part of has asked before, and was interrupted.
-        Err(StoreError::AlreadyExists { .. }) if run.parent.is_some() => {
+        // The step that it is a part of, or the event that starts it, has asked before, and was interrupted.
+        Err(StoreError::AlreadyExists { .. }) if run.parent.is_some() || run.trigger.is_some() => {
             return runs.run(&run.id).await;
         }
         created => created.doing(|| format!("record run {}", run.id))?,
@@ -288,6 +306,7 @@ fn chosen<'a>(
 ) -> Request<'a> {
     Request {
         chosen: start.chosen.as_ref(),
+        trigger: start.fired.as_ref().map(|fired| &fired.facts),
         ..request(&start.scope, pipeline, inputs, steps, entities)
     }
 }
@@ -306,6 +325,7 @@ pub(crate) fn request<'a>(
         entities,
         runnable: &steps.runnable,
         chosen: None,
+        trigger: None,
     }
 }
 

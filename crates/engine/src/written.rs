@@ -38,6 +38,7 @@ pub fn faults(
                 entities,
                 runnable: &steps.runnable,
                 chosen: None,
+                trigger: None,
             }));
             walk.below(entity.body());
         }

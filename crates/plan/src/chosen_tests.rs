@@ -37,6 +37,7 @@ fn plan(text: &str, chosen: &Chosen, inputs: &str) -> Result<Plan, String> {
         entities: &Snapshot::default(),
         runnable: &|_| true,
         chosen: Some(chosen),
+        trigger: None,
     });
     found.map_err(|faults| {
         let told: Vec<String> = faults.iter().map(ToString::to_string).collect();

@@ -36,11 +36,15 @@ pub(crate) fn names(path: &[Segment]) -> Option<Vec<&str>> {
 }
 
 /// Whether a text is data: what a loop hands out was evaluated when the loop was taken apart, and what a project is called
-/// is no place for expressions.
+/// is no place for expressions; nor is what an event brought.
 fn is_data(path: &[&str]) -> bool {
     match path {
         ["stage", rest @ ..] => is_of_turn(rest),
-        ["account" | "org" | "project", ..] => true,
+        // What a sender wrote is data, whatever it looks like.
+        [
+            "account" | "org" | "project" | "trigger" | "eventPayload",
+            ..,
+        ] => true,
         path => is_of_turn(path),
     }
 }

@@ -34,6 +34,7 @@ fn shown(pipeline: &str) -> (String, Vec<String>) {
         entities: &snapshot,
         runnable: &|_| true,
         chosen: None,
+        trigger: None,
     });
     let asked = found
         .references

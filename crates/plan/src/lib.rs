@@ -68,7 +68,7 @@ pub use plan::{
     ArtifactPlan, BarrierPlan, CHAINED, ConfigFilePlan, ConnectorPlan, EventPlan, FailureStrategy,
     GroupPlan, InfrastructurePlan, ManifestPlan, MessagePlan, Node, NotificationPlan,
     PIN_ARTIFACTS, ParallelPlan, Plan, RunLoop, STAGE_INPUTS, ServicePlan, StagePlan, StepPlan,
-    Variable, When, WhenStatus,
+    Variable, When, WhenStatus, event_fact,
 };
 pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, VARIABLE, Wanted};
 pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};

@@ -35,6 +35,9 @@ pub struct Plan {
     /// Files of the file store that expressions anywhere in the plan read, by the path they name, with content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<(String, String)>,
+    /// What `<+trigger.…>` stands for, where an event started the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Value>,
     /// `notificationRules` of the pipeline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notifications: Vec<NotificationPlan>,
@@ -56,6 +59,31 @@ impl Plan {
     /// the plan reads them.
     pub fn label(&self, path: &[&str]) -> Option<Value> {
         crate::resolve::label(&self.scope_variables, path)
+    }
+
+    /// What `trigger.branch`, `trigger.payload.ref`, `eventPayload.ref` and the like stand for, where an event started the run.
+    pub fn event_fact(&self, path: &[&str]) -> Option<&Value> {
+        event_fact(self.trigger.as_ref()?, path)
+    }
+}
+
+/// A value of what an event tells: `trigger.…` is all of it, `eventPayload.…` its payload. Names of headers are looked
+/// for in any case, as HTTP has them.
+pub fn event_fact<'e>(event: &'e Value, path: &[&str]) -> Option<&'e Value> {
+    let (start, rest) = match path {
+        ["trigger", rest @ ..] => (event, rest),
+        ["eventPayload", rest @ ..] => (event.get("payload")?, rest),
+        _ => return None,
+    };
+    match rest {
+        ["header", name, below @ ..] => {
+            let header = start.get("header")?.as_object()?.iter();
+            let mut named = header.filter(|(known, _)| known.eq_ignore_ascii_case(name));
+            below
+                .iter()
+                .try_fold(named.next()?.1, |value, key| value.get(*key))
+        }
+        path => path.iter().try_fold(start, |value, key| value.get(*key)),
     }
 }
 

@@ -35,6 +35,7 @@ fn plan(tag: &str) -> Plan {
         entities: &Snapshot::default(),
         runnable: &|_| true,
         chosen: None,
+        trigger: None,
     };
     resolve(&request).unwrap()
 }

@@ -124,6 +124,7 @@ impl Facts for View<'_> {
             ["pipeline", "identifier"] => Some(plan.pipeline.as_str().into()),
             ["pipeline", "name"] => Some(plan.name.as_str().into()),
             ["pipeline", "variables", name @ ..] => variable(&plan.variables, &name.join(".")),
+            ["trigger" | "eventPayload", ..] => plan.event_fact(path).cloned(),
             ["variable", ..] => variable(&plan.scope_variables, &path.join(".")),
             ["matrix" | "repeat" | "strategy", ..] => in_turns(self.turns.iter().copied(), path),
             ["stage", rest @ ..] if is_of_turn(rest) => self.stage?.iteration.as_ref()?.told(rest),

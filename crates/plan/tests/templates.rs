@@ -89,6 +89,7 @@ fn planned(name: &str, pipeline: &Parsed, inputs: &str) -> String {
         // `tests/tests/offline.rs` holds their steps against those that run.
         runnable: &|_| true,
         chosen: None,
+        trigger: None,
     };
     match resolve(&request) {
         Ok(plan) => text(&plan),

@@ -21,6 +21,16 @@
 //! | blob by digest | runs | `blob#<sha256>`, `blob`; S3 `blobs/<sha256>` above 100 KB | immutable |
 //! | next number of a pipeline's runs | runs | `sequence#<scope>#<pipeline>`, `sequence` | atomic; a number may be lost, none is given twice |
 //! | runs accepted and not begun, oldest first | runs | `unstarted#<shard>`, `<start>#<run>`; 16 shards by scope | strong; created with the run, deleted as it begins |
+//! | event by id | runs | `event#<event>`, `event`; its id is made of what happened, so that one happening is one event | strong; created once, with its delivery and its place in the list of those to handle |
+//! | delivery by the sender's id | runs | `delivery#<account>#<delivery>`, `delivery`: the event, and the digest of the body | strong; created with the event |
+//! | events accepted and not handled, oldest first | runs | `accepted#<shard>`, `<time>#<event>`; 16 shards by account | strong; deleted when handled |
+//! | events that could not be handled, oldest first | runs | `dead#<account>`, `<time>#<event>` | strong; in the place of the entry above |
+//! | what became of an event, by trigger | runs | `event#<event>`, `outcome#<trigger>` | strong; written with the history of the trigger |
+//! | event history of a trigger, newest first | runs | `history#<trigger>`, `<time>#<event>` | strong |
+//! | newest event that a trigger took of a ref | runs | `newest#<trigger>`, `<ref>` | strong; replaced by a newer one only |
+//! | triggers that listen to a source | entities | `listen#<account>#<source>`, `<trigger>` | strong; written before the trigger, deleted after it |
+//! | what has a time to be looked at | entities | `due#<shard>`, `<what>` | strong; moved on if nobody else did |
+//! | what a feed had when it was last asked | entities | `feed#<feed>`, `feed` | strong; changed if nobody else did |
 //! | run by id | runs | `run#<run>`, `run` | strong; created once, status changes only from the expected ones |
 //! | tags added to a run | runs | `run#<run>`, `run#tags#<digest>`: same query as the run | strong; each set of tags once |
 //! | stages of a run | runs | `run#<run>`, `stage#<stage>`: same query as the run | strong |
@@ -52,6 +62,7 @@ mod entity;
 mod error;
 mod hold;
 mod instance;
+mod intake;
 mod item;
 mod key;
 pub mod layout;
@@ -75,6 +86,7 @@ use slipway_clock::Clock;
 pub use error::StoreError;
 pub use hold::{Holder, Turn};
 pub use instance::InstanceFilter;
+pub use intake::{Accept, AcceptedEvent, Due, TriggerPlace};
 pub use layout::Layout;
 pub use log::LogPage;
 pub use missed::{Missed, MissedRecord};

@@ -1,10 +1,14 @@
 //! What the tables hold, as Rust types. Each is one item unless its doc says otherwise.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_model::id::{AccountId, EntityId, LaneId, NodeId, PrincipalId, RunId, Scope, StageId};
 use slipway_model::status::{Failure, Status};
 use slipway_plan::Chosen;
+
+use crate::intake::TriggerPlace;
 
 /// A stored entity: the user's YAML verbatim, and what lists and look-ups need of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,6 +101,9 @@ pub struct RunRecord {
     /// The step of another run that waits for this one, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentRecord>,
+    /// The trigger and the event that started it, where no person did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<TriggerRecord>,
     /// What people said about it while it ran, oldest first. Each is an item of its own.
     #[serde(skip)]
     pub signals: Vec<SignalRecord>,
@@ -185,6 +192,22 @@ pub struct ParentRecord {
     pub node: NodeId,
     /// Which attempt of it.
     pub attempt: u32,
+}
+
+/// The trigger that started a run, and for what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TriggerRecord {
+    /// `identifier` of the trigger, which is one of the run's pipeline.
+    pub trigger: EntityId,
+    /// Its name then.
+    pub name: String,
+    /// Id of the event.
+    pub event: String,
+    /// `Webhook`, `Scheduled`, …: the type of the trigger's source.
+    pub source: String,
+    /// What lists of runs show of the event: `branch`, `commitSha`, `prNumber`, ….
+    #[serde(default)]
+    pub about: BTreeMap<String, String>,
 }
 
 /// What a person said about a run or a node of it.
@@ -477,4 +500,93 @@ pub struct TokenRecord {
     /// Epoch milliseconds after which it is refused; 0 for never.
     #[serde(default)]
     pub valid_to_ms: i64,
+}
+
+/// Something that happened and may start runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// Made of what happened: two deliveries of one happening have one id.
+    pub id: String,
+    /// The account that it is for.
+    pub account: AccountId,
+    /// When it came, epoch milliseconds.
+    pub received_ms: i64,
+    /// The sender's id of the delivery.
+    pub delivery: Option<String>,
+    /// Digest of the body as it was sent.
+    pub digest: String,
+    /// What happened; `slipway_engine::intake` knows its form.
+    pub body: Value,
+}
+
+/// What became of an event for a trigger: a row of the trigger's event history.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutcomeRecord {
+    /// The trigger.
+    pub place: TriggerPlace,
+    /// The event.
+    pub event: String,
+    /// When the event came, epoch milliseconds.
+    pub received_ms: i64,
+    /// When this was decided, epoch milliseconds.
+    pub decided_ms: i64,
+    /// The source's type: `Webhook`, `Scheduled`, ….
+    pub source: String,
+    /// `finalStatus` as the API spells it.
+    pub status: String,
+    /// Why, for people.
+    pub message: String,
+    /// The run that was started.
+    pub run: Option<RunId>,
+    /// The runtime inputs that the run was given, or would have been.
+    #[serde(default)]
+    pub inputs: Option<String>,
+}
+
+/// The newest happening of a ref that a trigger took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NewestRecord {
+    /// The event.
+    pub event: String,
+    /// When it happened, epoch milliseconds, where the sender says.
+    pub happened_ms: Option<i64>,
+    /// What the ref pointed at after it.
+    pub commit: Option<String>,
+    /// What the ref pointed at before it.
+    pub base: Option<String>,
+    /// The run that it starts.
+    pub run: RunId,
+}
+
+impl NewestRecord {
+    /// Whether it is about a later state of the ref than `other`: it happened later, or it follows directly on what
+    /// `other` made.
+    pub fn is_newer_than(&self, other: &Self) -> bool {
+        match (self.happened_ms, other.happened_ms) {
+            (Some(own), Some(others)) if own != others => own > others,
+            _ => self.base.is_some() && self.base == other.commit && other.base != self.commit,
+        }
+    }
+}
+
+/// What a feed of artifacts or charts had when it was last asked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FeedRecord {
+    /// Changes with every write.
+    #[serde(skip)]
+    pub version: u64,
+    /// Versions that were seen; `None` before it was asked for the first time.
+    pub seen: Option<Vec<String>>,
+    /// What the registry wants to be told the next time (an `ETag`).
+    #[serde(default)]
+    pub state: Option<String>,
+    /// When it was last asked with success, epoch milliseconds.
+    #[serde(default)]
+    pub asked_ms: Option<i64>,
+    /// How often asking failed since.
+    #[serde(default)]
+    pub failures: u32,
+    /// Why it failed the last time.
+    #[serde(default)]
+    pub why: Option<String>,
 }

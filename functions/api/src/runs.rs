@@ -189,6 +189,7 @@ async fn request(
         principal: caller.principal.clone(),
         trigger: "MANUAL".to_owned(),
         parent: None,
+        fired: None,
         chosen: inputs.chosen,
         origin: None,
         notes: inputs.notes,

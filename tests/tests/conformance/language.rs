@@ -192,6 +192,7 @@ fn pipelines_of_runnable_steps_plan_or_say_what_is_missing() {
             entities: &Snapshot::default(),
             runnable: &runnable,
             chosen: None,
+            trigger: None,
         });
         match plan {
             Ok(plan) => {

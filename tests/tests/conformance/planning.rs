@@ -77,6 +77,7 @@ fn put_in(template: Parsed) -> Option<Result<Parsed, Vec<Diagnostic>>> {
             entities: &snapshot,
             runnable: &|_| true,
             chosen: None,
+            trigger: None,
         });
         if found.is_ok() {
             return Some(found);
@@ -231,6 +232,7 @@ fn every_pipeline_is_planned_or_says_why_not() {
             entities: &snapshot,
             runnable: &|_| true,
             chosen: None,
+            trigger: None,
         };
         asked += wanted(&request).references.len();
         let open = form(&request);

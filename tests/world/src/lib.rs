@@ -154,6 +154,7 @@ pub fn by_hand(pipeline: &str) -> StartRun {
         origin: None,
         notes: String::new(),
         parent: None,
+        fired: None,
     }
 }
 

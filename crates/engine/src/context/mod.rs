@@ -107,6 +107,7 @@ impl RunContext<'_> {
             "stages" => self.stage_by_id(rest),
             "matrix" | "repeat" | "strategy" => self.in_loop(&keys),
             "variable" => self.scope_variable(&keys),
+            "trigger" | "eventPayload" => value(Value::from_json(self.plan.event_fact(&keys)?)),
             "stage" => self.in_stage(self.stage?, rest),
             "execution" => self.execution(self.stage?, rest),
             "approval" => self.approvals(rest),

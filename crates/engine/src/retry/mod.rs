@@ -17,7 +17,7 @@ use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::gather::{AsBefore, SourceReader};
 use crate::runs::{Runs, turns_in, unrolled_by};
-use crate::start::{StartRun, StepTypes, launch, prepare, record};
+use crate::start::{Fired, StartRun, StepTypes, launch, prepare, record};
 
 /// A run that failed is to go on.
 #[derive(Clone, Debug)]
@@ -122,6 +122,11 @@ pub async fn retry_run(
         origin: None,
         notes: request.notes,
         parent: None,
+        fired: old_plan.trigger.clone().map(|facts| Fired {
+            run: None,
+            by: None,
+            facts,
+        }),
     };
     // What was deployed once is deployed again, wherever its tag has moved since.
     let as_deployed = unrolled_by(Arc::clone(&old_plan), &nodes);

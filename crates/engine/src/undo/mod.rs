@@ -199,6 +199,7 @@ async fn record(
         abort: None,
         signals: Vec::new(),
         parent: None,
+        trigger: None,
         stages: done,
         origin: Some(Origin {
             run: old.id.clone(),

@@ -10,8 +10,8 @@ use slipway_model::{Parsed, Ref};
 use crate::chosen::flatten;
 use crate::facts::{Facts, names};
 use crate::{
-    Chosen, EnvironmentPlan, InfrastructurePlan, Iteration, ServicePlan, Variable, in_turns,
-    is_of_turn,
+    Chosen, EnvironmentPlan, InfrastructurePlan, Iteration, ServicePlan, Variable, event_fact,
+    in_turns, is_of_turn,
 };
 
 /// Names that are settled while a stage is planned.
@@ -35,6 +35,8 @@ pub(super) struct Known<'a> {
     pub(super) files: Vec<(String, String)>,
     /// Values for what stages that do not run would say.
     pub(super) chosen: Option<&'a Chosen>,
+    /// What the event that starts the run tells.
+    pub(super) trigger: Option<&'a Json>,
 }
 
 impl<'a> Known<'a> {
@@ -54,6 +56,7 @@ impl<'a> Known<'a> {
             scope_variables: Vec::new(),
             files: Vec::new(),
             chosen: None,
+            trigger: None,
         }
     }
 
@@ -151,6 +154,7 @@ impl Facts for Known<'_> {
                 let found = all.find(|known| known.name == name && known.kind != "Secret");
                 found.map(|known| known.value.clone())
             }
+            ["trigger" | "eventPayload", ..] => event_fact(self.trigger?, path).cloned(),
             ["service", "tags"] => Some(object(self.service.as_ref()?.tags.iter())),
             ["service", "tags", name] => {
                 Some(self.service.as_ref()?.tags.get(*name)?.as_str().into())

@@ -33,6 +33,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::time::Duration;
 
+use serde_json::Value;
 use slipway_model::id::Scope;
 use slipway_model::{Code, Diagnostic, Diagnostics, Parsed, Ref, Tree, duration, entity, inputs};
 
@@ -69,6 +70,8 @@ pub struct Request<'a> {
     pub runnable: &'a dyn Fn(&str) -> bool,
     /// The stages that run; all of them for `None`.
     pub chosen: Option<&'a Chosen>,
+    /// What the event that starts the run tells ([`crate::event_fact`]), where one does.
+    pub trigger: Option<&'a Value>,
 }
 
 /// The plan of a run.
@@ -268,6 +271,7 @@ impl<'a> Resolver<'a> {
         let variables = self.variables(body.get("variables"), "pipeline.variables");
         let mut known = Known::new(self.request.scope, pipeline, variables);
         known.chosen = self.request.chosen;
+        known.trigger = self.request.trigger;
         self.scope_variables(body, &mut known);
         let timeout = self.timeout(body, &known).unwrap_or(PIPELINE_TIMEOUT);
         known.pipeline_timeout = timeout;
@@ -287,6 +291,7 @@ impl<'a> Resolver<'a> {
             variables: known.pipeline_variables,
             scope_variables: known.scope_variables,
             files: known.files,
+            trigger: self.request.trigger.cloned(),
             notifications,
             barriers: std::mem::take(&mut self.barriers),
             warnings: Vec::new(),

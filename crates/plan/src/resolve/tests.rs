@@ -156,6 +156,7 @@ pub(super) fn plan_with(
         entities: &world(entities),
         runnable: &|name| name != "EcsServiceSetup" && !name.starts_with("K8s"),
         chosen: None,
+        trigger: None,
     })
 }
 
@@ -270,6 +271,7 @@ fn what_is_needed_is_found_by_asking_again() {
             entities: &snapshot,
             runnable: &|_| true,
             chosen: None,
+            trigger: None,
         };
         let asked = snapshot.unknown(wanted(&request)).references;
         if asked.is_empty() {

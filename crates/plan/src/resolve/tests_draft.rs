@@ -24,6 +24,7 @@ fn told_among(yaml: &str, entities: &Snapshot) -> String {
         entities,
         runnable: &|kind| kind != "Email",
         chosen: None,
+        trigger: None,
     });
     let lines = found
         .iter()

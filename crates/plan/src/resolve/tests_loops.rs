@@ -19,6 +19,7 @@ fn planned(pipeline: &str) -> Result<Plan, Vec<Diagnostic>> {
         entities: &Snapshot::default(),
         runnable: &|_| true,
         chosen: None,
+        trigger: None,
     })
 }
 

@@ -57,6 +57,7 @@ fn planned(
         entities: &snapshot.clone(),
         runnable: &|_| true,
         chosen: None,
+        trigger: None,
     };
     let asked = snapshot.unknown(wanted(&before)).artifacts;
     for artifact in &asked {

@@ -40,6 +40,7 @@ fn planned(
         entities: &snapshot.clone(),
         runnable: &|_| true,
         chosen: None,
+        trigger: None,
     };
     let asked = snapshot.unknown(wanted(&before)).files;
     for files in &asked {

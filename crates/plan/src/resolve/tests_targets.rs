@@ -115,6 +115,7 @@ fn planned_stages(stages: &str, more: &[(&str, &str)]) -> Result<Plan, Vec<Diagn
         entities: &world(more),
         runnable: &|_| true,
         chosen: None,
+        trigger: None,
     })
 }
 
@@ -607,6 +608,7 @@ fn variables_of_scopes_are_in_the_plan() {
         entities: &snapshot,
         runnable: &|_| true,
         chosen: None,
+        trigger: None,
     };
     let plan = resolve(&request).map_err(told).unwrap();
     let all: Vec<_> = plan
@@ -662,6 +664,7 @@ fn what_a_project_and_its_organization_are_called_is_in_the_plan() {
         entities: &snapshot,
         runnable: &|_| true,
         chosen: None,
+        trigger: None,
     });
     let plan = plan.map_err(told).unwrap();
     let all: Vec<_> = plan

@@ -123,6 +123,7 @@ pub(crate) fn planned(documents: &Value) -> Result<Value, String> {
         entities: &snapshot(documents)?,
         runnable: &|_| true,
         chosen: None,
+        trigger: None,
     });
     let plan = plan.map_err(|faults| {
         let lines = faults.iter().map(|fault| format!("{fault}\n"));

@@ -56,6 +56,7 @@ pub(super) async fn start(
         chosen: None,
         origin: None,
         notes: String::new(),
+        fired: None,
         parent: Some(Parent {
             step: ParentRecord {
                 run: cx.run().clone(),

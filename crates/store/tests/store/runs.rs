@@ -29,6 +29,7 @@ pub(crate) fn record(name: &str, started_ms: i64) -> RunRecord {
         abort: None,
         signals: Vec::new(),
         parent: None,
+        trigger: None,
         tags: Vec::new(),
         stages: Vec::new(),
         chosen: None,
