@@ -6,7 +6,9 @@
 
 mod delivery;
 mod event;
+pub mod payload;
 mod refusal;
+pub mod signature;
 mod trigger;
 
 pub use delivery::{Delivery, MOST_BODY};
