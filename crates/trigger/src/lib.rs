@@ -8,12 +8,14 @@ mod delivery;
 mod event;
 pub mod payload;
 mod refusal;
+mod schedule;
 pub mod signature;
 mod trigger;
 
 pub use delivery::{Delivery, MOST_BODY};
 pub use event::{ChangedFiles, Event, Provider};
 pub use refusal::{Outcome, Refusal};
+pub use schedule::Schedule;
 pub use trigger::{
     Condition, FeedSpec, Operator, RegionSource, Source, SystemEvent, Texts, Trigger, WebhookSpec,
 };
