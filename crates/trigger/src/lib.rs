@@ -10,7 +10,9 @@ pub mod payload;
 mod refusal;
 mod schedule;
 pub mod signature;
+mod text;
 mod trigger;
+pub mod webhook;
 
 pub use delivery::{Delivery, MOST_BODY};
 pub use event::{ChangedFiles, Event, Provider};
