@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "slipway-model",
             "slipway-plan",
             "slipway-store",
+            "slipway-trigger",
         ],
     ),
     (

@@ -20,6 +20,7 @@ pub mod form;
 pub mod freeze;
 pub mod gather;
 pub mod given;
+pub mod intake;
 pub mod kept;
 pub mod lane;
 pub mod line;

@@ -89,7 +89,7 @@ impl Tree {
     }
 
     /// Puts another text in the place of a scalar that this tree, or the one that it is a clone of, has.
-    pub(crate) fn set_text(&mut self, value: Ref<'_>, text: &str) {
+    pub fn set_text(&mut self, value: Ref<'_>, text: &str) {
         if let Some(node) = self.nodes.get_mut(value.id as usize)
             && matches!(node.data, Data::Scalar(..))
         {

@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::types::ReturnValue;
 use serde::{Deserialize, Serialize};
-use slipway_model::id::{AccountId, EntityId, Scope};
+use slipway_model::id::{AccountId, EntityId, RunId, Scope};
 
 use crate::dynamo::{Keys, Range};
 use crate::entity::skipped;
@@ -282,8 +282,8 @@ impl Store {
         })
     }
 
-    /// Notes that a trigger takes a happening of a ref, unless it took a newer one: `Err` is that one. Taking the same
-    /// again is taking it.
+    /// Notes that a trigger takes a happening of a ref, unless it took a newer one: `Err` is that one. Answers with the
+    /// run that it replaces; taking the same again answers the same.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -291,8 +291,8 @@ impl Store {
         &self,
         place: &TriggerPlace,
         of: &str,
-        newest: &NewestRecord,
-    ) -> Result<Result<Option<NewestRecord>, NewestRecord>, StoreError> {
+        mut newest: NewestRecord,
+    ) -> Result<Result<Option<RunId>, NewestRecord>, StoreError> {
         let partition = format!("newest#{}", place.key());
         let key = Key::new(Table::Runs, partition, key::part(of));
         let known = self.get(&key).await?;
@@ -300,21 +300,20 @@ impl Store {
             Some(item) => read_json("the newest event of a ref", item, "body")?,
             None => None,
         };
-        if let Some(known) = &known
-            && known.event != newest.event
-            && known.is_newer_than(newest)
-        {
-            return Ok(Err(known.clone()));
-        }
-        let free = match &known {
-            Some(known) => Expression::new("#event = :known").value(":known", text(&*known.event)),
+        let free = match known {
+            Some(known) if known.event == newest.event => return Ok(Ok(known.replaces)),
+            Some(known) if known.is_newer_than(newest) => return Ok(Err(known)),
+            Some(known) => {
+                newest.replaces = Some(known.run);
+                Expression::new("#event = :known").value(":known", text(known.event))
+            }
             None => Expression::absent(),
         };
         let item = row(&key)
             .with("event", text(&*newest.event))
-            .with("body", json("the newest event of a ref", newest)?);
+            .with("body", json("the newest event of a ref", &newest)?);
         self.put(&key, item, Some(free)).await?;
-        Ok(Ok(known.filter(|known| known.event != newest.event)))
+        Ok(Ok(newest.replaces))
     }
 
     /// Lists a trigger among those that listen to `source`, with what is said of it.

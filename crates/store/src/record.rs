@@ -556,6 +556,9 @@ pub struct NewestRecord {
     pub base: Option<String>,
     /// The run that it starts.
     pub run: RunId,
+    /// The run of the one that it took the place of.
+    #[serde(default)]
+    pub replaces: Option<RunId>,
 }
 
 impl NewestRecord {

@@ -104,6 +104,50 @@ impl SecretStore {
         }
     }
 
+    /// A value, and the one before it where it was changed not longer than `overlap_ms` before `now_ms`: both sides of a
+    /// shared secret cannot change it at one moment.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is none.
+    pub async fn recent(
+        &self,
+        scope: &Scope,
+        id: &EntityId,
+        overlap_ms: i64,
+        now_ms: i64,
+    ) -> Result<Vec<SecretString>, StoreError> {
+        let what = describe(id);
+        let get = || {
+            let call = self.client.get_secret_value();
+            call.secret_id(self.name(scope, id))
+        };
+        let current = get().send().await.map_err(|error| {
+            let gone = error
+                .as_service_error()
+                .is_some_and(|e| e.is_resource_not_found_exception());
+            match gone {
+                true => StoreError::NotFound { what: what.clone() },
+                false => refused("read a secret", &what, error),
+            }
+        })?;
+        let changed_ms = current.created_date.and_then(|at| at.to_millis().ok());
+        let mut values: Vec<SecretString> =
+            current.secret_string.into_iter().map(Into::into).collect();
+        if changed_ms.is_none_or(|at| now_ms.saturating_sub(at) > overlap_ms) {
+            return Ok(values);
+        }
+        match get().version_stage("AWSPREVIOUS").send().await {
+            Ok(before) => values.extend(before.secret_string.map(SecretString::from)),
+            // It was never changed.
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|e| e.is_resource_not_found_exception()) => {}
+            Err(error) => return Err(refused("read a secret", &what, error)),
+        }
+        Ok(values)
+    }
+
     /// Deletes a value for good; nothing happens when there is none.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 use axum::response::Response;
 use serde_json::Value;
 use slipway_engine::error_name::ErrorName;
+use slipway_engine::intake::listen;
 use slipway_engine::{form, written};
 use slipway_model::entity::{self, Kind, Parsed};
 use slipway_model::id::{EntityId, Scope};
@@ -205,6 +206,9 @@ pub(crate) async fn create(deps: &Deps, caller: &Caller, mut draft: Draft) -> Ap
     let (place, warnings) = (draft.place.clone(), std::mem::take(&mut draft.warnings));
     let record = draft.record(None, deps.clock.now_ms());
     tell(deps, caller, None, &record).await;
+    if place.kind == Kind::Trigger {
+        listen::before_saving(&deps.runs, &record).await?;
+    }
     match deps.store.put_entity(&record, None).await {
         Ok(record) => {
             audit(caller, "created", &place);
@@ -261,7 +265,13 @@ async fn replace(
     let place = draft.place.clone();
     let record = draft.record(Some(&before), deps.clock.now_ms());
     tell(deps, caller, Some(&before), &record).await;
+    if place.kind == Kind::Trigger {
+        listen::before_saving(&deps.runs, &record).await?;
+    }
     let record = deps.store.put_entity(&record, Some(before.version)).await?;
+    if place.kind == Kind::Trigger {
+        listen::after_saving(&deps.runs, &before, Some(&record)).await?;
+    }
     audit(caller, "updated", &place);
     Ok(Saved {
         record,
@@ -307,6 +317,9 @@ pub(crate) async fn delete(deps: &Deps, caller: &Caller, place: &Place) -> ApiRe
     deps.store
         .delete_entity(scope, kind.key(), parent.as_ref(), id, Some(before.version))
         .await?;
+    if *kind == Kind::Trigger {
+        listen::after_saving(&deps.runs, &before, None).await?;
+    }
     audit(caller, "deleted", place);
     Ok(())
 }

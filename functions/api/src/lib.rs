@@ -91,6 +91,16 @@ pub struct Deps {
     aws: AwsTargets,
     stream_limit: Duration,
     guesses: Arc<auth::Guesses>,
+    intake: Option<Intake>,
+}
+
+/// How events that are accepted here are handled at once.
+#[derive(Clone)]
+pub struct Intake {
+    /// Invokes functions.
+    pub lambda: aws_sdk_lambda::Client,
+    /// The function `trigger`.
+    pub function: String,
 }
 
 impl Deps {
@@ -113,6 +123,16 @@ impl Deps {
             aws,
             stream_limit,
             guesses: Arc::default(),
+            intake: None,
+        }
+    }
+
+    /// Has accepted events handled by this function; without it the sweep of the next minute does it.
+    #[must_use]
+    pub fn with_intake(self, intake: Intake) -> Self {
+        Self {
+            intake: Some(intake),
+            ..self
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use slipway_clock::Clock;
 use slipway_engine::runs::Runs;
-use slipway_fn_api::{Deps, router};
+use slipway_fn_api::{Deps, Intake, router};
 use slipway_source::{Source, SourceConfig};
 use slipway_steps::aws::oidc::Issuer;
 use slipway_steps::aws::{AwsTargets, TargetConfig};
@@ -51,12 +51,10 @@ async fn main() -> Result<(), lambda_http::Error> {
         Arc::new(values.clone()),
         runs.clock.clone(),
     );
-    lambda_http::run(router(Deps::new(
-        runs,
-        values,
-        Arc::new(sources),
-        targets,
-        STREAM_LIMIT,
-    )))
-    .await
+    let intake = Intake {
+        lambda: aws_sdk_lambda::Client::new(&config),
+        function: variable("SLIPWAY_TRIGGER_FUNCTION")?,
+    };
+    let deps = Deps::new(runs, values, Arc::new(sources), targets, STREAM_LIMIT);
+    lambda_http::run(router(deps.with_intake(intake))).await
 }

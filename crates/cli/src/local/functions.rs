@@ -36,6 +36,7 @@ struct Wired {
     lane_lambda: slipway_fn_lane_common::Deps,
     instances: slipway_fn_instances::Deps,
     notify: slipway_fn_notify::Deps,
+    trigger: slipway_fn_trigger::Deps,
 }
 
 impl Functions {
@@ -80,6 +81,10 @@ impl Functions {
                 url: Some(url),
                 pager_duty: PAGER_DUTY.to_owned(),
             },
+            trigger: slipway_fn_trigger::Deps {
+                runs: runs.clone(),
+                sources: services.starts.sources.clone(),
+            },
         };
         self.0.get_or_init(|| wired);
     }
@@ -101,6 +106,15 @@ impl Functions {
             }
             Ok(_) => {}
             Err(why) => tracing::warn!(error = %why.full_text(), "cannot start accepted runs"),
+        }
+    }
+
+    /// Handles the events that were left, and the schedules whose time came. Troubles are logged: the next sweep tries
+    /// again.
+    pub async fn take_in(&self) {
+        let Some(wired) = self.0.get() else { return };
+        if let Err(why) = slipway_fn_trigger::answer(&wired.trigger, json!({})).await {
+            tracing::warn!(error = %why.message, "the sweep over events failed");
         }
     }
 
@@ -190,6 +204,7 @@ impl Lambda for Functions {
                 "slipway-instances" => {
                     slipway_fn_instances::answer(&wired.instances, payload).await
                 }
+                "slipway-trigger" => slipway_fn_trigger::answer(&wired.trigger, payload).await,
                 "slipway-notify" => slipway_fn_notify::answer(&wired.notify, payload).await,
                 _ => return None,
             })

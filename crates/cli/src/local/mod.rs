@@ -8,6 +8,7 @@ pub(crate) mod data_dir;
 pub(crate) mod documents;
 mod functions;
 mod integrations;
+mod invoke;
 mod machines;
 pub mod objects;
 pub mod place;
@@ -318,10 +319,21 @@ impl Parts {
         let secrets = self.embedded.secrets();
         let sources = self.sources.clone();
         let aws = self.aws.clone();
+        let lambda = invoke::client(self.functions.clone());
+        let function = place::function("slipway-trigger");
+        let hooks = slipway_fn_webhook::Deps::new(
+            self.runs.clone(),
+            secrets.clone(),
+            lambda.clone(),
+            function.clone(),
+        );
+        let intake = slipway_fn_api::Intake { lambda, function };
         let deps =
-            slipway_fn_api::Deps::new(self.runs.clone(), secrets, sources, aws, STREAM_LIMIT);
+            slipway_fn_api::Deps::new(self.runs.clone(), secrets, sources, aws, STREAM_LIMIT)
+                .with_intake(intake);
+        let api = slipway_fn_api::router(deps);
         Services {
-            api: slipway_fn_api::router(deps),
+            api: slipway_fn_webhook::router(hooks).fallback_service(api),
             states: self.engine.router(),
             store: self.embedded.router(),
             sandbox: self.sandbox.router(),

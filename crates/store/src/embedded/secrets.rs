@@ -33,6 +33,15 @@ struct Secret {
     name: String,
     version: String,
     value: String,
+    /// The version before, which Secrets Manager keeps as `AWSPREVIOUS`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous: Option<Previous>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Previous {
+    version: String,
+    value: String,
 }
 
 /// A refusal: Secrets Manager's error name, and a message.
@@ -129,7 +138,24 @@ impl Service {
             "GetSecretValue" => {
                 let secret = self.read(id("SecretId")?)?;
                 let mut answer = describe(&secret);
-                answer["SecretString"] = secret.value.into();
+                let written = std::fs::metadata(self.file(&secret.name))?.modified()?;
+                if let Ok(since) = written.duration_since(std::time::UNIX_EPOCH) {
+                    answer["CreatedDate"] = since.as_secs_f64().into();
+                }
+                match text("VersionStage") {
+                    None | Some("AWSCURRENT") => answer["SecretString"] = secret.value.into(),
+                    Some(stage) => {
+                        let previous = secret.previous.filter(|_| stage == "AWSPREVIOUS");
+                        let previous = previous.ok_or_else(|| {
+                            let message = format!(
+                                "Secrets Manager can't find the specified secret value for staging label: {stage}"
+                            );
+                            Refusal("ResourceNotFoundException", message)
+                        })?;
+                        answer["VersionId"] = previous.version.into();
+                        answer["SecretString"] = previous.value.into();
+                    }
+                }
                 Ok(answer)
             }
             "DescribeSecret" => self.read(id("SecretId")?).map(|secret| describe(&secret)),
@@ -168,10 +194,15 @@ impl Service {
 
     /// Whole or not at all, also when the disk is full.
     fn write(&self, name: &str, value: &str) -> Result<Value, Refusal> {
+        let before = self.read(name).ok();
         let secret = Secret {
             name: name.to_owned(),
             version: uuid::Uuid::new_v4().to_string(),
             value: value.to_owned(),
+            previous: before.map(|before| Previous {
+                version: before.version,
+                value: before.value,
+            }),
         };
         let file = self.file(name);
         let partial = file.with_extension(format!("{}.partial", secret.version));

@@ -62,6 +62,8 @@ pub(super) struct Filter {
     /// A key, and a value unless any will do; runs that have one of them.
     tags: Vec<(String, Option<String>)>,
     triggers: Vec<String>,
+    /// Identifiers of triggers.
+    started_by: Vec<String>,
     /// Whether it asks for what no run of this version is.
     nothing: bool,
 }
@@ -100,9 +102,9 @@ impl Filter {
             began: (moment(body, "startTime")?, moment(body, "endTime")?),
             tags: tags(body)?,
             triggers: texts(body, "triggerTypes")?,
-            // No trigger of this version starts runs, and each run is of Continuous Delivery.
-            nothing: !texts(body, "triggerIdentifiers")?.is_empty()
-                || module.is_some_and(|module| !module.eq_ignore_ascii_case("cd")),
+            started_by: texts(body, "triggerIdentifiers")?,
+            // Each run is of Continuous Delivery.
+            nothing: module.is_some_and(|module| !module.eq_ignore_ascii_case("cd")),
         })
     }
 
@@ -120,6 +122,7 @@ impl Filter {
             || self.began != (None, None)
             || !self.tags.is_empty()
             || !self.triggers.is_empty()
+            || !self.started_by.is_empty()
             || self.nothing
     }
 
@@ -146,6 +149,11 @@ impl Filter {
             && last.is_none_or(|last| run.started_ms <= last)
             && (self.tags.is_empty() || self.tags.iter().any(tagged))
             && (self.triggers.is_empty() || self.triggers.contains(&run.trigger_type))
+            && (self.started_by.is_empty()
+                || run
+                    .trigger
+                    .as_ref()
+                    .is_some_and(|by| self.started_by.iter().any(|id| id == by.trigger.as_str())))
             && self
                 .mine
                 .as_ref()

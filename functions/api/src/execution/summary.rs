@@ -97,6 +97,13 @@ pub(crate) fn trigger_info(run: &RunRecord) -> Value {
             "identifier": run.triggered_by.as_str(),
             "extraInfo": {"email": crate::user::email(&run.triggered_by)},
         },
+        "triggeredByTrigger": run.trigger.as_ref().map(|trigger| json!({
+            "identifier": trigger.trigger.as_str(),
+            "name": trigger.name,
+            "source": trigger.source,
+            "eventCorrelationId": trigger.event,
+            "about": trigger.about,
+        })),
         "isRerun": origin(run, Again::Rerun).is_some(),
     })
 }

@@ -3,6 +3,7 @@
 mod apply;
 mod artifacts;
 mod delegate;
+mod events;
 mod input;
 mod instances;
 mod plan;
@@ -37,6 +38,10 @@ pub(crate) fn routes() -> Router<Deps> {
             "/slipway/api/services/{service}/artifacts",
             get(artifacts::list),
         )
+        .route("/slipway/api/triggers/test", post(events::test))
+        .route("/slipway/api/triggers/fire", post(events::fire))
+        .route("/slipway/api/events/dead", get(events::dead))
+        .route("/slipway/api/events/{event}/redrive", post(events::redrive))
         .merge(delegate::routes())
 }
 

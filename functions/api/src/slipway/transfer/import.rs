@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use slipway_engine::error_name::ErrorName;
+use slipway_engine::intake::listen;
 use slipway_model::entity::{self as language, Kind};
 use slipway_model::id::{AccountId, EntityId};
 use slipway_store::StoreError;
@@ -103,6 +104,9 @@ fn read_all(given: Vec<Value>, account: &AccountId) -> (Vec<EntityRecord>, Vec<S
 
 /// Writes a record that was not there. Where somebody imports the same at the same time, what that one wrote counts.
 async fn put(deps: &Deps, record: &EntityRecord) -> ApiResult<()> {
+    if record.kind == Kind::Trigger.key() {
+        listen::before_saving(&deps.runs, record).await?;
+    }
     match deps.store.put_entity(record, None).await {
         Ok(_) => Ok(()),
         Err(StoreError::AlreadyExists { .. }) => {

@@ -1,13 +1,18 @@
-//! Triggers as entities: `/pipeline/api/triggers`. This version keeps them and does not fire them; what would
-//! answer about firing says so.
+//! Triggers: `/pipeline/api/triggers`, the history of their events, and what became of an event
+//! (API 4.10). Webhooks themselves are taken by the function `webhook`.
+
+mod history;
 
 use axum::Router;
 use axum::extract::Path;
-use axum::routing::{get, post};
+use axum::routing::get;
 use serde_json::{Value, json};
+use slipway_engine::intake::{listen, url};
 use slipway_model::entity::Kind;
 use slipway_model::id::EntityId;
+use slipway_store::Page;
 use slipway_store::record::EntityRecord;
+use slipway_trigger::{Source, Trigger};
 
 use crate::Deps;
 use crate::auth::Caller;
@@ -17,13 +22,12 @@ use crate::entity::{self, Draft, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::flat;
-use crate::page::Page;
+use crate::page::Page as NgPage;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
 
 pub(crate) fn routes() -> Router<Deps> {
     let path = "/pipeline/api/triggers";
-    let hooks = "/pipeline/api/webhook";
     Router::new()
         .route(path, get(list).post(create))
         .route(
@@ -31,17 +35,19 @@ pub(crate) fn routes() -> Router<Deps> {
             get(one).put(update).delete(remove),
         )
         .route(&format!("{path}/{{id}}/details"), get(details))
-        .route(&format!("{path}/catalog"), get(fires))
-        .route(&format!("{path}/eventHistory/{{*rest}}"), get(fires))
-        .route("/ng/api/webhook", post(fires))
-        .route(&format!("{hooks}/trigger"), post(fires))
-        .route(&format!("{hooks}/{{*rest}}"), get(fires).post(fires))
+        .route(&format!("{path}/catalog"), get(catalog))
+        .merge(history::routes())
 }
 
-async fn fires() -> ApiError {
-    ApiError::unsupported(
-        "Triggers are kept but not fired by this version: start the pipeline with /pipeline/api/pipeline/execute",
-    )
+/// What triggers there are, by category.
+async fn catalog() -> ApiResult {
+    let of =
+        |category: &str, kinds: &[&str]| json!({"category": category, "triggerCatalogType": kinds});
+    Ok(success(json!({"catalog": [
+        of("Webhook", &["Github", "Gitlab", "Bitbucket", "AzureRepo", "AwsCodeCommit", "Harness", "HarnessArtifactRegistry", "Custom"]),
+        of("Scheduled", &["Cron"]),
+        of("SystemEvent", &["Pipeline"]),
+    ]})))
 }
 
 fn enabled(record: &EntityRecord) -> bool {
@@ -49,7 +55,23 @@ fn enabled(record: &EntityRecord) -> bool {
     parsed.is_none_or(|parsed| parsed.body().get_text("enabled") != Some("false"))
 }
 
-fn render(record: &EntityRecord) -> Value {
+fn read(record: &EntityRecord) -> Option<Trigger> {
+    listen::read_trigger(record).ok()
+}
+
+/// Where the sender of its webhook posts to; null for triggers that nobody posts to.
+async fn webhook_url(deps: &Deps, record: &EntityRecord) -> ApiResult<Value> {
+    let Some(trigger) = read(record) else {
+        return Ok(Value::Null);
+    };
+    let key = url::key(&deps.secret_values).await?;
+    let path = url::url_path(&trigger, &listen::place_of(record), &key);
+    let base = deps.runs.url.as_deref().unwrap_or_default();
+    Ok(path.map_or(Value::Null, |path| format!("{base}{path}").into()))
+}
+
+fn render(record: &EntityRecord, url: &Value) -> Value {
+    let stages = read(record).map(|trigger| trigger.stages);
     json!({
         "name": record.name,
         "identifier": record.id.as_str(),
@@ -62,16 +84,35 @@ fn render(record: &EntityRecord) -> Value {
         "yaml": record.yaml,
         "version": record.version,
         "enabled": enabled(record),
-        "webhookUrl": null,
+        "webhookUrl": url,
         "errors": {},
         "errorResponse": false,
-        "stagesToExecute": [],
+        "stagesToExecute": stages,
     })
 }
 
-/// An item of a list. Its status says that nothing listens for it.
-fn render_item(record: &EntityRecord) -> Value {
-    json!({
+/// An item of a list, with what became of the last event.
+async fn render_item(deps: &Deps, record: &EntityRecord) -> ApiResult<Value> {
+    let place = listen::place_of(record);
+    let last = deps.store.list_history(&place, Page::first(1)).await?;
+    let last = last.items.into_iter().next();
+    let trigger = read(record);
+    let webhook = trigger.as_ref().and_then(|trigger| match &trigger.source {
+        Source::Webhook(spec) => Some(json!({
+            "webhookSecret": trigger.secret,
+            "webhookSourceRepo": spec.provider.name(),
+        })),
+        _ => None,
+    });
+    let next = trigger.as_ref().filter(|trigger| trigger.enabled);
+    let next = next.and_then(|trigger| listen::next_time(trigger, deps.clock.now_ms()));
+    let not_yet = trigger.as_ref().and_then(listen::not_started);
+    let status = match (&trigger, not_yet) {
+        (Some(_), None) => "SUCCESS",
+        (Some(_), Some(_)) => "UNKNOWN",
+        (None, _) => "FAILED",
+    };
+    Ok(json!({
         "name": record.name,
         "identifier": record.id.as_str(),
         "description": record.description,
@@ -79,20 +120,27 @@ fn render_item(record: &EntityRecord) -> Value {
         "enabled": enabled(record),
         "triggerStatus": {
             "pollingSubscriptionStatus": null,
-            "validationStatus": null,
+            "validationStatus": {"statusResult": status, "detailedMessage": not_yet},
             "webhookAutoRegistrationStatus": null,
-            "status": "UNKNOWN",
-            "detailMessages": ["This version keeps triggers and does not fire them"],
+            "status": status,
+            "detailMessages": not_yet.iter().collect::<Vec<_>>(),
         },
-        "lastTriggerExecutionDetails": null,
-        "webhookDetails": null,
+        "lastTriggerExecutionDetails": last.map(|last| json!({
+            "lastExecutionTime": last.decided_ms,
+            "lastExecutionStatus": last.status,
+            "lastExecutionSuccessful": last.run.is_some(),
+            "planExecutionId": last.run,
+            "message": last.message,
+        })),
+        "nextExecutionTime": next,
+        "webhookDetails": webhook,
         "buildDetails": null,
         "tags": tags_map(&record.tags),
         "executions": [],
         "yaml": record.yaml,
-        "webhookUrl": null,
+        "webhookUrl": webhook_url(deps, record).await?,
         "registrationStatus": null,
-    })
+    }))
 }
 
 fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
@@ -106,22 +154,25 @@ async fn list(Call(deps, caller, query): Call) -> ApiResult {
         search: query.one("searchTerm")?.map(str::to_owned),
         ..Filter::default()
     };
-    let (scope, page) = (query.project_scope(&caller)?, Page::ng(&query)?);
+    let (scope, page) = (query.project_scope(&caller)?, NgPage::ng(&query)?);
     let kind = Kind::Trigger;
     let (found, total) = entity::list(&deps, &scope, kind, Some(&pipeline), &filter, page).await?;
-    Ok(success(
-        page.render(found.iter().map(render_item).collect(), total),
-    ))
+    let mut items = Vec::with_capacity(found.len());
+    for record in &found {
+        items.push(render_item(&deps, record).await?);
+    }
+    Ok(success(page.render(items, total)))
 }
 
 async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
-    Ok(success(render(&record)))
+    let url = webhook_url(&deps, &record).await?;
+    Ok(success(render(&record, &url)))
 }
 
 async fn details(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
-    Ok(success(render_item(&record)))
+    Ok(success(render_item(&deps, &record).await?))
 }
 
 /// The trigger of a body, which must be one of the pipeline that the request names.
@@ -147,13 +198,15 @@ fn draft(caller: &Caller, query: &Query, body: &Body, id: Option<&str>) -> ApiRe
 async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let draft = draft(&caller, &query, &body, None)?;
     let saved = entity::create(&deps, &caller, draft).await?;
-    Ok(saved.answer(render))
+    let url = webhook_url(&deps, &saved.record).await?;
+    Ok(saved.answer(|record| render(record, &url)))
 }
 
 async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
     let draft = draft(&caller, &query, &body, Some(&id))?;
     let saved = entity::update(&deps, &caller, draft).await?;
-    Ok(saved.answer(render))
+    let url = webhook_url(&deps, &saved.record).await?;
+    Ok(saved.answer(|record| render(record, &url)))
 }
 
 async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {

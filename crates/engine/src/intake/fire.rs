@@ -1,0 +1,363 @@
+//! Starts the run of a trigger that fires: inputs from input sets and from its own YAML, in which `<+trigger.…>` is filled
+//! in, and an id by which the run is found again.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use slipway_expr::{Context, Limits, Segment};
+use slipway_model::id::{EntityId, PrincipalId, RunId};
+use slipway_model::{Kind, Tree, emit, entity, yaml};
+use slipway_plan::{Chosen, event_fact};
+use slipway_store::record::{EventRecord, NewestRecord, RunRecord, TriggerRecord};
+use slipway_store::{StoreError, TriggerPlace};
+use slipway_trigger::{Event, Outcome, Refusal, Texts, Trigger};
+
+use super::handle::Starting;
+use super::run_of;
+use crate::abort::abort_run;
+use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
+use crate::given::given;
+use crate::start::{Fired, StartRun, prepare, start_run};
+use crate::unstarted::start_execution;
+
+/// How often the newest event of a ref is looked at again when somebody else changed it.
+const ATTEMPTS: usize = 5;
+
+/// What a trigger that fires gives to its run.
+pub(super) struct Shot {
+    /// `triggerType` of the run.
+    pub(super) trigger_type: &'static str,
+    /// Who did what the event tells.
+    pub(super) by: String,
+    /// What `<+trigger.…>` stands for.
+    pub(super) facts: Value,
+    /// What lists of runs show of the event.
+    pub(super) about: BTreeMap<String, String>,
+    /// The line of states that it is one of, where there is one.
+    pub(super) newest: Option<(String, Event)>,
+    /// Whether the run of the state before is aborted.
+    pub(super) auto_abort: bool,
+}
+
+/// A trigger that fires.
+pub(super) struct Fire<'a> {
+    pub(super) place: &'a TriggerPlace,
+    pub(super) trigger: &'a Trigger,
+    pub(super) event: &'a EventRecord,
+    pub(super) shot: Shot,
+}
+
+/// What came of it.
+pub(super) struct FireResult {
+    pub(super) outcome: Outcome,
+    pub(super) message: String,
+    pub(super) run: Option<RunId>,
+    pub(super) inputs: Option<String>,
+}
+
+impl FireResult {
+    fn not(outcome: Outcome, message: impl Into<String>) -> Self {
+        Self {
+            outcome,
+            message: message.into(),
+            run: None,
+            inputs: None,
+        }
+    }
+
+    fn started(run: &RunRecord, inputs: Option<String>) -> Self {
+        Self {
+            outcome: Outcome::TargetExecutionRequested,
+            message: format!("started run {}", run.sequence),
+            run: Some(run.id.clone()),
+            inputs,
+        }
+    }
+}
+
+/// Starts the run, once.
+///
+/// # Errors
+/// When the store or Step Functions cannot be reached.
+pub(super) async fn fire(on: Starting<'_>, fire: Fire<'_>) -> Result<FireResult, RunError> {
+    let run = run_of(fire.event, fire.place);
+    let replaced = match take_turn(on, &fire, &run).await? {
+        Ok(replaced) => replaced,
+        Err(newer) => {
+            let message = format!(
+                "a newer event of the same ref came first and started run {}: what is older does not deploy over it",
+                newer.run
+            );
+            return Ok(FireResult::not(Outcome::TargetDidNotExecute, message));
+        }
+    };
+    let result = start_once(on, &fire, run).await?;
+    if let (Some(_), Some(old)) = (&result.run, replaced)
+        && fire.shot.auto_abort
+    {
+        abort_replaced(on, &old, &fire).await?;
+    }
+    Ok(result)
+}
+
+async fn take_turn(
+    on: Starting<'_>,
+    fire: &Fire<'_>,
+    run: &RunId,
+) -> Result<Result<Option<RunId>, NewestRecord>, RunError> {
+    let Some((line, event)) = &fire.shot.newest else {
+        return Ok(Ok(None));
+    };
+    let newest = NewestRecord {
+        event: fire.event.id.clone(),
+        happened_ms: event.happened_ms,
+        commit: event.commit.clone(),
+        base: event.base_commit.clone(),
+        run: run.clone(),
+        replaces: None,
+    };
+    let doing = || format!("note that {} is the newest event of {line}", fire.event.id);
+    for _ in 0..ATTEMPTS {
+        let taken = on.runs.store.take_newest(fire.place, line, newest.clone());
+        match taken.await {
+            Err(StoreError::Conflict { .. }) => {}
+            taken => return taken.doing(doing),
+        }
+    }
+    let taken = on.runs.store.take_newest(fire.place, line, newest).await;
+    taken.doing(doing)
+}
+
+async fn start_once(on: Starting<'_>, fire: &Fire<'_>, run: RunId) -> Result<FireResult, RunError> {
+    let found = on.runs.store.find_run(&run).await;
+    if let Some(found) = found.doing(|| format!("read run {run}"))? {
+        // Whoever recorded it may have died before it was started.
+        start_execution(on.runs, &found.id).await?;
+        return Ok(FireResult::started(&found, None));
+    }
+    let request = match request(on, fire, run).await {
+        Ok(request) => request,
+        Err(why) if is_passing(&why) => return Err(why),
+        Err(why) => {
+            let outcome = match why.name() {
+                ErrorName::NotFound => Outcome::TargetDidNotExecute,
+                _ => Outcome::InvalidRuntimeInputYaml,
+            };
+            return Ok(FireResult::not(outcome, why.full_text()));
+        }
+    };
+    let inputs = request.inputs_yaml.clone();
+    match Box::pin(start_run(on.runs, request, on.steps, on.sources)).await {
+        Ok(run) => Ok(FireResult::started(&run, inputs)),
+        Err(why) if is_passing(&why) => Err(why),
+        Err(why) => {
+            let result = FireResult::not(Outcome::TargetDidNotExecute, why.full_text());
+            Ok(FireResult { inputs, ..result })
+        }
+    }
+}
+
+/// Whether the run could be started now, and its runtime inputs.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) async fn would_start(
+    on: Starting<'_>,
+    fire: &Fire<'_>,
+) -> Result<(Option<Refusal>, Option<String>), RunError> {
+    let request = match request(on, fire, run_of(fire.event, fire.place)).await {
+        Ok(request) => request,
+        Err(why) if is_passing(&why) => return Err(why),
+        Err(why) => {
+            let outcome = Outcome::InvalidRuntimeInputYaml;
+            return Ok((Some(Refusal::new(outcome, why.full_text())), None));
+        }
+    };
+    let inputs = request.inputs_yaml.clone();
+    match Box::pin(prepare(on.runs, &request, on.steps, on.sources)).await {
+        Ok(_) => Ok((None, inputs)),
+        Err(why) if is_passing(&why) => Err(why),
+        Err(why) => {
+            let refusal = Refusal::new(Outcome::TargetDidNotExecute, why.full_text());
+            Ok((Some(refusal), inputs))
+        }
+    }
+}
+
+/// Whether it may work later, as it is.
+fn is_passing(why: &RunError) -> bool {
+    match why {
+        RunError::Store { source, .. } => !matches!(
+            source,
+            StoreError::NotFound { .. }
+                | StoreError::TooLarge { .. }
+                | StoreError::Invalid { .. }
+                | StoreError::Unreadable { .. }
+        ),
+        RunError::Workflow { .. } => true,
+        RunError::Refused { .. } | RunError::Faulty { .. } => false,
+    }
+}
+
+async fn request(on: Starting<'_>, fire: &Fire<'_>, run: RunId) -> Result<StartRun, RunError> {
+    let Fire {
+        place,
+        trigger,
+        event,
+        shot,
+    } = fire;
+    let facts = Facts(&shot.facts);
+    let stages = ids(&trigger.stages, &facts, "stagesToExecute")?;
+    Ok(StartRun {
+        scope: place.scope.clone(),
+        pipeline: place.pipeline.clone(),
+        inputs_yaml: inputs(on, fire, &facts).await?,
+        principal: PrincipalId::new(shot.by.clone()),
+        trigger: shot.trigger_type.to_owned(),
+        chosen: (!stages.is_empty()).then(|| Chosen::new(stages, Vec::new())),
+        origin: None,
+        notes: String::new(),
+        parent: None,
+        fired: Some(Fired {
+            run: Some(run),
+            by: Some(TriggerRecord {
+                trigger: trigger.identifier.clone(),
+                name: trigger.name.clone(),
+                event: event.id.clone(),
+                source: source_name(trigger).to_owned(),
+                about: shot.about.clone(),
+            }),
+            facts: shot.facts.clone(),
+        }),
+    })
+}
+
+fn source_name(trigger: &Trigger) -> &'static str {
+    use slipway_trigger::Source;
+    match trigger.source {
+        Source::Webhook(_) => "Webhook",
+        Source::Artifact(_) => "Artifact",
+        Source::Manifest(_) => "Manifest",
+        Source::Scheduled { .. } => "Scheduled",
+        Source::MultiRegion { .. } => "MultiRegionArtifact",
+        Source::SystemEvent(_) => "SystemEvent",
+    }
+}
+
+/// The runtime inputs: input sets in their order, the trigger's own over them.
+async fn inputs(
+    on: Starting<'_>,
+    fire: &Fire<'_>,
+    facts: &Facts<'_>,
+) -> Result<Option<String>, RunError> {
+    let sets = ids(&fire.trigger.input_sets, facts, "inputSetRefs")?;
+    let own = fire.trigger.inputs_yaml.as_deref();
+    let own = own.map(|text| filled(text, facts)).transpose()?;
+    if sets.is_empty() {
+        return Ok(own);
+    }
+    let (scope, id) = (&fire.place.scope, &fire.place.pipeline);
+    let kind = Kind::Pipeline.key();
+    let found = on.runs.store.get_entity(scope, kind, None, id).await;
+    let found = found.doing(|| format!("read pipeline {id}"))?;
+    let pipeline = entity::parse(id.as_str(), &found.yaml).map_err(RunError::faulty)?;
+    let given = given(on.runs, scope, &pipeline, &sets, own.as_deref(), on.steps).await?;
+    let Some(tree) = given.inputs else {
+        return Ok(None);
+    };
+    filled(&emit::to_yaml(&tree), facts).map(Some)
+}
+
+/// A YAML text with the expressions in it filled in that the event answers. What the event brings is data: a value that
+/// would be read as an expression leaves its expression as it is, for the run to evaluate.
+fn filled(text: &str, facts: &Facts<'_>) -> Result<String, RunError> {
+    let tree = yaml::parse("inputYaml", text).map_err(|fault| RunError::faulty(vec![*fault]))?;
+    let mut changed: Tree = tree.clone();
+    for value in tree.root().scalars() {
+        let Some(written) = value.text().filter(|written| written.contains("<+")) else {
+            continue;
+        };
+        let Ok(template) = slipway_expr::parse(written) else {
+            continue;
+        };
+        let of_event = |path: &slipway_expr::Path| {
+            let path = path.to_string();
+            path.starts_with("trigger.") || path.starts_with("eventPayload.")
+        };
+        let references = template.references();
+        if references.is_empty() || !references.iter().all(of_event) {
+            continue;
+        }
+        let known = template
+            .evaluate(facts, &Limits::default())
+            .map_err(|why| {
+                let message = format!(
+                    "`{written}` in the inputs of the trigger: {}: the event does not have it",
+                    why.full_text()
+                );
+                RunError::refused(ErrorName::InvalidRequest, message)
+            })?;
+        let shown = match known {
+            slipway_expr::Value::String(text) => text,
+            other => other.to_shown_json().to_string(),
+        };
+        if !shown.contains("<+") {
+            changed.set_text(value, &shown);
+        }
+    }
+    Ok(emit::to_yaml(&changed))
+}
+
+/// Identifiers of a field: its list, or what its expression stands for.
+fn ids(texts: &Texts, facts: &Facts<'_>, field: &str) -> Result<Vec<EntityId>, RunError> {
+    let mut ids = Vec::new();
+    let written = match texts {
+        Texts::List(list) => list.as_slice(),
+        Texts::Text(text) => std::slice::from_ref(text),
+    };
+    for text in written.iter().filter(|text| !text.trim().is_empty()) {
+        let refused = |why: String| {
+            let message = format!("`{field}` of the trigger, `{text}`: {why}");
+            RunError::refused(ErrorName::InvalidRequest, message)
+        };
+        let template = slipway_expr::parse(text).map_err(|why| refused(why.to_string()))?;
+        let value = template
+            .evaluate(facts, &Limits::default())
+            .map_err(|why| refused(why.full_text()))?;
+        match value.to_shown_json() {
+            Value::String(one) => ids.extend(one.split(',').map(|id| EntityId::new(id.trim()))),
+            Value::Array(all) => {
+                let named = all.iter().filter_map(Value::as_str);
+                ids.extend(named.map(|id| EntityId::new(id.trim())));
+            }
+            other => return Err(refused(format!("{other} is no list of identifiers"))),
+        }
+    }
+    ids.retain(|id| !id.as_str().is_empty());
+    Ok(ids)
+}
+
+/// What an event tells, for expressions.
+struct Facts<'a>(&'a Value);
+
+impl Context for Facts<'_> {
+    fn lookup(&self, path: &[Segment]) -> Option<slipway_expr::Value> {
+        let keys: Vec<&str> = path.iter().map(Segment::key).collect::<Option<_>>()?;
+        event_fact(self.0, &keys).map(slipway_expr::Value::from_json)
+    }
+}
+
+/// Asks the run of the state before to stop, where it goes on.
+async fn abort_replaced(on: Starting<'_>, old: &RunId, fire: &Fire<'_>) -> Result<(), RunError> {
+    let who = PrincipalId::new(fire.trigger.identifier.as_str());
+    match abort_run(on.runs, old, &who).await {
+        Ok(()) => {
+            tracing::info!(run.id = %old, trigger.id = %fire.trigger.identifier, "aborted for a newer event");
+            Ok(())
+        }
+        // It has ended, or was never started.
+        Err(why) if matches!(why.name(), ErrorName::Conflict | ErrorName::NotFound) => Ok(()),
+        Err(why) => Err(why),
+    }
+}

@@ -1,0 +1,434 @@
+//! Handles an accepted event: each trigger that it is for decides, starts its run or not, and notes what became of it.
+
+use slipway_model::id::Scope;
+use slipway_model::status::Status;
+use slipway_model::{Kind, entity};
+use slipway_store::TriggerPlace;
+use slipway_store::record::{EntityRecord, EventRecord, OutcomeRecord, RunRecord};
+use slipway_trigger::{
+    Event, Outcome, Provider, Refusal, Source, SystemEvent, Trigger, WebhookSpec, decide, facts,
+};
+
+use super::fire::{Fire, Shot, fire, would_start};
+use super::listen::{find_trigger, of_pipeline, of_provider, read_trigger};
+use super::{Happening, facts_of_schedule, read, secret_key};
+use crate::error::{Doing, RunError};
+use crate::gather::SourceReader;
+use crate::runs::Runs;
+use crate::start::StepTypes;
+
+/// An event that waited longer than this starts nothing: what it asks for was overtaken by what people did meanwhile.
+const LONGEST_WAIT_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+
+/// A schedule's time that was missed by more than this (the service did not run) starts nothing.
+const LATEST_MS: i64 = 60 * 60 * 1000;
+
+/// What starting runs needs.
+#[derive(Clone, Copy)]
+pub struct Starting<'a> {
+    /// Facts, time, Step Functions.
+    pub runs: &'a Runs,
+    /// The step types.
+    pub steps: &'a StepTypes,
+    /// Reads what pipelines refer to outside.
+    pub sources: &'a dyn SourceReader,
+}
+
+/// Handles an event by its id; one that is not there was handled and forgotten.
+///
+/// # Errors
+/// As [`handle`].
+pub async fn handle_by_id(on: Starting<'_>, id: &str) -> Result<Vec<OutcomeRecord>, RunError> {
+    let found = on.runs.store.find_event(id).await;
+    match found.doing(|| format!("read event {id}"))? {
+        Some(event) => handle(on, &event).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Handles an event. Repeating it changes nothing but what was left open.
+///
+/// # Errors
+/// When the store or Step Functions cannot be reached: the event stays listed.
+pub async fn handle(on: Starting<'_>, event: &EventRecord) -> Result<Vec<OutcomeRecord>, RunError> {
+    let happening = read(event)?;
+    let mut outcomes = Vec::new();
+    for place in audience(on.runs, event, &happening).await? {
+        let Some(outcome) = Box::pin(one(on, event, &happening, &place)).await? else {
+            continue;
+        };
+        let noted = on.runs.store.put_outcome(&outcome).await;
+        noted.doing(|| format!("note what became of event {}", event.id))?;
+        tracing::info!(
+            trigger.id = %place.trigger,
+            pipeline.id = %place.pipeline,
+            event.id = %event.id,
+            status = outcome.status,
+            run.id = outcome.run.as_ref().map(|run| run.as_str()),
+            "{}", outcome.message
+        );
+        outcomes.push(outcome);
+    }
+    let handled = on.runs.store.handled(event).await;
+    handled.doing(|| format!("take event {} off the list", event.id))?;
+    Ok(outcomes)
+}
+
+/// The triggers that an event may be for.
+async fn audience(
+    runs: &Runs,
+    event: &EventRecord,
+    happening: &Happening,
+) -> Result<Vec<TriggerPlace>, RunError> {
+    let source = match happening {
+        Happening::Webhook { to: Some(to), .. } | Happening::Scheduled { to, .. } => {
+            return Ok(vec![to.clone()]);
+        }
+        Happening::Webhook { event, .. } => of_provider(event.provider),
+        Happening::PipelineEnded { run } => {
+            let run = runs.run(run).await?;
+            of_pipeline(&TriggerPlace {
+                scope: run.scope,
+                pipeline: run.pipeline.clone(),
+                trigger: run.pipeline,
+            })
+        }
+    };
+    let listed = runs.store.listeners(&event.account, &source).await;
+    let listed = listed.doing(|| format!("list the triggers for event {}", event.id))?;
+    let within = match happening {
+        Happening::Webhook { within, .. } => within.as_ref(),
+        _ => None,
+    };
+    let places = listed.into_iter().map(|(place, _)| place);
+    Ok(places
+        .filter(|place| within.is_none_or(|scope| holds(scope, &place.scope)))
+        .collect())
+}
+
+/// Whether a scope is the other or above it.
+fn holds(outer: &Scope, inner: &Scope) -> bool {
+    outer.account == inner.account
+        && (outer.org.is_none() || outer.org == inner.org)
+        && (outer.project.is_none() || outer.project == inner.project)
+}
+
+/// What becomes of an event for one trigger; `None` where it is not about what the trigger listens to at all, or the
+/// trigger is gone.
+async fn one(
+    on: Starting<'_>,
+    event: &EventRecord,
+    happening: &Happening,
+    place: &TriggerPlace,
+) -> Result<Option<OutcomeRecord>, RunError> {
+    let Some(record) = find_trigger(on.runs, place).await? else {
+        return Ok(None);
+    };
+    let noted = |outcome: Outcome, message: String| OutcomeRecord {
+        place: place.clone(),
+        event: event.id.clone(),
+        received_ms: event.received_ms,
+        decided_ms: on.runs.clock.now_ms(),
+        source: record.entity_type.clone().unwrap_or_default(),
+        status: outcome.name(),
+        message,
+        run: None,
+        inputs: None,
+    };
+    let trigger = match read_trigger(&record) {
+        Ok(trigger) => trigger,
+        Err(why) => {
+            let outcome = Outcome::ValidationFailedForTrigger;
+            return Ok(Some(noted(outcome, why.full_text())));
+        }
+    };
+    let shot = match decided(on.runs, event, happening, (place, &trigger, &record)).await? {
+        Verdict::Fires(shot) => shot,
+        Verdict::Refuses(refusal) => {
+            return Ok(Some(noted(refusal.outcome, refusal.message)));
+        }
+        Verdict::Elsewhere => return Ok(None),
+    };
+    let fire_with = Fire {
+        place,
+        trigger: &trigger,
+        event,
+        shot,
+    };
+    let fired = fire(on, fire_with).await?;
+    let mut outcome = noted(fired.outcome, fired.message);
+    outcome.run = fired.run;
+    outcome.inputs = fired.inputs;
+    Ok(Some(outcome))
+}
+
+/// What a trigger would do for an event, without doing it.
+#[derive(Clone, Debug)]
+pub struct Rehearsed {
+    /// The trigger.
+    pub place: TriggerPlace,
+    /// What would be noted in its history.
+    pub refusal: Option<Refusal>,
+    /// The runtime inputs of the run.
+    pub inputs: Option<String>,
+}
+
+/// What would become of an event that is not accepted: each trigger that listens, the run that it would start or why not.
+/// Nothing is written.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn rehearse(on: Starting<'_>, event: &EventRecord) -> Result<Vec<Rehearsed>, RunError> {
+    let happening = read(event)?;
+    let mut all = Vec::new();
+    for place in audience(on.runs, event, &happening).await? {
+        let Some(record) = find_trigger(on.runs, &place).await? else {
+            continue;
+        };
+        let rehearsed = |refusal, inputs| Rehearsed {
+            place: place.clone(),
+            refusal,
+            inputs,
+        };
+        let trigger = match read_trigger(&record) {
+            Ok(trigger) => trigger,
+            Err(why) => {
+                let outcome = Outcome::ValidationFailedForTrigger;
+                let refusal = Refusal::new(outcome, why.full_text());
+                all.push(rehearsed(Some(refusal), None));
+                continue;
+            }
+        };
+        let verdict = decided(on.runs, event, &happening, (&place, &trigger, &record)).await?;
+        all.push(match verdict {
+            Verdict::Elsewhere => {
+                let why = "it listens to another repository";
+                let outcome = Outcome::NoMatchingTriggerForRepo;
+                rehearsed(Some(Refusal::new(outcome, why)), None)
+            }
+            Verdict::Refuses(refusal) => rehearsed(Some(refusal), None),
+            Verdict::Fires(shot) => {
+                let with = Fire {
+                    place: &place,
+                    trigger: &trigger,
+                    event,
+                    shot,
+                };
+                let (refusal, inputs) = Box::pin(would_start(on, &with)).await?;
+                rehearsed(refusal, inputs)
+            }
+        });
+    }
+    Ok(all)
+}
+
+/// What a trigger makes of an event.
+enum Verdict {
+    Fires(Shot),
+    Refuses(Refusal),
+    /// It is about something that the trigger has nothing to do with.
+    Elsewhere,
+}
+
+async fn decided(
+    runs: &Runs,
+    event: &EventRecord,
+    happening: &Happening,
+    (place, trigger, record): (&TriggerPlace, &Trigger, &EntityRecord),
+) -> Result<Verdict, RunError> {
+    let waited = runs.clock.now_ms().saturating_sub(event.received_ms);
+    if waited > LONGEST_WAIT_MS {
+        let message = "the event waited for more than 7 days: it is too old to start anything";
+        return Ok(refuses(Outcome::TargetDidNotExecute, message.to_owned()));
+    }
+    if !trigger.enabled {
+        let message = format!("trigger {} is disabled", trigger.identifier);
+        return Ok(refuses(Outcome::NoEnabledTriggerForProject, message));
+    }
+    match (happening, &trigger.source) {
+        (
+            Happening::Webhook {
+                event, signed, to, ..
+            },
+            Source::Webhook(spec),
+        ) => {
+            if spec.provider != event.provider {
+                return Ok(Verdict::Elsewhere);
+            }
+            if let Some(secret) = &trigger.secret
+                && !signed.contains(&secret_key(&place.scope, secret))
+                // A URL that only those know who were told it is as good.
+                && to.is_none()
+            {
+                let message = format!(
+                    "the delivery is not signed with the secret `{secret}` of the trigger: set it in the webhook of the repository"
+                );
+                return Ok(refuses(Outcome::TriggerAuthenticationFailed, message));
+            }
+            of_webhook(runs, (place, trigger, spec), event).await
+        }
+        (Happening::Scheduled { at_ms, .. }, Source::Scheduled { .. }) => {
+            let late = runs.clock.now_ms().saturating_sub(*at_ms);
+            if late > LATEST_MS {
+                let message = format!(
+                    "the time of the schedule was missed by {} minutes: it runs at its next time",
+                    late / 60_000
+                );
+                return Ok(refuses(Outcome::TargetDidNotExecute, message));
+            }
+            Ok(Verdict::Fires(Shot {
+                trigger_type: "SCHEDULER_CRON",
+                by: trigger.name.clone(),
+                facts: facts_of_schedule(*at_ms),
+                about: Default::default(),
+                newest: None,
+                auto_abort: false,
+            }))
+        }
+        (Happening::PipelineEnded { run }, Source::SystemEvent(spec)) => {
+            let run = runs.run(run).await?;
+            Ok(of_run(&run, spec, record))
+        }
+        // It was another trigger when it was listed.
+        _ => Ok(Verdict::Elsewhere),
+    }
+}
+
+fn refuses(outcome: Outcome, message: String) -> Verdict {
+    Verdict::Refuses(Refusal::new(outcome, message))
+}
+
+async fn of_webhook(
+    runs: &Runs,
+    (place, trigger, spec): (&TriggerPlace, &Trigger, &WebhookSpec),
+    event: &Event,
+) -> Result<Verdict, RunError> {
+    let repository = match repository(runs, place, spec).await? {
+        Ok(url) => url,
+        Err(refusal) => return Ok(Verdict::Refuses(refusal)),
+    };
+    let decided = decide::webhook(trigger, spec, event, repository.as_deref(), None);
+    if let Err(refusal) = decided {
+        return Ok(match refusal.outcome {
+            Outcome::NoMatchingTriggerForRepo => Verdict::Elsewhere,
+            _ => Verdict::Refuses(refusal),
+        });
+    }
+    let facts = facts::of_event(event);
+    let custom = spec.provider == Provider::Custom;
+    Ok(Verdict::Fires(Shot {
+        trigger_type: if custom { "WEBHOOK_CUSTOM" } else { "WEBHOOK" },
+        by: event.user.clone().unwrap_or_else(|| trigger.name.clone()),
+        about: about(event),
+        newest: line_of(event).map(|line| (line, event.clone())),
+        auto_abort: spec.auto_abort,
+        facts,
+    }))
+}
+
+/// What happens one after the other: the states of a ref or of a pull request.
+fn line_of(event: &Event) -> Option<String> {
+    let of = match (event.name.as_str(), event.pr_number, &event.git_ref) {
+        (_, Some(number), _) => format!("pr/{number}"),
+        ("Push" | "Tag", None, Some(name)) => name.clone(),
+        _ => return None,
+    };
+    Some(format!("{}/{of}", event.repository))
+}
+
+/// What lists of runs show of an event.
+fn about(event: &Event) -> std::collections::BTreeMap<String, String> {
+    let number = event.pr_number.map(|number| number.to_string());
+    let named = [
+        (
+            "event",
+            Some(event.name.clone()).filter(|name| !name.is_empty()),
+        ),
+        ("action", event.action.clone()),
+        (
+            "repository",
+            Some(event.repository.clone()).filter(|name| !name.is_empty()),
+        ),
+        ("branch", event.branch.clone()),
+        ("sourceBranch", event.source_branch.clone()),
+        ("targetBranch", event.target_branch.clone()),
+        ("tag", event.tag.clone()),
+        ("commitSha", event.commit.clone()),
+        ("prNumber", number),
+        ("prTitle", event.pr_title.clone()),
+        ("user", event.user.clone()),
+    ];
+    let known = named
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    known.collect()
+}
+
+/// The URL of the repository that a trigger listens to: its connector's, with `repoName` where that is one of an account
+/// or a project. `None` where it names no connector.
+async fn repository(
+    runs: &Runs,
+    place: &TriggerPlace,
+    spec: &WebhookSpec,
+) -> Result<Result<Option<String>, Refusal>, RunError> {
+    let Some(reference) = &spec.connector else {
+        return Ok(Ok(spec.repo_name.clone()));
+    };
+    let invalid = |why: String| Ok(Err(Refusal::new(Outcome::ValidationFailedForTrigger, why)));
+    let (scope, id) = place.scope.resolve(reference);
+    let kind = Kind::Connector.key();
+    let found = runs.store.find_entity(&scope, kind, None, &id).await;
+    let Some(record) = found.doing(|| format!("read connector {reference}"))? else {
+        return invalid(format!(
+            "the trigger's connector `{reference}` does not exist: create it, or name another one"
+        ));
+    };
+    let parsed = match entity::parse(id.as_str(), &record.yaml) {
+        Ok(parsed) => parsed.to_json(),
+        Err(faults) => return invalid(RunError::faulty(faults).to_string()),
+    };
+    let (url, kind) = (&parsed["spec"]["url"], &parsed["spec"]["type"]);
+    let Some(url) = url.as_str() else {
+        return invalid(format!(
+            "the trigger's connector `{reference}` has no `url`"
+        ));
+    };
+    if kind == "Repo" {
+        return Ok(Ok(Some(url.to_owned())));
+    }
+    let Some(name) = &spec.repo_name else {
+        return invalid(format!(
+            "the connector `{reference}` is one of many repositories: the trigger must say `repoName`"
+        ));
+    };
+    Ok(Ok(Some(format!("{}/{name}", url.trim_end_matches('/')))))
+}
+
+/// Whether the end of a run is what a trigger listens to.
+fn of_run(run: &RunRecord, spec: &SystemEvent, record: &EntityRecord) -> Verdict {
+    let succeeded = matches!(run.status, Status::Success | Status::IgnoreFailed);
+    if spec.success != succeeded {
+        return Verdict::Elsewhere;
+    }
+    let facts = serde_json::json!({
+        "type": "SystemEvent",
+        "event": if succeeded { "PipelineSuccess" } else { "PipelineFailure" },
+        "payload": {
+            "pipelineIdentifier": run.pipeline,
+            "planExecutionId": run.id,
+            "status": run.status,
+            "runSequence": run.sequence,
+        },
+    });
+    if let Err(refusal) = decide::payload(&spec.conditions, &facts) {
+        return Verdict::Refuses(refusal);
+    }
+    Verdict::Fires(Shot {
+        trigger_type: "SYSTEM_EVENT",
+        by: record.name.clone(),
+        facts,
+        about: Default::default(),
+        newest: None,
+        auto_abort: false,
+    })
+}

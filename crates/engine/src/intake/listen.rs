@@ -1,0 +1,208 @@
+//! Which triggers an event is for: each is listed under what it listens to, and under when it is due.
+//!
+//! The list is written before the trigger and corrected after it, so that it may name too many triggers and never too
+//! few: whoever reads it reads the trigger too.
+
+use slipway_model::id::EntityId;
+use slipway_model::{Kind, entity};
+use slipway_store::record::EntityRecord;
+use slipway_store::{Due, TriggerPlace};
+use slipway_trigger::{Provider, Schedule, Source, Trigger};
+
+use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
+use crate::runs::Runs;
+
+/// What [`Due::what`] of schedules begins with.
+const SCHEDULE: &str = "schedule/";
+
+/// The place of a stored trigger.
+pub fn place_of(record: &EntityRecord) -> TriggerPlace {
+    TriggerPlace {
+        scope: record.scope.clone(),
+        pipeline: record.parent.clone().unwrap_or_else(|| EntityId::new("")),
+        trigger: record.id.clone(),
+    }
+}
+
+/// A stored trigger, read.
+///
+/// # Errors
+/// `PlanRefused` with the faults of its YAML.
+pub fn read_trigger(record: &EntityRecord) -> Result<Trigger, RunError> {
+    let parsed = entity::parse(record.id.as_str(), &record.yaml).map_err(RunError::faulty)?;
+    Trigger::of(&parsed).map_err(|why| {
+        let message = format!("trigger {} cannot be read: {why}", record.id);
+        RunError::refused(ErrorName::PlanRefused, message)
+    })
+}
+
+/// A trigger as it is stored now; `None` when it is gone.
+pub(crate) async fn find_trigger(
+    runs: &Runs,
+    place: &TriggerPlace,
+) -> Result<Option<EntityRecord>, RunError> {
+    let (kind, parent) = (Kind::Trigger.key(), Some(&place.pipeline));
+    let store = &runs.store;
+    let found = store.find_entity(&place.scope, kind, parent, &place.trigger);
+    let found = found.await;
+    found.doing(|| format!("read trigger {}", place.trigger))
+}
+
+/// What webhooks of a provider are listed under.
+pub fn of_provider(provider: Provider) -> String {
+    format!("webhook/{}", provider.name())
+}
+
+/// What ends of runs of a pipeline are listed under.
+pub(crate) fn of_pipeline(place: &TriggerPlace) -> String {
+    let pipeline = TriggerPlace {
+        trigger: EntityId::new("-"),
+        ..place.clone()
+    };
+    format!("pipeline/{}", pipeline.key())
+}
+
+/// What a trigger listens to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Listening {
+    /// A list.
+    To(String, String),
+    /// A time.
+    At(i64),
+    /// The URL of its own names it, or this version does not start runs for it.
+    Named,
+}
+
+/// Checks what the shape of a trigger leaves open.
+///
+/// # Errors
+/// What is wrong, for people: a cron expression, a time zone.
+fn check(trigger: &Trigger) -> Result<(), String> {
+    match schedule_of(trigger)? {
+        Some(schedule) => schedule.check(),
+        None => Ok(()),
+    }
+}
+
+fn schedule_of(trigger: &Trigger) -> Result<Option<Schedule>, String> {
+    match &trigger.source {
+        Source::Scheduled {
+            expression,
+            quartz,
+            time_zone,
+        } => Schedule::of(expression, *quartz, time_zone.as_deref()).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Why this version never starts runs for a trigger; `None` for one that it does start runs for.
+pub fn not_started(trigger: &Trigger) -> Option<&'static str> {
+    match &trigger.source {
+        Source::Artifact(_) | Source::Manifest(_) | Source::MultiRegion { .. } => Some(
+            "this version keeps triggers on artifacts and manifests and does not ask registries yet: let the registry call a custom webhook",
+        ),
+        Source::Webhook(_) | Source::Scheduled { .. } | Source::SystemEvent(_) => None,
+    }
+}
+
+/// When a trigger's schedule comes next after a time; `None` without one, or when it never does.
+pub fn next_time(trigger: &Trigger, after_ms: i64) -> Option<i64> {
+    schedule_of(trigger).ok()??.next_after(after_ms)
+}
+
+fn listening(trigger: &Trigger, place: &TriggerPlace, now_ms: i64) -> Listening {
+    match &trigger.source {
+        Source::Webhook(spec) if spec.provider != Provider::Custom => {
+            let secret = trigger.secret.clone().unwrap_or_default();
+            Listening::To(of_provider(spec.provider), secret)
+        }
+        Source::Scheduled { .. } if trigger.enabled => {
+            next_time(trigger, now_ms).map_or(Listening::Named, Listening::At)
+        }
+        Source::SystemEvent(_) => Listening::To(of_pipeline(place), String::new()),
+        _ => Listening::Named,
+    }
+}
+
+fn due_of(place: &TriggerPlace) -> String {
+    format!("{SCHEDULE}{}", place.key())
+}
+
+/// The trigger of something that is due; `None` where it is no schedule.
+pub(crate) fn scheduled(due: &Due) -> Option<TriggerPlace> {
+    due.what.strip_prefix(SCHEDULE)?;
+    serde_json::from_str(&due.body).ok()
+}
+
+/// Something that is due: a schedule's next time.
+pub(crate) fn due(place: &TriggerPlace, at_ms: i64) -> Result<Due, RunError> {
+    let body = serde_json::to_string(place).map_err(|why| {
+        let message = format!(
+            "the place of trigger {} cannot be kept: {why}",
+            place.trigger
+        );
+        RunError::refused(ErrorName::InvalidRequest, message)
+    })?;
+    Ok(Due {
+        what: due_of(place),
+        at_ms,
+        body,
+    })
+}
+
+/// Lists a trigger that is about to be saved.
+///
+/// # Errors
+/// When its YAML cannot be read, or the store cannot be written.
+pub async fn before_saving(runs: &Runs, record: &EntityRecord) -> Result<(), RunError> {
+    let (trigger, place) = (read_trigger(record)?, place_of(record));
+    check(&trigger).map_err(|why| {
+        let message = format!("trigger {}: {why}", place.trigger);
+        RunError::refused(ErrorName::InvalidRequest, message)
+    })?;
+    let doing = || format!("list trigger {}", place.trigger);
+    match listening(&trigger, &place, runs.clock.now_ms()) {
+        Listening::To(source, about) => {
+            let listed = runs.store.listen(&source, &place, &about).await;
+            listed.doing(doing)
+        }
+        Listening::At(at_ms) => {
+            let due = due(&place, at_ms)?;
+            let listed = runs.store.put_due(&place.scope, &due, None).await;
+            listed.doing(doing)
+        }
+        Listening::Named => Ok(()),
+    }
+}
+
+/// Takes a trigger off the lists that it was on before it was saved as `now`, or deleted (`None`).
+///
+/// # Errors
+/// When the store cannot be written: that it is on too many lists does no harm.
+pub async fn after_saving(
+    runs: &Runs,
+    before: &EntityRecord,
+    now: Option<&EntityRecord>,
+) -> Result<(), RunError> {
+    let Ok(trigger) = read_trigger(before) else {
+        return Ok(());
+    };
+    let place = place_of(before);
+    let list_of = |trigger: &Trigger| listening(trigger, &place, 0);
+    let old = list_of(&trigger);
+    let new = now
+        .and_then(|record| read_trigger(record).ok())
+        .map(|trigger| list_of(&trigger));
+    let doing = || format!("take trigger {} off its list", place.trigger);
+    match (old, new) {
+        (Listening::To(old, _), Some(Listening::To(new, _))) if old == new => Ok(()),
+        (Listening::To(old, _), _) => runs.store.stop_listening(&old, &place).await.doing(doing),
+        (Listening::At(_), Some(Listening::At(_))) => Ok(()),
+        (Listening::At(_), _) => {
+            let forgotten = runs.store.forget_due(&place.scope, &due_of(&place)).await;
+            forgotten.doing(doing)
+        }
+        (Listening::Named, _) => Ok(()),
+    }
+}

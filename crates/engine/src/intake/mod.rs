@@ -1,0 +1,165 @@
+//! Intake: what happens outside starts runs, once each.
+//!
+//! A [`Happening`] is accepted ([`accept`]) under an id that is made of what happened, before anybody is answered. It is
+//! handled later ([`handle`](handle::handle)): the triggers that listen decide, and each that fires starts a run whose id is made of the
+//! event and the trigger. So all of it may be repeated, by whoever was interrupted and by [`sweep`](sweep::sweep), which also looks
+//! at what has a time. What became of an event is in the history of each trigger that it was for.
+
+pub mod fire;
+pub mod handle;
+pub mod listen;
+pub mod sweep;
+pub mod url;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use slipway_model::id::{AccountId, RunId, Scope};
+use slipway_store::record::EventRecord;
+use slipway_store::{Accept, TriggerPlace};
+use slipway_trigger::Event;
+
+use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
+use crate::runs::Runs;
+
+/// Events that happened longer ago start nothing: whoever sends one plays an old one again, and what was kept of it to
+/// tell may be gone.
+pub const OLDEST_MS: i64 = 90 * 24 * 60 * 60 * 1000;
+
+/// Something that happened and may start runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all_fields = "camelCase")]
+pub enum Happening {
+    /// A webhook was called.
+    Webhook {
+        /// What it told.
+        event: Box<Event>,
+        /// The only trigger that it is for; all that listen where it is `None`.
+        to: Option<TriggerPlace>,
+        /// The projects whose triggers may fire, where the URL named one.
+        within: Option<Scope>,
+        /// The secrets that the delivery was signed with, by [`secret_key`].
+        signed: Vec<String>,
+    },
+    /// The time of a schedule came.
+    Scheduled {
+        /// Its trigger.
+        to: TriggerPlace,
+        /// The time, epoch milliseconds.
+        at_ms: i64,
+    },
+    /// A run of a pipeline ended.
+    PipelineEnded {
+        /// The run.
+        run: RunId,
+    },
+}
+
+/// How a trigger's secret is called in [`Happening::Webhook`]: unlike that of any other secret.
+pub fn secret_key(scope: &Scope, reference: &str) -> String {
+    let (scope, id) = scope.resolve(reference);
+    let part = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    let org = part(scope.org.as_ref().map(|it| it.as_str()));
+    let project = part(scope.project.as_ref().map(|it| it.as_str()));
+    format!("{}/{org}/{project}/{id}", scope.account)
+}
+
+/// What was offered, before it is accepted.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The account that it is for.
+    pub account: AccountId,
+    /// What happened.
+    pub happening: Happening,
+    /// The sender's id of the delivery.
+    pub delivery: Option<String>,
+    /// What was sent, for its digest.
+    pub body: Vec<u8>,
+}
+
+/// Keeps what happened, once. Answers with the event's id, whether it is new or was known.
+///
+/// # Errors
+/// When the store cannot be written: the sender must try again.
+pub async fn accept(runs: &Runs, offer: Offer) -> Result<(EventRecord, Accept), RunError> {
+    let record = offered(runs, offer)?;
+    let accepted = runs.store.accept_event(&record).await;
+    let accepted = accepted.doing(|| format!("keep event {}", record.id))?;
+    Ok((record, accepted))
+}
+
+/// What happened as it would be kept.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn offered(runs: &Runs, offer: Offer) -> Result<EventRecord, RunError> {
+    let id = id_of(&offer);
+    let unreadable = |why: serde_json::Error| {
+        let message = format!("event {id} cannot be kept: {why}");
+        RunError::refused(ErrorName::InvalidRequest, message)
+    };
+    Ok(EventRecord {
+        body: serde_json::to_value(&offer.happening).map_err(unreadable)?,
+        account: offer.account,
+        received_ms: runs.clock.now_ms(),
+        delivery: offer.delivery,
+        digest: hex(&Sha256::digest(&offer.body)),
+        id: id.clone(),
+    })
+}
+
+/// The id of what happened: a digest, so that nothing of a payload gets into keys.
+fn id_of(offer: &Offer) -> String {
+    let (of, to) = match &offer.happening {
+        Happening::Webhook { event, to, .. } => {
+            let key = event.key.clone().or_else(|| offer.delivery.clone());
+            // Without a name for it, each delivery is a happening of its own.
+            let key = key.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+            (
+                format!("webhook\n{}\n{key}", event.provider.name()),
+                to.as_ref(),
+            )
+        }
+        Happening::Scheduled { to, at_ms } => (format!("schedule\n{at_ms}"), Some(to)),
+        Happening::PipelineEnded { run } => (format!("ended\n{run}"), None),
+    };
+    let to = to.map(TriggerPlace::key).unwrap_or_default();
+    hex(&digest(&[offer.account.as_str(), &of, &to])[..16])
+}
+
+/// The id of the run that an event starts by a trigger: the same whenever it is asked for.
+pub(crate) fn run_of(event: &EventRecord, place: &TriggerPlace) -> RunId {
+    let digest = digest(&[&event.id, &place.key()]);
+    let mut random = [0; 10];
+    random.copy_from_slice(&digest[..10]);
+    let at = u64::try_from(event.received_ms).unwrap_or(0);
+    let id = uuid::Builder::from_unix_timestamp_millis(at, &random).into_uuid();
+    RunId::new(id.to_string())
+}
+
+fn digest(parts: &[&str]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    hash.finalize().into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reads what happened.
+pub(crate) fn read(event: &EventRecord) -> Result<Happening, RunError> {
+    serde_json::from_value(event.body.clone()).map_err(|why| {
+        let message = format!("event {} cannot be read: {why}", event.id);
+        RunError::refused(ErrorName::StoreUnreadable, message)
+    })
+}
+
+/// What `<+trigger.…>` stands for in a run that a schedule starts.
+pub(crate) fn facts_of_schedule(at_ms: i64) -> Value {
+    serde_json::json!({"type": "Scheduled", "scheduledTime": at_ms})
+}

@@ -1,0 +1,70 @@
+//! Handles events that were accepted: which triggers fire for them, and the runs that they start.
+//!
+//! Invoked with `{"event": id}` by whoever accepted one, and with `{}` by a schedule every minute, which finds what a
+//! crash left, and the schedules whose time came. All of it may be repeated.
+
+mod wiring;
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use slipway_engine::error::HandlerError;
+use slipway_engine::error_name::ErrorName;
+use slipway_engine::gather::SourceReader;
+use slipway_engine::intake::handle::{Starting, handle_by_id};
+use slipway_engine::intake::sweep::sweep;
+use slipway_engine::runs::Runs;
+use slipway_steps::registry::STEP_TYPES;
+
+pub use wiring::{ConfigError, wire};
+
+/// What lives as long as the function.
+#[derive(Clone)]
+pub struct Deps {
+    /// Facts, time, and the machine of runs.
+    pub runs: Runs,
+    /// Reads what pipelines refer to outside.
+    pub sources: Arc<dyn SourceReader>,
+}
+
+/// What the function is asked to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Asked {
+    /// Id of an accepted event; without one, everything that is due.
+    #[serde(default)]
+    pub event: Option<String>,
+}
+
+/// Answers one invocation.
+///
+/// # Errors
+/// When the store or Step Functions cannot be reached: the event stays listed for the next sweep.
+pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
+    let asked: Asked = serde_json::from_value(event).map_err(|error| {
+        let message = format!("the event of the trigger function cannot be read: {error}");
+        HandlerError::new(ErrorName::InvalidRequest, message)
+    })?;
+    let on = Starting {
+        runs: &deps.runs,
+        steps: &STEP_TYPES,
+        sources: &*deps.sources,
+    };
+    match asked.event {
+        Some(id) => {
+            // Boxed: planning nests deeper than the compiler likes to lay out.
+            let outcomes = Box::pin(handle_by_id(on, &id)).await?;
+            let started = outcomes.iter().filter(|outcome| outcome.run.is_some());
+            Ok(json!({"triggers": outcomes.len(), "started": started.count()}))
+        }
+        None => {
+            let swept = Box::pin(sweep(on)).await?;
+            Ok(json!({
+                "handled": swept.handled,
+                "failed": swept.failed,
+                "dead": swept.dead,
+                "due": swept.due,
+            }))
+        }
+    }
+}

@@ -1,0 +1,535 @@
+//! Takes webhooks: verifies who sent them over the raw bytes, keeps each happening once, and answers. What it starts is
+//! started later, by the function `trigger`.
+//!
+//! The paths are those of the official API (API 4.10). Nothing of a body is parsed before it is verified where the
+//! triggers have secrets, and no body is read beyond its limit.
+
+mod keys;
+mod secrets;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_sdk_lambda::primitives::Blob;
+use aws_sdk_lambda::types::InvocationType;
+use axum::Json;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
+use slipway_engine::error::RunError;
+use slipway_engine::intake::listen::{of_provider, read_trigger};
+use slipway_engine::intake::url;
+use slipway_engine::intake::{Happening, OLDEST_MS, Offer, accept, secret_key};
+use slipway_engine::runs::Runs;
+use slipway_model::Kind;
+use slipway_model::id::{AccountId, EntityId, OrgId, ProjectId, Scope};
+use slipway_store::{Accept, SecretStore, TriggerPlace};
+use slipway_trigger::webhook::{self, Heard};
+use slipway_trigger::{Delivery, Event, MOST_BODY, Provider, Source};
+use subtle::ConstantTimeEq as _;
+
+use secrets::Secrets;
+
+/// Deliveries that were refused are told in the audit trail, so many of one minute.
+const TOLD_PER_MINUTE: u32 = 60;
+
+/// Longest id of a delivery that is kept.
+const LONGEST_DELIVERY: usize = 200;
+
+/// What lives as long as the function.
+#[derive(Clone)]
+pub struct Deps {
+    /// Facts and time.
+    pub runs: Runs,
+    /// Values of the triggers' secrets.
+    pub secrets: SecretStore,
+    /// Invokes the function that handles what was accepted.
+    pub lambda: aws_sdk_lambda::Client,
+    /// That function.
+    pub trigger_function: String,
+    state: Arc<Kept>,
+}
+
+/// What is kept between two deliveries.
+#[derive(Default)]
+struct Kept {
+    secrets: Secrets,
+    /// The minute, and how many were told in it.
+    told: Mutex<(i64, u32)>,
+    key: tokio::sync::OnceCell<Vec<u8>>,
+}
+
+impl Deps {
+    /// What the function needs of the world.
+    pub fn new(
+        runs: Runs,
+        secrets: SecretStore,
+        lambda: aws_sdk_lambda::Client,
+        trigger_function: String,
+    ) -> Self {
+        Self {
+            runs,
+            secrets,
+            lambda,
+            trigger_function,
+            state: Arc::default(),
+        }
+    }
+}
+
+/// The paths of webhooks, with and without `/gateway`.
+pub fn router(deps: Deps) -> Router {
+    let custom = "/pipeline/api/webhook/custom";
+    let routes = Router::new()
+        .route("/ng/api/webhook", post(git))
+        .route("/pipeline/api/webhook/trigger", post(git))
+        .route(custom, post(custom_v1))
+        .route(&format!("{custom}/v2"), post(custom_v2))
+        .route(&format!("{custom}/{{token}}/v3"), post(custom_v3));
+    Router::new()
+        .nest("/gateway", routes.clone())
+        .merge(routes)
+        .layer(DefaultBodyLimit::disable())
+        .with_state(deps)
+}
+
+/// Why a delivery is not taken.
+#[derive(Debug)]
+enum Refused {
+    /// It is not signed as the triggers want it.
+    Unauthenticated(String),
+    /// There is nothing at this URL, or it is not for this sender: both look the same.
+    NotFound,
+    /// It cannot be understood.
+    Invalid(String),
+    /// It is too large.
+    TooLarge,
+    /// It is not the body that was sent with this id before.
+    Altered,
+    /// The store does not answer.
+    Unavailable(String),
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let (status, code, message) = match self {
+            Self::Unauthenticated(why) => (StatusCode::UNAUTHORIZED, "INVALID_TOKEN", why),
+            Self::NotFound => (
+                StatusCode::NOT_FOUND,
+                "RESOURCE_NOT_FOUND",
+                "There is no such webhook".to_owned(),
+            ),
+            Self::Invalid(why) => (StatusCode::BAD_REQUEST, "INVALID_REQUEST", why),
+            Self::TooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "INVALID_REQUEST",
+                format!("The body is larger than {} MiB", MOST_BODY >> 20),
+            ),
+            Self::Altered => (
+                StatusCode::CONFLICT,
+                "INVALID_REQUEST",
+                "Another body came with the id of this delivery before: the first stands"
+                    .to_owned(),
+            ),
+            Self::Unavailable(why) => {
+                tracing::error!(error = why, "a delivery could not be kept");
+                (
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "SERVICE_UNAVAILABLE",
+                    "The delivery could not be kept: send it again".to_owned(),
+                )
+            }
+        };
+        let body = json!({
+            "status": "ERROR",
+            "code": code,
+            "message": message,
+            "correlationId": uuid::Uuid::new_v4().to_string(),
+            "detailedMessage": null,
+            "responseMessages": [],
+            "metadata": null,
+        });
+        (status, Json(body)).into_response()
+    }
+}
+
+impl From<RunError> for Refused {
+    fn from(error: RunError) -> Self {
+        Self::Unavailable(error.full_text())
+    }
+}
+
+impl From<slipway_store::StoreError> for Refused {
+    fn from(error: slipway_store::StoreError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+/// One value of the query; two that differ are none.
+fn one(uri: &Uri, key: &str) -> Result<Option<String>, Refused> {
+    let found = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
+    let found = found.map_err(|_| Refused::Invalid("The query cannot be read".to_owned()))?;
+    let mut named = found.0.into_iter().filter(|(name, _)| name == key);
+    let Some((_, value)) = named.next() else {
+        return Ok(None);
+    };
+    match named.all(|(_, other)| other == value) {
+        true => Ok(Some(value).filter(|value| !value.is_empty())),
+        false => Err(Refused::Invalid(format!(
+            "{key} is given twice with different values"
+        ))),
+    }
+}
+
+fn must(uri: &Uri, key: &str) -> Result<String, Refused> {
+    one(uri, key)?.ok_or_else(|| Refused::Invalid(format!("{key}: must not be empty")))
+}
+
+/// The account of a delivery, and the organization and project where the URL names them.
+fn scope_of(uri: &Uri) -> Result<Scope, Refused> {
+    let account = AccountId::new(must(uri, "accountIdentifier")?);
+    let org = one(uri, "orgIdentifier")?.map(OrgId::new);
+    let project = one(uri, "projectIdentifier")?.map(ProjectId::new);
+    Ok(match (org, project) {
+        (Some(org), Some(project)) => Scope::project(account, org, project),
+        (Some(org), None) => Scope::org(account, org),
+        _ => Scope::account(account),
+    })
+}
+
+/// Reads a request up to the limit of bodies.
+async fn delivery(headers: &HeaderMap, body: Body) -> Result<Delivery, Refused> {
+    let announced = headers.get(header::CONTENT_LENGTH);
+    let announced = announced
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > MOST_BODY as u64) {
+        return Err(Refused::TooLarge);
+    }
+    let body = axum::body::to_bytes(body, MOST_BODY)
+        .await
+        .map_err(|error| {
+            let cause = std::error::Error::source(&error);
+            match cause.is_some_and(|cause| cause.is::<http_body_util::LengthLimitError>()) {
+                true => Refused::TooLarge,
+                false => Refused::Invalid("The body ended before it was complete".to_owned()),
+            }
+        })?;
+    let readable = headers.iter().filter_map(|(name, value)| {
+        Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+    });
+    Ok(Delivery {
+        headers: readable.collect(),
+        body: body.into(),
+    })
+}
+
+/// A webhook of a Git provider, for all triggers of the account (or project) that listen to it.
+async fn git(State(deps): State<Deps>, request: Request) -> Result<Response, Refused> {
+    let (parts, body) = request.into_parts();
+    let within = scope_of(&parts.uri)?;
+    let delivery = delivery(&parts.headers, body).await?;
+    let Some(provider) = webhook::provider_of(&delivery) else {
+        let why = "No provider sends such headers: a webhook of any other sender goes to the URL of its trigger";
+        return Err(Refused::Invalid(why.to_owned()));
+    };
+    let signed = verified(&deps, &within, provider, &delivery).await?;
+    let heard = webhook::read(provider, &delivery).map_err(Refused::Invalid)?;
+    let events = match heard {
+        Heard::Ignored(why) => {
+            tracing::info!(account = %within.account, provider = provider.name(), "delivery ignored: {why}");
+            return Ok(ignored(&why));
+        }
+        heard => heard.events(),
+    };
+    let mut first = None;
+    for event in events {
+        let happening = |event: Event| Happening::Webhook {
+            event: Box::new(event),
+            to: None,
+            within: within.project.is_some().then(|| within.clone()),
+            signed: signed.clone(),
+        };
+        let id = take(&deps, &within.account, event, happening, &delivery).await?;
+        first.get_or_insert(id);
+    }
+    Ok(success(json!(first)))
+}
+
+/// The secrets of listening triggers that a delivery is signed with. A delivery that none of the triggers would believe
+/// is refused before it is read.
+async fn verified(
+    deps: &Deps,
+    within: &Scope,
+    provider: Provider,
+    delivery: &Delivery,
+) -> Result<Vec<String>, Refused> {
+    let store = &deps.runs.store;
+    let listed = store
+        .listeners(&within.account, &of_provider(provider))
+        .await?;
+    let mut open = listed.is_empty();
+    let mut wanted: Vec<(Scope, String)> = Vec::new();
+    for (place, secret) in listed {
+        match secret.as_str() {
+            "" => open = true,
+            secret => {
+                let (scope, id) = place.scope.resolve(secret);
+                let known = (scope, id.to_string());
+                if !wanted.contains(&known) {
+                    wanted.push(known);
+                }
+            }
+        }
+    }
+    let mut signed = Vec::new();
+    let mut why = None;
+    for (scope, id) in &wanted {
+        let verdict = deps
+            .state
+            .secrets
+            .verify(deps, (scope, id), provider, delivery)
+            .await;
+        match verdict {
+            Ok(()) => signed.push(secret_key(scope, id)),
+            Err(error) => why = Some(error),
+        }
+    }
+    match why {
+        Some(why) if signed.is_empty() && !open => {
+            tell_refused(deps, within, provider, &why);
+            Err(Refused::Unauthenticated(why))
+        }
+        _ => Ok(signed),
+    }
+}
+
+/// A line in the audit trail, not more than so many in a minute: whoever sends rubbish must not fill it.
+fn tell_refused(deps: &Deps, within: &Scope, provider: Provider, why: &str) {
+    let minute = deps.runs.clock.now_ms().div_euclid(60_000);
+    let mut told = deps
+        .state
+        .told
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if told.0 != minute {
+        *told = (minute, 0);
+    }
+    told.1 = told.1.saturating_add(1);
+    if told.1 <= TOLD_PER_MINUTE {
+        tracing::warn!(
+            target: "slipway::audit",
+            account = %within.account,
+            provider = provider.name(),
+            action = "refused",
+            "a delivery was refused: {why}"
+        );
+    }
+}
+
+/// Keeps an event and has it handled. Answers with its id.
+async fn take(
+    deps: &Deps,
+    account: &AccountId,
+    event: Event,
+    happening: impl FnOnce(Event) -> Happening,
+    delivery: &Delivery,
+) -> Result<String, Refused> {
+    let now_ms = deps.runs.clock.now_ms();
+    if let Some(happened_ms) = event.happened_ms
+        && now_ms.saturating_sub(happened_ms) > OLDEST_MS
+    {
+        let why = "it happened more than 90 days ago: an old delivery is not played again";
+        return Err(Refused::Invalid(format!("The event is too old: {why}")));
+    }
+    let sent_as = event.delivery.clone();
+    let sent_as = sent_as.filter(|id| id.len() <= LONGEST_DELIVERY);
+    let provider = event.provider;
+    let offer = Offer {
+        account: account.clone(),
+        happening: happening(event),
+        delivery: sent_as.map(|id| format!("{}:{id}", provider.name())),
+        body: delivery.body.clone(),
+    };
+    let (record, accepted) = accept(&deps.runs, offer).await?;
+    match accepted {
+        Accept::New => wake(deps, &record.id).await,
+        Accept::Known(id) => return Ok(id),
+        Accept::Altered(id) => {
+            tracing::warn!(
+                target: "slipway::audit",
+                account = %account,
+                event.id = id,
+                action = "refused",
+                "another body came with the id of a delivery"
+            );
+            return Err(Refused::Altered);
+        }
+    }
+    Ok(record.id)
+}
+
+/// Has an event handled now. Where that fails, the sweep of the next minute does it.
+async fn wake(deps: &Deps, event: &str) {
+    let payload = json!({"event": event}).to_string();
+    let invoked = deps
+        .lambda
+        .invoke()
+        .function_name(&deps.trigger_function)
+        .invocation_type(InvocationType::Event)
+        .payload(Blob::new(payload))
+        .send()
+        .await;
+    if let Err(why) = invoked {
+        let why = aws_sdk_lambda::error::DisplayErrorContext(why);
+        tracing::warn!(event.id = event, error = %why, "an event waits for the next sweep");
+    }
+}
+
+fn success(data: Value) -> Response {
+    Json(json!({
+        "status": "SUCCESS",
+        "data": data,
+        "metaData": null,
+        "correlationId": uuid::Uuid::new_v4().to_string(),
+    }))
+    .into_response()
+}
+
+fn ignored(why: &str) -> Response {
+    Json(json!({
+        "status": "SUCCESS",
+        "data": null,
+        "metaData": {"ignored": why},
+        "correlationId": uuid::Uuid::new_v4().to_string(),
+    }))
+    .into_response()
+}
+
+async fn custom_v1(State(deps): State<Deps>, request: Request) -> Result<Response, Refused> {
+    let taken = custom(&deps, None, request).await?;
+    Ok(match taken {
+        Some((id, _)) => success(json!(id)),
+        None => ignored("there is no enabled trigger of this name"),
+    })
+}
+
+async fn custom_v2(State(deps): State<Deps>, request: Request) -> Result<Response, Refused> {
+    custom(&deps, None, request).await.map(in_v2)
+}
+
+async fn custom_v3(
+    State(deps): State<Deps>,
+    Path(token): Path<String>,
+    request: Request,
+) -> Result<Response, Refused> {
+    custom(&deps, Some(&token), request).await.map(in_v2)
+}
+
+fn in_v2(taken: Option<(String, String)>) -> Response {
+    match taken {
+        Some((id, api)) => success(json!({
+            "eventCorrelationId": id,
+            "apiUrl": api,
+            "uiUrl": null,
+            "uiSetupUrl": null,
+        })),
+        None => ignored("there is no enabled trigger of this name"),
+    }
+}
+
+/// A webhook for one trigger; its id and where to ask what became of it. `None` where the trigger is disabled or gone.
+async fn custom(
+    deps: &Deps,
+    token: Option<&str>,
+    request: Request,
+) -> Result<Option<(String, String)>, Refused> {
+    let (parts, body) = request.into_parts();
+    let uri = &parts.uri;
+    let place = place_of(uri)?;
+    if let Some(token) = token {
+        let right = url::url_token(deps.key().await?, &place);
+        // A longer or shorter token is compared with itself: what it is compared with must not show in the time.
+        let same = token.len() == right.len();
+        if !bool::from(token.as_bytes().ct_eq(right.as_bytes())) || !same {
+            return Err(Refused::NotFound);
+        }
+    }
+    let delivery = delivery(&parts.headers, body).await?;
+    let kind = Kind::Trigger.key();
+    let store = &deps.runs.store;
+    let found = store.find_entity(&place.scope, kind, Some(&place.pipeline), &place.trigger);
+    let found = found.await?;
+    let trigger = found.and_then(|record| read_trigger(&record).ok());
+    let provider = trigger.as_ref().and_then(|trigger| match &trigger.source {
+        Source::Webhook(spec) if trigger.enabled => Some(spec.provider),
+        _ => None,
+    });
+    let (Some(trigger), Some(provider)) = (trigger, provider) else {
+        tracing::info!(
+            target: "slipway::audit",
+            account = %place.scope.account,
+            trigger.id = %place.trigger,
+            action = "ignored",
+            "a delivery for a trigger that is disabled or gone"
+        );
+        return Ok(None);
+    };
+    // A URL that nobody can guess, and a token of the API, say as much as a signature.
+    let known = token.is_some() || keys::is_token(deps, &place.scope.account, &delivery).await?;
+    if let Some(secret) = &trigger.secret
+        && !known
+    {
+        let (scope, id) = place.scope.resolve(secret);
+        let named = (&scope, id.as_str());
+        let verdict = deps.state.secrets.verify(deps, named, provider, &delivery);
+        if let Err(why) = verdict.await {
+            tell_refused(deps, &place.scope, provider, &why);
+            return Err(Refused::Unauthenticated(why));
+        }
+    }
+    let heard = webhook::read(provider, &delivery).map_err(Refused::Invalid)?;
+    let mut first = None;
+    for event in heard.events() {
+        let to = place.clone();
+        let happening = move |event: Event| Happening::Webhook {
+            event: Box::new(event),
+            to: Some(to),
+            within: None,
+            signed: Vec::new(),
+        };
+        let id = take(deps, &place.scope.account, event, happening, &delivery).await?;
+        first.get_or_insert(id);
+    }
+    Ok(first.map(|id| {
+        let base = deps.runs.url.as_deref().unwrap_or_default();
+        let path = "/pipeline/api/webhook/triggerExecutionDetailsV2";
+        let api = format!(
+            "{base}/gateway{path}/{id}?accountIdentifier={}",
+            place.scope.account
+        );
+        (id, api)
+    }))
+}
+
+fn place_of(uri: &Uri) -> Result<TriggerPlace, Refused> {
+    let account = AccountId::new(must(uri, "accountIdentifier")?);
+    let org = OrgId::new(must(uri, "orgIdentifier")?);
+    let project = ProjectId::new(must(uri, "projectIdentifier")?);
+    Ok(TriggerPlace {
+        scope: Scope::project(account, org, project),
+        pipeline: EntityId::new(must(uri, "pipelineIdentifier")?),
+        trigger: EntityId::new(must(uri, "triggerIdentifier")?),
+    })
+}
+
+impl Deps {
+    /// What tokens of URLs are made with.
+    async fn key(&self) -> Result<&[u8], Refused> {
+        let key = self.state.key.get_or_try_init(|| url::key(&self.secrets));
+        Ok(key.await?.as_slice())
+    }
+}
