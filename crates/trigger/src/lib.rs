@@ -4,8 +4,11 @@
 //! [`Event`] in `webhook`, and `decide` says whether a trigger starts a run for it, or the [`Refusal`] that people
 //! read in the trigger's history.
 
+pub mod condition;
+pub mod decide;
 mod delivery;
 mod event;
+pub mod facts;
 pub mod payload;
 mod refusal;
 mod schedule;

@@ -1,0 +1,420 @@
+//! Whether a trigger starts a run for an event.
+
+use serde_json::Value as Json;
+use slipway_expr::{EvalError, Limits, Reason};
+
+use crate::condition::Test;
+use crate::facts::{EventContext, head};
+use crate::text::shown;
+use crate::{
+    ChangedFiles, Condition, Event, Operator, Outcome, Provider, Refusal, Trigger, WebhookSpec,
+};
+
+/// Whether a webhook trigger starts a run for an event: all that it asks for must hold.
+///
+/// `repository` is the URL that the trigger's connector and `repoName` stand for, `files` what the provider said where it
+/// was asked for the changed files. A condition whose value the event does not have does not hold, unless it says what a
+/// value is not (`NotIn`, `NotEquals`, `DoesNotContain`).
+///
+/// # Errors
+/// Why it does not, for the trigger's history. [`Outcome::NoMatchingTriggerForFilepathConditions`] where nobody knows the
+/// changed files says that all else holds: whoever asks the provider for them, and then asks again, gets the answer.
+pub fn webhook(
+    trigger: &Trigger,
+    spec: &WebhookSpec,
+    event: &Event,
+    repository: Option<&str>,
+    files: Option<&[String]>,
+) -> Result<(), Refusal> {
+    if !trigger.enabled {
+        let why = format!(
+            "the trigger {} is disabled: enable it to let it start runs",
+            trigger.identifier
+        );
+        return Err(Refusal::new(Outcome::NoEnabledTriggerForProject, why));
+    }
+    listens(spec, event)?;
+    is_of(spec, event, repository)?;
+    let facts = head(event);
+    let context = || EventContext::new(&facts, &event.payload);
+    for condition in &spec.header_conditions {
+        check(
+            condition,
+            &context(),
+            Outcome::NoMatchingTriggerForHeaderConditions,
+        )?;
+    }
+    let known = match &event.changed_files {
+        ChangedFiles::Known(files) => Some(files.as_slice()),
+        ChangedFiles::Unknown => files,
+    };
+    for condition in &spec.payload_conditions {
+        match (condition.key.trim() == CHANGED_FILES, known) {
+            (false, _) => check(
+                condition,
+                &context(),
+                Outcome::NoMatchingTriggerForPayloadConditions,
+            )?,
+            (true, Some(files)) => changed_files(condition, files)?,
+            (true, None) => {}
+        }
+    }
+    if let Some(jexl) = &spec.jexl {
+        holds_jexl(jexl, &context())?;
+    }
+    match wants_files(spec) && known.is_none() {
+        true => Err(Refusal::new(
+            Outcome::NoMatchingTriggerForFilepathConditions,
+            format!(
+                "a condition asks for changed files, and this {} of {} does not list all of them: they must be asked for",
+                event.name,
+                event.provider.name()
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
+const CHANGED_FILES: &str = "changedFiles";
+
+/// Whether a condition of the trigger is about changed files.
+pub fn wants_files(spec: &WebhookSpec) -> bool {
+    let conditions = &spec.payload_conditions;
+    conditions
+        .iter()
+        .any(|condition| condition.key.trim() == CHANGED_FILES)
+}
+
+/// Whether the trigger listens to this kind of event.
+fn listens(spec: &WebhookSpec, event: &Event) -> Result<(), Refusal> {
+    let refuse = |why| Err(Refusal::new(Outcome::NoMatchingTriggerForEventAction, why));
+    if spec.provider != event.provider {
+        let [wanted, found] = [spec.provider, event.provider].map(Provider::name);
+        return refuse(format!(
+            "the trigger listens to {wanted}, and this event is of {found}"
+        ));
+    }
+    if spec.event != event.name {
+        let [wanted, found] = [&spec.event, &event.name];
+        return refuse(format!(
+            "the trigger listens to {wanted}, and this event is {found}"
+        ));
+    }
+    let action = event.action.as_deref();
+    let listed = |action: &str| spec.actions.iter().any(|wanted| wanted == action);
+    match action {
+        Some(action) if !spec.actions.is_empty() && !listed(action) => refuse(format!(
+            "the trigger listens to the actions {} of {}, and this one is {action}",
+            spec.actions.join(", "),
+            event.name
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the event is of the trigger's repository.
+fn is_of(spec: &WebhookSpec, event: &Event, repository: Option<&str>) -> Result<(), Refusal> {
+    let refuse = |wanted: &str| {
+        let why = format!(
+            "the trigger is about the repository {}, and this event is of {}",
+            shown(wanted),
+            shown(event.urls.first().unwrap_or(&event.repository))
+        );
+        Err(Refusal::new(Outcome::NoMatchingTriggerForRepo, why))
+    };
+    if event.provider == Provider::Custom {
+        return Ok(());
+    }
+    if let Some(registry) = &spec.registry
+        && *registry != event.repository
+    {
+        return refuse(registry);
+    }
+    if let Some(wanted) = repository {
+        let wanted_place = place(wanted);
+        return match event
+            .urls
+            .iter()
+            .any(|url| same(&place(url), &wanted_place))
+        {
+            true => Ok(()),
+            // Without what stands before its host: that may be a password.
+            false => refuse(&format!("{}/{}", wanted_place.host, wanted_place.path)),
+        };
+    }
+    match &spec.repo_name {
+        Some(name) if !ends_with_name(&event.repository, name) => refuse(name),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a path ends with a name, which may have folders itself.
+fn ends_with_name(path: &str, name: &str) -> bool {
+    let name = name.trim_matches('/');
+    let name = name.strip_suffix(".git").unwrap_or(name);
+    let before = path.strip_suffix(name);
+    !name.is_empty() && before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+}
+
+/// Where a repository is, however its URL is written.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    host: String,
+    /// Of http only: ssh has another one for the same repository.
+    port: Option<String>,
+    path: String,
+}
+
+fn same(one: &Place, other: &Place) -> bool {
+    let port = match (&one.port, &other.port) {
+        (Some(one), Some(other)) => one == other,
+        _ => true,
+    };
+    port && one.host == other.host && one.path == other.path
+}
+
+fn place(url: &str) -> Place {
+    let url = url.trim();
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let scheme = scheme.to_ascii_lowercase();
+    let (authority, path) = match scheme.is_empty() {
+        // `git@host:path`, as ssh is written without a scheme; or host and path without any.
+        true => match rest.split_once(':') {
+            Some((host, path)) if !host.contains('/') => (host, path),
+            _ => rest.split_once('/').unwrap_or((rest, "")),
+        },
+        false => rest.split_once('/').unwrap_or((rest, "")),
+    };
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let (host, port) = match host.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => (host, Some(port)),
+        _ => (host, None),
+    };
+    let default = [("https", "443"), ("http", "80")];
+    let port = port
+        .filter(|port| scheme.starts_with("http") && !default.contains(&(scheme.as_str(), port)));
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let (host, path) = alike(&host.to_ascii_lowercase(), path);
+    Place {
+        host,
+        port: port.map(str::to_owned),
+        path,
+    }
+}
+
+/// What Azure and Bitbucket Server write differently for ssh, http and people.
+fn alike(host: &str, path: &str) -> (String, String) {
+    let parts: Vec<&str> = path.split('/').collect();
+    let azure = |parts: &[&str]| ("dev.azure.com".to_owned(), parts.join("/"));
+    match (host, parts.as_slice()) {
+        ("ssh.dev.azure.com" | "vs-ssh.visualstudio.com", ["v3", rest @ ..]) => azure(rest),
+        ("dev.azure.com", [organisation, project, "_git", name]) => {
+            azure(&[organisation, project, name])
+        }
+        // The repository that has its project's name is written without it.
+        ("dev.azure.com", [organisation, "_git", name]) => azure(&[organisation, name, name]),
+        (host, [project, "_git", name]) if host.ends_with(".visualstudio.com") => {
+            let organisation = host.split('.').next().unwrap_or_default();
+            azure(&[organisation, project, name])
+        }
+        (host, ["scm", project, name]) => {
+            (host.to_owned(), format!("{project}/{name}").to_lowercase())
+        }
+        (host, ["projects", project, "repos", name, ..]) => {
+            (host.to_owned(), format!("{project}/{name}").to_lowercase())
+        }
+        (host, _) => (host.to_owned(), path.to_owned()),
+    }
+}
+
+/// A condition on something that the event has or has not.
+fn check(condition: &Condition, context: &EventContext, outcome: Outcome) -> Result<(), Refusal> {
+    let refuse = |why| Err(Refusal::new(outcome, why));
+    let found = match value(condition.key.trim(), context) {
+        Ok(found) => found,
+        Err(why) => {
+            return refuse(format!(
+                "the condition on `{}` cannot be decided: {why}",
+                shown(&condition.key)
+            ));
+        }
+    };
+    let test = Test::new(condition.operator, &condition.value, false);
+    let test = test.map_err(|why| not_decided(condition, &why, outcome))?;
+    let holds = match &found {
+        Some(found) => test.holds(found),
+        None => condition.operator.is_negative(),
+    };
+    match (holds, found) {
+        (true, _) => Ok(()),
+        (false, Some(found)) => refuse(format!(
+            "{}: the event has `{}`",
+            wanted(condition),
+            shown(&found)
+        )),
+        (false, None) => refuse(format!(
+            "{}: the event has no such value",
+            wanted(condition)
+        )),
+    }
+}
+
+fn not_decided(condition: &Condition, why: &str, outcome: Outcome) -> Refusal {
+    let key = shown(&condition.key);
+    Refusal::new(
+        outcome,
+        format!("the condition on `{key}` cannot be decided: {why}"),
+    )
+}
+
+/// A condition, as a message says it.
+fn wanted(condition: &Condition) -> String {
+    let operator: Operator = condition.operator;
+    format!(
+        "the condition `{} {} {}` does not hold",
+        shown(&condition.key),
+        operator.name(),
+        shown(&condition.value)
+    )
+}
+
+/// What a key stands for: a fact by its name, or an expression, with or without `<+` and `>` around it. `None` where there is
+/// nothing of that name, or null.
+fn value(key: &str, context: &EventContext) -> Result<Option<String>, String> {
+    if let Some(fact) = context.head.get(key)
+        && !fact.is_object()
+    {
+        return Ok(Some(text(fact)));
+    }
+    let expression = match key.contains("<+") {
+        true => key.to_owned(),
+        false if NAMES.contains(&key) => return Ok(None),
+        false => format!("<+{key}>"),
+    };
+    let template = slipway_expr::parse(&expression).map_err(|why| why.to_string())?;
+    match template.evaluate(context, &Limits::default()) {
+        Ok(slipway_expr::Value::Null) => Ok(None),
+        Ok(value) => Ok(value.text()),
+        Err(EvalError {
+            reason: Reason::Undefined { .. },
+            ..
+        }) => Ok(None),
+        Err(why) => Err(why.full_text()),
+    }
+}
+
+/// Keys that are no expressions, and that an event need not have.
+const NAMES: [&str; 5] = ["sourceBranch", "targetBranch", "branch", "tag", "prTitle"];
+
+fn text(fact: &Json) -> String {
+    fact.as_str()
+        .map_or_else(|| fact.to_string(), str::to_owned)
+}
+
+fn changed_files(condition: &Condition, files: &[String]) -> Result<(), Refusal> {
+    let outcome = Outcome::NoMatchingTriggerForFilepathConditions;
+    let test = Test::new(condition.operator, &condition.value, true);
+    let test = test.map_err(|why| not_decided(condition, &why, outcome))?;
+    if test.holds_for_any(files) {
+        return Ok(());
+    }
+    let first = files
+        .iter()
+        .take(3)
+        .map(|file| shown(file))
+        .collect::<Vec<_>>();
+    let more = files.len().saturating_sub(first.len());
+    let listed = match (first.is_empty(), more) {
+        (true, _) => "no file was changed".to_owned(),
+        (false, 0) => format!("`{}` were changed", first.join("`, `")),
+        (false, more) => format!("`{}` and {more} more were changed", first.join("`, `")),
+    };
+    Err(Refusal::new(
+        outcome,
+        format!("{}: {listed}", wanted(condition)),
+    ))
+}
+
+fn holds_jexl(jexl: &str, context: &EventContext) -> Result<(), Refusal> {
+    let refuse = |why| {
+        Err(Refusal::new(
+            Outcome::NoMatchingTriggerForJexlConditions,
+            why,
+        ))
+    };
+    match slipway_expr::condition(jexl, context, &Limits::default()) {
+        Ok(true) => Ok(()),
+        Ok(false) => refuse(format!("the JEXL condition `{}` is false", shown(jexl))),
+        Err(why) => refuse(format!(
+            "the JEXL condition cannot be decided: {}",
+            why.full_text()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ends_with_name, place, same};
+
+    #[test]
+    fn a_repository_is_found_however_its_url_is_written() {
+        let alike = [
+            &[
+                "https://github.com/a/b",
+                "https://GitHub.com/a/b.git",
+                "git@github.com:a/b.git",
+                "ssh://git@github.com:22/a/b",
+                "git://github.com/a/b.git/",
+                "https://user:pass@github.com/a/b",
+            ][..],
+            &[
+                "https://dev.azure.com/o/p/_git/r",
+                "https://o@dev.azure.com/o/p/_git/r",
+                "git@ssh.dev.azure.com:v3/o/p/r",
+                "https://o.visualstudio.com/p/_git/r",
+            ],
+            &[
+                "https://git.local:8443/scm/prj/r.git",
+                "ssh://git@git.local:7999/prj/r.git",
+                "https://git.local:8443/projects/PRJ/repos/r/browse",
+            ],
+        ];
+        for (at, urls) in alike.iter().enumerate() {
+            for one in *urls {
+                for other in *urls {
+                    assert!(same(&place(one), &place(other)), "{one} {other}");
+                }
+                for others in alike.iter().skip(at + 1) {
+                    assert!(others.iter().all(|other| !same(&place(one), &place(other))));
+                }
+            }
+        }
+        for other in [
+            "https://github.com/a/bc",
+            "https://github.com/x/a/b",
+            "https://github.com.evil.org/a/b",
+            "https://evil.org/github.com/a/b",
+            "https://github.com/a",
+            "",
+            "https://github.com@evil.org/a/b",
+            "git@github.com:x/../a/b",
+        ] {
+            assert!(
+                !same(&place("https://github.com/a/b"), &place(other)),
+                "{other}"
+            );
+        }
+        assert!(!same(
+            &place("http://git.local:1/a/b"),
+            &place("http://git.local:2/a/b")
+        ));
+        assert!(
+            ends_with_name("owner/name", "name") && ends_with_name("owner/name", "owner/name.git")
+        );
+        assert!(!ends_with_name("owner/other-name", "name") && !ends_with_name("owner/name", ""));
+    }
+}
