@@ -22,7 +22,7 @@ use crate::args::{Cli, Command, Format};
 use crate::client::Client;
 use crate::commands::{
     abort, again, apply, approval, artifact, connector, entity, input, interrupt, logs, plan,
-    rollback, run, schema, transfer, validate,
+    rollback, run, schema, transfer, trigger, validate,
 };
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -68,6 +68,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Get(args) => entity::get(&client()?, format, &args).await?,
         Command::List(args) => entity::list(&client()?, format, &args).await?,
         Command::Artifact(args) => artifact::artifact(&client()?, format, &args.command).await?,
+        Command::Trigger(args) => trigger::trigger(&client()?, format, &args.command).await?,
         Command::Connector(args) => connector::connector(&client()?, format, &args.command).await?,
         Command::Token(args) => commands::token::token(&client()?, &clock, &args.command).await?,
         Command::Logs(args) => logs::logs(&client()?, &clock, &args).await?,

@@ -302,7 +302,7 @@ impl Store {
         };
         let free = match known {
             Some(known) if known.event == newest.event => return Ok(Ok(known.replaces)),
-            Some(known) if known.is_newer_than(newest) => return Ok(Err(known)),
+            Some(known) if known.is_newer_than(&newest) => return Ok(Err(known)),
             Some(known) => {
                 newest.replaces = Some(known.run);
                 Expression::new("#event = :known").value(":known", text(known.event))

@@ -1,6 +1,6 @@
 //! Whether a trigger starts a run for an event.
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 use slipway_expr::{EvalError, Limits, Reason};
 
 use crate::condition::Test;
@@ -73,6 +73,18 @@ pub fn webhook(
         )),
         false => Ok(()),
     }
+}
+
+/// Whether the payload conditions of a system event hold for facts of the form of [`crate::facts`].
+///
+/// # Errors
+/// The first that does not, for the trigger's history.
+pub fn payload(conditions: &[Condition], facts: &Map<String, Json>) -> Result<(), Refusal> {
+    let payload = facts.get("payload").unwrap_or(&Json::Null);
+    let context = EventContext::new(facts, payload);
+    let outcome = Outcome::NoMatchingTriggerForPayloadConditions;
+    let mut all = conditions.iter();
+    all.try_for_each(|condition| check(condition, &context, outcome))
 }
 
 const CHANGED_FILES: &str = "changedFiles";

@@ -20,4 +20,5 @@ pub mod schema;
 pub mod token;
 pub mod transfer;
 pub mod tree;
+pub mod trigger;
 pub mod validate;

@@ -372,7 +372,7 @@ async fn repository(
     spec: &WebhookSpec,
 ) -> Result<Result<Option<String>, Refusal>, RunError> {
     let Some(reference) = &spec.connector else {
-        return Ok(Ok(spec.repo_name.clone()));
+        return Ok(Ok(None));
     };
     let invalid = |why: String| Ok(Err(Refusal::new(Outcome::ValidationFailedForTrigger, why)));
     let (scope, id) = place.scope.resolve(reference);
@@ -410,23 +410,24 @@ fn of_run(run: &RunRecord, spec: &SystemEvent, record: &EntityRecord) -> Verdict
     if spec.success != succeeded {
         return Verdict::Elsewhere;
     }
-    let facts = serde_json::json!({
-        "type": "SystemEvent",
-        "event": if succeeded { "PipelineSuccess" } else { "PipelineFailure" },
-        "payload": {
-            "pipelineIdentifier": run.pipeline,
-            "planExecutionId": run.id,
-            "status": run.status,
-            "runSequence": run.sequence,
-        },
+    let mut facts = serde_json::Map::new();
+    let event = if succeeded { "PipelineSuccess" } else { "PipelineFailure" };
+    facts.insert("type".to_owned(), "SystemEvent".into());
+    facts.insert("event".to_owned(), event.into());
+    let payload = serde_json::json!({
+        "pipelineIdentifier": run.pipeline,
+        "planExecutionId": run.id,
+        "status": run.status,
+        "runSequence": run.sequence,
     });
+    facts.insert("payload".to_owned(), payload);
     if let Err(refusal) = decide::payload(&spec.conditions, &facts) {
         return Verdict::Refuses(refusal);
     }
     Verdict::Fires(Shot {
         trigger_type: "SYSTEM_EVENT",
         by: record.name.clone(),
-        facts,
+        facts: facts.into(),
         about: Default::default(),
         newest: None,
         auto_abort: false,
