@@ -42,7 +42,7 @@ fn push(post: &Post) -> Result<Heard, String> {
     let resource = post.body.object("resource")?;
     let mut events = Vec::new();
     for (at, update) in resource.list("refUpdates")?.iter().enumerate() {
-        let event = moved(post, resource, Fields(update))
+        let event = moved(post, resource, Fields::of(update))
             .map_err(|why| format!("resource.refUpdates.{at}: {why}"))?;
         events.extend(event);
     }

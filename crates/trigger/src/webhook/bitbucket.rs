@@ -44,7 +44,7 @@ fn push(post: &Post) -> Result<Heard, String> {
     let mut events = Vec::new();
     for (at, change) in changes.iter().enumerate() {
         let event =
-            changed(post, Fields(change)).map_err(|why| format!("push.changes.{at}: {why}"))?;
+            changed(post, Fields::of(change)).map_err(|why| format!("push.changes.{at}: {why}"))?;
         events.extend(event);
     }
     Ok(Heard::of(

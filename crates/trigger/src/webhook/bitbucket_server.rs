@@ -26,7 +26,7 @@ fn event(post: &Post, name: &str, repository: Fields) -> Result<Event, String> {
     let mut event = post.event(Provider::Bitbucket, name, format!("{project}/{slug}"));
     for kind in ["links.clone", "links.self"] {
         for (at, link) in repository.list(kind)?.iter().enumerate() {
-            let href = Fields(link)
+            let href = Fields::of(link)
                 .maybe("href")
                 .map_err(|why| format!("{kind}.{at}: {why}"))?;
             event.urls.extend(href);
@@ -43,7 +43,7 @@ fn push(post: &Post) -> Result<Heard, String> {
     let repository = body.object("repository")?;
     let mut events = Vec::new();
     for (at, change) in body.list("changes")?.iter().enumerate() {
-        let event = changed(post, repository, Fields(change))
+        let event = changed(post, repository, Fields::of(change))
             .map_err(|why| format!("changes.{at}: {why}"))?;
         events.extend(event);
     }

@@ -18,7 +18,7 @@ pub fn read_event_bridge(event: &Value) -> Result<Heard, String> {
     };
     let post = Post {
         delivery: &delivery,
-        body: Fields(event),
+        body: Fields::of(event),
     };
     finished(heard(&post)?, &delivery, event)
 }

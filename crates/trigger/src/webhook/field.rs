@@ -8,15 +8,54 @@ use crate::ChangedFiles;
 
 /// A payload, or a part of one.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'v>(pub(super) &'v Value);
+pub(super) struct Fields<'v> {
+    value: &'v Value,
+    /// The path of the part, for errors: what was gone into, outermost first.
+    at: [&'static str; 3],
+}
 
 impl<'v> Fields<'v> {
+    /// The fields of a value.
+    pub(super) fn of(value: &'v Value) -> Self {
+        Self { value, at: [""; 3] }
+    }
+
+    /// The whole path of a field.
+    fn whole(self, path: &str) -> String {
+        let parts = self.at.into_iter().chain([path]);
+        parts
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(".")
+    }
+
+    fn missing(self, path: &str) -> String {
+        format!("`{}` of the payload is missing", self.whole(path))
+    }
+
+    fn wrong(self, path: &str, wanted: &str, found: &Value) -> String {
+        let found = match found {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a text",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "an object",
+        };
+        format!(
+            "`{}` of the payload is {found}: {wanted} is expected",
+            self.whole(path)
+        )
+    }
+
     /// What is at a path of names with dots between; `None` where it is missing or null, or what should contain it is.
     pub(super) fn find(self, path: &str) -> Option<&'v Value> {
-        let found = path.split('.').try_fold(self.0, |value, name| match value {
-            Value::Array(items) => items.get(name.parse::<usize>().ok()?),
-            other => other.get(name),
-        });
+        let found = path
+            .split('.')
+            .try_fold(self.value, |value, name| match value {
+                Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+                other => other.get(name),
+            });
         found.filter(|value| !value.is_null())
     }
 
@@ -25,13 +64,13 @@ impl<'v> Fields<'v> {
         match self.find(path) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
-            Some(other) => Err(wrong(path, "a text", other)),
+            Some(other) => Err(self.wrong(path, "a text", other)),
         }
     }
 
     /// A text that must be there.
     pub(super) fn text(self, path: &str) -> Result<String, String> {
-        self.maybe(path)?.ok_or_else(|| missing(path))
+        self.maybe(path)?.ok_or_else(|| self.missing(path))
     }
 
     /// The first of some texts that is there.
@@ -46,10 +85,10 @@ impl<'v> Fields<'v> {
 
     /// A whole number that is not negative and must be there.
     pub(super) fn number(self, path: &str) -> Result<u64, String> {
-        let found = self.find(path).ok_or_else(|| missing(path))?;
+        let found = self.find(path).ok_or_else(|| self.missing(path))?;
         found
             .as_u64()
-            .ok_or_else(|| wrong(path, "a whole number", found))
+            .ok_or_else(|| self.wrong(path, "a whole number that is not negative", found))
     }
 
     /// Whether it is true; what is missing is not.
@@ -57,16 +96,22 @@ impl<'v> Fields<'v> {
         match self.find(path) {
             None => Ok(false),
             Some(Value::Bool(value)) => Ok(*value),
-            Some(other) => Err(wrong(path, "true or false", other)),
+            Some(other) => Err(self.wrong(path, "true or false", other)),
         }
     }
 
     /// An object that must be there.
-    pub(super) fn object(self, path: &str) -> Result<Fields<'v>, String> {
+    pub(super) fn object(self, path: &'static str) -> Result<Fields<'v>, String> {
         match self.find(path) {
-            Some(found) if found.is_object() => Ok(Fields(found)),
-            Some(other) => Err(wrong(path, "an object", other)),
-            None => Err(missing(path)),
+            Some(value) if value.is_object() => {
+                let mut at = self.at;
+                if let Some(place) = at.iter_mut().find(|part| part.is_empty()) {
+                    *place = path;
+                }
+                Ok(Fields { value, at })
+            }
+            Some(other) => Err(self.wrong(path, "an object", other)),
+            None => Err(self.missing(path)),
         }
     }
 
@@ -75,7 +120,7 @@ impl<'v> Fields<'v> {
         match self.find(path) {
             None => Ok(&[]),
             Some(Value::Array(items)) => Ok(items),
-            Some(other) => Err(wrong(path, "a list", other)),
+            Some(other) => Err(self.wrong(path, "a list", other)),
         }
     }
 
@@ -85,7 +130,7 @@ impl<'v> Fields<'v> {
             None => Ok(String::new()),
             Some(Value::String(text)) => Ok(text.clone()),
             Some(Value::Number(number)) => Ok(number.to_string()),
-            Some(other) => Err(wrong(path, "a time", other)),
+            Some(other) => Err(self.wrong(path, "a time", other)),
         }
     }
 
@@ -104,13 +149,13 @@ impl<'v> Fields<'v> {
         let commits = self.list(path)?;
         for (at, commit) in commits.iter().enumerate() {
             for kind in ["added", "removed", "modified"] {
-                let found = Fields(commit)
+                let found = Self::of(commit)
                     .list(kind)
                     .map_err(|why| format!("{path}.{at}: {why}"))?;
                 lists += usize::from(commit.get(kind).is_some_and(Value::is_array));
                 for file in found {
                     let name = file.as_str().ok_or_else(|| {
-                        wrong(&format!("{path}.{at}.{kind}"), "a list of texts", file)
+                        self.wrong(&format!("{path}.{at}.{kind}"), "a list of texts", file)
                     })?;
                     if known.insert(name) {
                         files.push(name.to_owned());
@@ -125,22 +170,6 @@ impl<'v> Fields<'v> {
             false => ChangedFiles::Unknown,
         })
     }
-}
-
-fn missing(path: &str) -> String {
-    format!("`{path}` of the payload is missing")
-}
-
-fn wrong(path: &str, wanted: &str, found: &Value) -> String {
-    let found = match found {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    };
-    format!("`{path}` of the payload is {found}: {wanted} is expected")
 }
 
 /// Most that a number can be as seconds; more is milliseconds. As seconds it is the year 5138, as milliseconds 1973.

@@ -172,7 +172,7 @@ fn pipeline(post: &Post) -> Result<Heard, String> {
         pipeline.maybe("before_sha")?,
     );
     if let Some(request) = body.find("merge_request") {
-        let request = super::Fields(request);
+        let request = super::Fields::of(request);
         event.pr_number = Some(request.number("iid")?);
         event.pr_title = request.maybe("title")?;
         event = event.between(

@@ -114,7 +114,7 @@ fn merge_queue(post: &Post) -> Result<Heard, String> {
     let body = post.body;
     let mut event = event(post, "MergeQueue")?;
     if let Some(pull) = body.find("pull_req") {
-        event = with_pull_request(event, Fields(pull))?;
+        event = with_pull_request(event, Fields::of(pull))?;
     } else {
         let target = body.first(&["target_ref.name", "ref.name"])?.map(short);
         event = event.between(None, target);

@@ -103,7 +103,7 @@ pub fn read(provider: Provider, delivery: &Delivery) -> Result<Heard, String> {
     let body = payload::of(delivery)?;
     let post = Post {
         delivery,
-        body: Fields(&body),
+        body: Fields::of(&body),
     };
     let heard = match provider {
         Provider::Github => github::read(&post),

@@ -1,0 +1,530 @@
+//! Payloads as every provider sends them, against every trigger that could listen: what starts, what does not, and what
+//! broken ones do. The shapes are those of the providers' documentation, the values are made up.
+#![expect(clippy::panic, reason = "what a test needs and lacks fails it")]
+
+mod recorded;
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use recorded::{Recorded, SCHEMA, decided, delivery, listening, recorded, told};
+use serde_json::{Value, json};
+use slipway_trigger::webhook::{self, Heard};
+use slipway_trigger::{ChangedFiles, Condition, Event, Operator, Outcome, Provider, WebhookSpec};
+
+/// The one event of a payload.
+fn only(one: &Recorded) -> Event {
+    match one.heard() {
+        Ok(Heard::Event(event)) => *event,
+        other => panic!("{}: {other:?}", one.name),
+    }
+}
+
+fn named(name: &str) -> Recorded {
+    let found = recorded().into_iter().find(|one| one.name == name);
+    found.unwrap_or_else(|| panic!("no payload {name}"))
+}
+
+#[test]
+fn each_payload_starts_the_triggers_that_it_should_and_no_others() {
+    let mut heard = BTreeSet::new();
+    for one in recorded() {
+        let found = one
+            .heard()
+            .unwrap_or_else(|why| panic!("{}: {why}", one.name));
+        if let Heard::Ignored(why) = &found {
+            let expected = one
+                .ignored
+                .as_deref()
+                .unwrap_or_else(|| panic!("{} is ignored: {why}", one.name));
+            assert!(why.contains(expected), "{}: {why}", one.name);
+        }
+        let events = found.events();
+        let is: Vec<String> = events.iter().map(told).collect();
+        assert_eq!(is, one.is, "{}", one.name);
+        if !matches!(one.provider, Provider::Custom | Provider::AwsCodeCommit) {
+            let known = webhook::provider_of(&one.delivery());
+            assert_eq!(known, Some(one.provider), "{}", one.name);
+        }
+        for (event, is) in events.iter().zip(&is) {
+            heard.insert((event.provider, is.clone()));
+            for (provider, name, action, spec) in listening() {
+                let wanted = format!("{name} {action}");
+                let starts = decided(&spec, event, None).is_ok();
+                let should = provider == event.provider && wanted.trim() == is;
+                assert_eq!(starts, should, "{}: {} {wanted}", one.name, provider.name());
+            }
+        }
+    }
+    let all: BTreeSet<_> = SCHEMA
+        .iter()
+        .flat_map(|(provider, name, actions)| {
+            actions
+                .iter()
+                .map(move |action| (*provider, format!("{name} {action}").trim().to_owned()))
+        })
+        .collect();
+    assert_eq!(heard, all);
+}
+
+#[test]
+fn events_say_what_triggers_ask_for() {
+    let mut lines = Vec::new();
+    for one in recorded() {
+        for event in one
+            .heard()
+            .unwrap_or_else(|why| panic!("{}: {why}", one.name))
+            .events()
+        {
+            lines.push(format!("{}: {}", one.name, recorded::line(&event)));
+        }
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn an_event_of_another_repository_starts_nothing() {
+    for one in recorded() {
+        let Ok(heard) = one.heard() else { continue };
+        for event in heard.events() {
+            if matches!(
+                event.provider,
+                Provider::Custom | Provider::HarnessArtifactRegistry
+            ) {
+                continue;
+            }
+            let (_, _, _, spec) = listening()
+                .into_iter()
+                .find(|(provider, name, _, _)| *provider == event.provider && *name == event.name)
+                .expect("a trigger");
+            for url in &event.urls {
+                let found = recorded::of_repository(&spec, &event, url);
+                assert!(found.is_ok(), "{} {url}: {found:?}", one.name);
+                for other in [
+                    format!(
+                        "{}-evil",
+                        url.trim_end_matches(".git").trim_end_matches("/browse")
+                    ),
+                    url.replace("cart", "basket"),
+                    url.replace(".com", ".com.evil")
+                        .replace(".io/", ".io.evil/")
+                        .replace(".example", ".evil"),
+                ] {
+                    let found = recorded::of_repository(&spec, &event, &other);
+                    let same = other == *url;
+                    assert_eq!(found.is_ok(), same, "{} {other}: {found:?}", one.name);
+                    if let Err(refused) = found {
+                        assert_eq!(refused.outcome, Outcome::NoMatchingTriggerForRepo);
+                    }
+                }
+            }
+        }
+    }
+    // Of a pull request from a fork, the fork is not the repository.
+    let event = only(&named("github_pull_request"));
+    assert!(
+        event.urls.iter().all(|url| !url.contains("bob")),
+        "{:?}",
+        event.urls
+    );
+}
+
+#[test]
+fn one_happening_has_one_key_and_another_has_another() {
+    let mut keys = BTreeSet::new();
+    let mut count = 0;
+    for one in recorded() {
+        let Ok(heard) = one.heard() else { continue };
+        let mut again = one.delivery();
+        for (name, value) in &mut again.headers {
+            if name.contains("delivery") || name.contains("uuid") {
+                value.push_str("-again");
+            }
+        }
+        let repeated = one.heard_as(&again).map(Heard::events);
+        let repeated: Vec<_> = repeated
+            .into_iter()
+            .flatten()
+            .map(|event| event.key)
+            .collect();
+        let events = heard.events();
+        let first: Vec<_> = events.iter().map(|event| event.key.clone()).collect();
+        assert_eq!(first, repeated, "{}", one.name);
+        if one.name.starts_with("custom") || matches!(one.provider, Provider::Custom) {
+            assert!(first.iter().all(Option::is_none));
+            continue;
+        }
+        // What two variants of a payload differ in may be no part of what happened.
+        let same = [
+            "github_pull_request#8",
+            "gitlab_push#1",
+            "gitea_push#1",
+            "bitbucket_pull_request#4",
+            "bitbucket_server_pull_request#2",
+            "harness_pull_request#2",
+            "azure_push#2",
+            "bitbucket_push#2",
+            "bitbucket_server_push#2",
+        ];
+        if !same.contains(&one.name.as_str()) {
+            count += first.len();
+            for key in first.iter().flatten() {
+                assert!(!keys.contains(key), "{}: {key}", one.name);
+            }
+            keys.extend(
+                first
+                    .into_iter()
+                    .map(|key| key.unwrap_or_else(|| panic!("{} has no key", one.name))),
+            );
+        }
+    }
+    assert_eq!(keys.len(), count);
+}
+
+#[test]
+fn going_back_to_a_commit_and_forth_is_two_happenings() {
+    let (a, b) = ("1".repeat(40), "2".repeat(40));
+    let pushed = |before: &str, after: &str, at: i64| {
+        let one = named("github_push")
+            .with("before", json!(before))
+            .with("after", json!(after));
+        only(&one.with("repository.pushed_at", json!(at))).key
+    };
+    let keys = [pushed(&a, &b, 1), pushed(&b, &a, 2), pushed(&a, &b, 3)];
+    assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
+    assert_eq!(pushed(&a, &b, 1), keys[0]);
+    let one = named("github_pull_request").with("action", json!("labeled"));
+    let label = |name: &str| only(&one.with("label", json!({"name": name}))).key;
+    assert_ne!(label("deploy"), label("urgent"));
+    let at = |time: &str| only(&one.with("pull_request.updated_at", json!(time))).key;
+    assert_ne!(at("2026-01-31T12:00:00Z"), at("2026-01-31T12:00:01Z"));
+}
+
+#[test]
+fn files_are_known_where_the_sender_lists_all() {
+    let files = |one: &Recorded| only(one).changed_files;
+    let push = named("github_push");
+    let listed = ["src/old.rs", "src/price.rs", "src/round.rs"].map(str::to_owned);
+    assert_eq!(files(&push), ChangedFiles::Known(listed.to_vec()));
+    assert_eq!(files(&push.with("size", json!(2))), ChangedFiles::Unknown);
+    assert_eq!(
+        files(&push.with("commits", json!([]))),
+        ChangedFiles::Unknown
+    );
+    assert_eq!(
+        files(&push.with("commits", json!([{"id": "1"}]))),
+        ChangedFiles::Unknown
+    );
+    let many = |count: usize| {
+        json!(vec![
+            json!({"added": ["a"], "removed": [], "modified": []});
+            count
+        ])
+    };
+    assert_eq!(
+        files(&push.with("commits", many(19))),
+        ChangedFiles::Known(vec!["a".to_owned()])
+    );
+    assert_eq!(
+        files(&push.with("commits", many(21))),
+        ChangedFiles::Unknown
+    );
+    assert_eq!(files(&named("gitlab_push#1")), ChangedFiles::Unknown);
+    assert_eq!(files(&named("gitea_push#1")), ChangedFiles::Unknown);
+    assert_eq!(files(&named("github_pull_request")), ChangedFiles::Unknown);
+}
+
+#[test]
+fn w20_pings_and_events_that_nobody_knows_are_ignored_with_the_reason() {
+    let ignored = recorded().into_iter().filter(|one| one.is.is_empty());
+    let mut seen = 0;
+    for one in ignored {
+        match one.heard() {
+            Ok(Heard::Ignored(why)) => assert!(!why.is_empty() && why.len() < 250, "{why}"),
+            other => panic!("{}: {other:?}", one.name),
+        }
+        seen += 1;
+    }
+    assert!(seen > 30, "{seen}");
+    let one = named("github_push");
+    let mut sent = one.delivery();
+    sent.headers[0].1 = "x\n".repeat(10_000);
+    match one.heard_as(&sent) {
+        Ok(Heard::Ignored(why)) => assert!(why.len() < 500 && !why.contains('\n'), "{why}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_delivery_whose_sender_cannot_be_known_is_of_nobody() {
+    let push = named("github_push").delivery();
+    let mut both = push.clone();
+    both.headers
+        .push(("x-gitlab-event".to_owned(), "Push Hook".to_owned()));
+    assert_eq!(webhook::provider_of(&both), None);
+    let mut twice = push.clone();
+    twice
+        .headers
+        .push(("x-github-event".to_owned(), "push".to_owned()));
+    assert_eq!(webhook::provider_of(&twice), None);
+    let mut none = push;
+    none.headers.clear();
+    assert_eq!(webhook::provider_of(&none), None);
+    // The shape of an event of EventBridge over HTTP is of nobody.
+    let event = delivery(&json!({}), &named("code_commit").body);
+    assert_eq!(webhook::provider_of(&event), None);
+    assert!(webhook::read(Provider::AwsCodeCommit, &event).is_err());
+}
+
+#[test]
+fn w21_a_branch_that_only_looks_like_another_starts_nothing() {
+    let wanted = |operator| Condition {
+        key: "targetBranch".to_owned(),
+        operator,
+        value: "main".to_owned(),
+    };
+    let push = |(provider, name, ..): &(Provider, &str, &str, WebhookSpec)| {
+        *provider == Provider::Github && *name == "Push"
+    };
+    let (_, _, _, mut spec) = listening().into_iter().find(push).expect("a trigger");
+    for operator in [Operator::Equals, Operator::In, Operator::Regex] {
+        spec.payload_conditions = vec![wanted(operator)];
+        for (branch, same) in [
+            ("main", true),
+            ("main-evil", false),
+            ("main%0a", false),
+            ("x/main", false),
+        ] {
+            let event =
+                only(&named("github_push").with("ref", json!(format!("refs/heads/{branch}"))));
+            let found = decided(&spec, &event, None);
+            assert_eq!(found.is_ok(), same, "{branch}: {found:?}");
+        }
+    }
+    for branch in [
+        "main\n",
+        "main\r",
+        "\nmain",
+        "main\u{0}",
+        "ma in",
+        "main~1",
+        "a:b",
+    ] {
+        let found = named("github_push")
+            .with("ref", json!(format!("refs/heads/{branch}")))
+            .heard();
+        assert!(found.is_err(), "{branch:?}: {found:?}");
+    }
+    // Nor does a tag of that name.
+    let event = only(&named("github_push").with("ref", json!("refs/tags/main")));
+    assert!(decided(&spec, &event, None).is_err());
+}
+
+#[test]
+fn w22_a_ref_of_a_megabyte_is_refused() {
+    let long = "a".repeat(1 << 20);
+    for (name, path) in [
+        ("github_push", "ref"),
+        ("github_pull_request", "pull_request.head.ref"),
+        ("github_release", "release.tag_name"),
+        ("gitlab_push", "ref"),
+        ("gitlab_merge_request", "object_attributes.target_branch"),
+        ("bitbucket_pull_request", "pullrequest.source.branch.name"),
+        ("bitbucket_server_pull_request", "pullRequest.fromRef.id"),
+        ("azure_pull_request", "resource.sourceRefName"),
+        ("harness_branch", "ref.name"),
+        ("code_commit", "detail.referenceFullName"),
+    ] {
+        let why = named(name)
+            .with(path, json!(format!("refs/heads/{long}")))
+            .heard()
+            .expect_err(name);
+        assert!(
+            why.contains("more than 255 are not accepted"),
+            "{name}: {why}"
+        );
+    }
+}
+
+#[test]
+fn w24_a_callback_url_is_data() {
+    let one = named("custom_docker_hub");
+    let event = only(&one);
+    assert!(event.urls.is_empty(), "{:?}", event.urls);
+    assert_eq!(
+        event.payload["callback_url"],
+        "http://169.254.169.254/latest/meta-data/iam"
+    );
+}
+
+/// All paths below a value, as keys and positions.
+fn paths(value: &Value, here: &str, found: &mut Vec<String>) {
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| (key.clone(), value))
+            .collect(),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(at, value)| (at.to_string(), value))
+            .collect(),
+        _ => Vec::new(),
+    };
+    for (name, child) in children {
+        let path = format!("{here}/{name}");
+        paths(child, &path, found);
+        found.push(path);
+    }
+}
+
+#[test]
+fn payloads_with_a_field_missing_or_of_another_kind_are_errors_or_events() {
+    let kinds = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(""),
+        json!("x"),
+        json!([null]),
+        json!({"a": []}),
+    ];
+    let mut errors = 0;
+    for one in firsts() {
+        let mut all = Vec::new();
+        paths(&one.body, "", &mut all);
+        for path in all {
+            for kind in kinds.iter().map(Some).chain([None]) {
+                let mut body = one.body.clone();
+                let Some(place) = body.pointer_mut(&path) else {
+                    continue;
+                };
+                match kind {
+                    Some(kind) => *place = kind.clone(),
+                    None => remove(&mut body, &path),
+                }
+                match one.heard_of(&body) {
+                    Ok(heard) => {
+                        for event in heard.events() {
+                            for (_, _, _, spec) in listening().iter().take(3) {
+                                let _ = decided(spec, &event, None);
+                            }
+                        }
+                    }
+                    Err(why) => {
+                        errors += 1;
+                        assert!(why.len() < 400, "{} {path}: {why}", one.name);
+                        let says = why.contains('`')
+                            || why.contains("Git allows")
+                            || why.contains("are not accepted");
+                        assert!(says, "{} {path}: {why}", one.name);
+                    }
+                }
+            }
+        }
+    }
+    assert!(errors > 1000, "{errors}");
+}
+
+fn remove(body: &mut Value, path: &str) {
+    let Some((parent, name)) = path.rsplit_once('/') else {
+        return;
+    };
+    match body.pointer_mut(parent) {
+        Some(Value::Object(map)) => {
+            map.remove(name);
+        }
+        Some(Value::Array(items)) => {
+            items.pop();
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn an_error_names_the_field() {
+    let why = |name: &str, path: &str, value: Value| {
+        named(name).with(path, value).heard().expect_err(name)
+    };
+    let said = [
+        why("github_push", "repository.full_name", json!(null)),
+        why("github_push", "commits", json!({"a": 1})),
+        why("github_push", "commits", json!([{"added": [1]}])),
+        why(
+            "github_pull_request",
+            "pull_request.head.ref",
+            json!({"a": "rounding"}),
+        ),
+        why("github_pull_request", "pull_request.number", json!(-42)),
+        why("gitlab_push", "project", json!([])),
+        why(
+            "bitbucket_push",
+            "push.changes",
+            json!([{"new": {"type": "branch"}}]),
+        ),
+        why("azure_push", "resource.refUpdates", json!([7])),
+    ];
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+/// Any JSON, not too deep.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[a-z/._0]{0,12}".prop_map(Value::from),
+    ];
+    let keys = prop_oneof![
+        "[a-z_]{1,8}".prop_map(|key| key),
+        proptest::sample::select(vec![
+            "action",
+            "ref",
+            "after",
+            "before",
+            "repository",
+            "pull_request",
+            "object_kind",
+            "object_attributes",
+            "project",
+            "push",
+            "changes",
+            "new",
+            "old",
+            "eventType",
+            "resource",
+            "refUpdates",
+            "commits",
+            "pullrequest",
+            "sha",
+            "repo",
+        ])
+        .prop_map(str::to_owned),
+    ];
+    leaf.prop_recursive(6, 60, 6, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            proptest::collection::hash_map(keys.clone(), inner, 0..8)
+                .prop_map(|map| map.into_iter().collect()),
+        ]
+    })
+}
+
+/// The first variant of each file.
+fn firsts() -> Vec<Recorded> {
+    let all = recorded().into_iter();
+    all.filter(|one| !one.name.contains('#')).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_json_under_any_header_is_heard_or_refused(body in any_json()) {
+        static ALL: std::sync::OnceLock<Vec<Recorded>> = std::sync::OnceLock::new();
+        for one in ALL.get_or_init(firsts) {
+            let _ = one.heard_of(&body);
+        }
+        let _ = webhook::provider_of(&delivery(&json!({}), &body));
+    }
+}
