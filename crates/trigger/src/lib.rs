@@ -10,6 +10,7 @@ mod delivery;
 mod event;
 pub mod facts;
 pub mod payload;
+pub mod feed;
 mod refusal;
 mod schedule;
 pub mod signature;

@@ -17,7 +17,10 @@ const TRIGGERS: &[Column] = &[
     ("IDENTIFIER", "/identifier"),
     ("TYPE", "/type"),
     ("ENABLED", "/enabled"),
-    ("LAST EVENT", "@/lastTriggerExecutionDetails/lastExecutionTime"),
+    (
+        "LAST EVENT",
+        "@/lastTriggerExecutionDetails/lastExecutionTime",
+    ),
     ("STATUS", "/lastTriggerExecutionDetails/lastExecutionStatus"),
     ("NEXT", "@/nextExecutionTime"),
     ("URL", "/webhookUrl"),
@@ -110,7 +113,9 @@ async fn test(
     let answer = client.call(Method::POST, path, &[], body).await?;
     let rows = answer["data"].as_array().cloned().unwrap_or_default();
     if rows.is_empty() {
-        anstream::eprintln!("no trigger listens to this: `slipway trigger list` says what there is");
+        anstream::eprintln!(
+            "no trigger listens to this: `slipway trigger list` says what there is"
+        );
     }
     output::rows(format, VERDICTS, &rows)?;
     let fires = rows.iter().any(|row| row["fires"] == true);
@@ -118,7 +123,10 @@ async fn test(
 }
 
 fn content(answer: &Value) -> Vec<Value> {
-    answer["data"]["content"].as_array().cloned().unwrap_or_default()
+    answer["data"]["content"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default()
 }
 
 fn body_of(delivery: &DeliveryArgs) -> Result<Value, CliError> {

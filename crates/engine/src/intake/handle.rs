@@ -411,7 +411,11 @@ fn of_run(run: &RunRecord, spec: &SystemEvent, record: &EntityRecord) -> Verdict
         return Verdict::Elsewhere;
     }
     let mut facts = serde_json::Map::new();
-    let event = if succeeded { "PipelineSuccess" } else { "PipelineFailure" };
+    let event = if succeeded {
+        "PipelineSuccess"
+    } else {
+        "PipelineFailure"
+    };
     facts.insert("type".to_owned(), "SystemEvent".into());
     facts.insert("event".to_owned(), event.into());
     let payload = serde_json::json!({
