@@ -68,6 +68,16 @@ fn is_manifest(spec: &FeedSpec) -> bool {
 /// The first thing that does not hold, with what is wanted and what is there.
 pub fn decide(spec: &FeedSpec, build: &Build, holds: Holds) -> Result<(), Refusal> {
     let version = shown(&build.version);
+    if let Some(strange) = strange(build) {
+        return Err(Refusal::new(
+            Outcome::InvalidPayload,
+            format!(
+                "version `{version}`: the registry names `{}`, and names with `<+` would be read as expressions: give it \
+                 another name",
+                shown(strange)
+            ),
+        ));
+    }
     if let Some(why) = filter::refused(spec, &build.version) {
         return Err(Refusal::new(
             Outcome::TriggerDidNotMatchEventCondition,
@@ -107,6 +117,21 @@ pub fn decide(spec: &FeedSpec, build: &Build, holds: Holds) -> Result<(), Refusa
         Outcome::TriggerDidNotMatchArtifactJexlCondition,
         format!("version `{version}`: {why}"),
     ))
+}
+
+/// A text that must not become a part of inputs, whose expressions are evaluated: who may push a version must not write
+/// expressions with that.
+fn strange(build: &Build) -> Option<&str> {
+    fn within(value: &Value) -> Option<&str> {
+        match value {
+            Value::String(text) => text.contains("<+").then_some(text),
+            Value::Array(items) => items.iter().find_map(within),
+            Value::Object(fields) => fields.values().find_map(within),
+            _ => None,
+        }
+    }
+    let version = build.version.contains("<+").then_some(&*build.version);
+    version.or_else(|| build.metadata.values().find_map(within))
 }
 
 /// What conditions know.

@@ -284,6 +284,20 @@ fn a_version_passes_filters_conditions_and_jexl_or_is_refused_with_the_reason() 
         assert_eq!(refusal.outcome, outcome, "{}", refusal.message);
         assert!(refusal.message.contains(said), "{}", refusal.message);
     }
+    for strange in [
+        Build::of("<+secrets.getValue(\"x\")>"),
+        Build {
+            version: "v1".to_owned(),
+            metadata: json!({"labels": [{"a": "<+x>"}]})
+                .as_object()
+                .cloned()
+                .unwrap(),
+        },
+    ] {
+        let refusal = decide(&spec("DockerRegistry", json!({})), &strange, holds).unwrap_err();
+        assert_eq!(refusal.outcome, Outcome::InvalidPayload);
+        assert!(refusal.message.contains("would be read as expressions"));
+    }
     // All of them must hold, and long values are shortened.
     let long = Build::of("x".repeat(100_000));
     let mut spec = spec("DockerRegistry", json!({}));
