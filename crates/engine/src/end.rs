@@ -11,6 +11,7 @@ use crate::begin::release_infrastructure;
 use crate::directive::PAUSE_WAIT;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::intake;
 use crate::kept;
 use crate::name::Lane;
 use crate::notify;
@@ -244,6 +245,7 @@ pub async fn finish_run(runs: &Runs, run: &RunId, finished: Finished) -> Result<
     let status = end_run(runs, &record, finished).await?;
     forget_pauses(runs, run).await?;
     runs.tell(run, &plan, &notify::end_of_run(status)).await;
+    intake::tell_ended(runs, &record).await?;
     told(run, status)
 }
 

@@ -7,6 +7,7 @@ mod api;
 mod crashes;
 mod delegate;
 mod functions;
+mod hooks;
 mod look;
 pub mod receiver;
 mod service;
@@ -27,6 +28,7 @@ use slipway_asl::EngineConfig;
 use slipway_clock::Clock;
 use slipway_engine::error::RunError;
 use slipway_engine::gather::SourceReader;
+use slipway_engine::intake::listen;
 use slipway_engine::rerun::{Rerun, rerun};
 use slipway_engine::retry::{RetryRun, retry_run};
 use slipway_engine::runs::Runs;
@@ -34,9 +36,9 @@ use slipway_engine::start::{StartRun, start_run};
 use slipway_engine::undo::{UndoRun, undo_run};
 use slipway_engine::unstarted::{Swept, start_accepted};
 use slipway_fn_notify::MailServer;
-use slipway_model::entity;
 use slipway_model::id::{AccountId, EntityId, OrgId, PrincipalId, ProjectId, RunId, Scope};
 use slipway_model::status::Failure;
+use slipway_model::{Kind, entity};
 use slipway_plan::{
     ArtifactAnswer, ConnectorPlan, Fetched, ListedVersions, RemoteFiles, WantedArtifact,
 };
@@ -51,6 +53,7 @@ use slipway_store::record::{EntityRecord, RunRecord};
 pub use api::Api;
 pub use delegate::Deeds;
 use functions::Functions;
+pub use hooks::Hooks;
 use receiver::Receiver;
 use service::Service;
 use tap::{Crash, LIFE, Place, Tap, tapped};
@@ -354,6 +357,10 @@ impl World {
                 updated_ms: 0,
                 connection: None,
             };
+            if head.kind == Kind::Trigger {
+                let listed = listen::before_saving(&self.runs, &record).await;
+                listed.expect("a trigger that listens");
+            }
             self.store.put_entity(&record, None).await.expect("stored");
             if let Some(label) = &head.version_label {
                 // The version is the stable one.

@@ -10,7 +10,7 @@ use slipway_trigger::{
 };
 
 use super::fire::{Fire, Shot, fire, would_start};
-use super::listen::{find_trigger, of_pipeline, of_provider, read_trigger};
+use super::listen::{find_trigger, of_project, of_provider, read_trigger};
 use super::{Happening, facts_of_schedule, read, secret_key};
 use crate::error::{Doing, RunError};
 use crate::gather::SourceReader;
@@ -22,6 +22,9 @@ const LONGEST_WAIT_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
 /// A schedule's time that was missed by more than this (the service did not run) starts nothing.
 const LATEST_MS: i64 = 60 * 60 * 1000;
+
+/// What is kept of a run that the end of another started: the pipelines before it, the first one first.
+const AFTER: &str = "after";
 
 /// What starting runs needs.
 #[derive(Clone, Copy)]
@@ -85,14 +88,7 @@ async fn audience(
             return Ok(vec![to.clone()]);
         }
         Happening::Webhook { event, .. } => of_provider(event.provider),
-        Happening::PipelineEnded { run } => {
-            let run = runs.run(run).await?;
-            of_pipeline(&TriggerPlace {
-                scope: run.scope,
-                pipeline: run.pipeline.clone(),
-                trigger: run.pipeline,
-            })
-        }
+        Happening::PipelineEnded { run } => of_project(&runs.run(run).await?.scope),
     };
     let listed = runs.store.listeners(&event.account, &source).await;
     let listed = listed.doing(|| format!("list the triggers for event {}", event.id))?;
@@ -287,7 +283,7 @@ async fn decided(
         }
         (Happening::PipelineEnded { run }, Source::SystemEvent(spec)) => {
             let run = runs.run(run).await?;
-            Ok(of_run(&run, spec, record))
+            Ok(of_run(&run, spec, (place, record)))
         }
         // It was another trigger when it was listed.
         _ => Ok(Verdict::Elsewhere),
@@ -405,11 +401,25 @@ async fn repository(
 }
 
 /// Whether the end of a run is what a trigger listens to.
-fn of_run(run: &RunRecord, spec: &SystemEvent, record: &EntityRecord) -> Verdict {
+fn of_run(
+    run: &RunRecord,
+    spec: &SystemEvent,
+    (place, record): (&TriggerPlace, &EntityRecord),
+) -> Verdict {
     let succeeded = matches!(run.status, Status::Success | Status::IgnoreFailed);
-    if spec.success != succeeded {
+    if spec.success != succeeded || run.pipeline == place.pipeline || run.parent.is_some() {
         return Verdict::Elsewhere;
     }
+    let before = run.trigger.as_ref().and_then(|by| by.about.get(AFTER));
+    let before = before.map(String::as_str).unwrap_or_default();
+    if before.split(' ').any(|id| id == place.pipeline.as_str()) {
+        let why = format!(
+            "the run followed on one of {} itself: two pipelines that start each other would never end",
+            place.pipeline
+        );
+        return refuses(Outcome::TargetDidNotExecute, why);
+    }
+    let after = format!("{before} {}", run.pipeline);
     let mut facts = serde_json::Map::new();
     let event = if succeeded {
         "PipelineSuccess"
@@ -432,7 +442,7 @@ fn of_run(run: &RunRecord, spec: &SystemEvent, record: &EntityRecord) -> Verdict
         trigger_type: "SYSTEM_EVENT",
         by: record.name.clone(),
         facts: facts.into(),
-        about: Default::default(),
+        about: [(AFTER.to_owned(), after.trim().to_owned())].into(),
         newest: None,
         auto_abort: false,
     })

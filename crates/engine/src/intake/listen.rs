@@ -3,7 +3,7 @@
 //! The list is written before the trigger and corrected after it, so that it may name too many triggers and never too
 //! few: whoever reads it reads the trigger too.
 
-use slipway_model::id::EntityId;
+use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Kind, entity};
 use slipway_store::record::EntityRecord;
 use slipway_store::{Due, TriggerPlace};
@@ -54,13 +54,13 @@ pub fn of_provider(provider: Provider) -> String {
     format!("webhook/{}", provider.name())
 }
 
-/// What ends of runs of a pipeline are listed under.
-pub(crate) fn of_pipeline(place: &TriggerPlace) -> String {
-    let pipeline = TriggerPlace {
-        trigger: EntityId::new("-"),
-        ..place.clone()
-    };
-    format!("pipeline/{}", pipeline.key())
+/// What ends of runs of a project are listed under. The schema of such a trigger names no pipeline: it hears of all others
+/// of its project, and its payload conditions choose.
+pub(crate) fn of_project(scope: &Scope) -> String {
+    let org = scope.org.as_ref().map(|it| it.as_str());
+    let project = scope.project.as_ref().map(|it| it.as_str());
+    let [org, project] = [org, project].map(Option::unwrap_or_default);
+    format!("ended/{org}/{project}")
 }
 
 /// What a trigger listens to.
@@ -120,7 +120,7 @@ fn listening(trigger: &Trigger, place: &TriggerPlace, now_ms: i64) -> Listening 
         Source::Scheduled { .. } if trigger.enabled => {
             next_time(trigger, now_ms).map_or(Listening::Named, Listening::At)
         }
-        Source::SystemEvent(_) => Listening::To(of_pipeline(place), String::new()),
+        Source::SystemEvent(_) => Listening::To(of_project(&place.scope), String::new()),
         _ => Listening::Named,
     }
 }

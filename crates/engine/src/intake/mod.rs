@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use slipway_model::id::{AccountId, RunId, Scope};
-use slipway_store::record::EventRecord;
+use slipway_store::record::{EventRecord, RunRecord};
 use slipway_store::{Accept, TriggerPlace};
 use slipway_trigger::Event;
 
@@ -149,6 +149,26 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Tells the triggers that wait for the end of a run, where there are any; the next sweep handles it.
+pub(crate) async fn tell_ended(runs: &Runs, run: &RunRecord) -> Result<(), RunError> {
+    let account = &run.scope.account;
+    let source = listen::of_project(&run.scope);
+    let listed = runs.store.listeners(account, &source).await;
+    let listed = listed.doing(|| format!("list the triggers on the end of run {}", run.id))?;
+    if listed.is_empty() {
+        return Ok(());
+    }
+    let offer = Offer {
+        account: account.clone(),
+        happening: Happening::PipelineEnded {
+            run: run.id.clone(),
+        },
+        delivery: None,
+        body: Vec::new(),
+    };
+    accept(runs, offer).await.map(drop)
 }
 
 /// Reads what happened.

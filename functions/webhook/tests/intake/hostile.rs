@@ -1,0 +1,246 @@
+//! Hostile deliveries: names begin with the id of their case in `docs/hostile.md`.
+
+use axum::body::Body;
+use serde_json::{Value, json};
+
+use crate::{
+    GIT, SECRET, deliver, history, minutes, on_push, place, push, runs, signature, trigger, world,
+};
+
+const FIRST: &str = "2026-01-01T00:00:00Z";
+
+#[tokio::test(start_paused = true)]
+async fn w1_an_unsigned_delivery_is_refused_and_nothing_is_kept() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.hooks();
+    let writes = world.store.writes();
+    let headers = [("x-github-event", "push"), ("x-github-delivery", "d-1")];
+    // The body is not read: rubbish is answered like a push.
+    for body in [push("0", "a", FIRST), "{{{".to_owned()] {
+        let (status, answer) = hooks.post(GIT, &headers, body).await;
+        assert_eq!(status, 401, "{answer}");
+        assert!(!answer.to_string().contains(SECRET));
+    }
+    let wrong = signature("another", &push("0", "a", FIRST));
+    let signed = [headers[0], headers[1], ("x-hub-signature-256", &*wrong)];
+    let (status, _) = hooks.post(GIT, &signed, push("0", "a", FIRST)).await;
+    assert_eq!((status, world.store.writes()), (401, writes));
+    assert!(history(&world, "main").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn w1_each_trigger_wants_its_own_secret() {
+    let world = world().await;
+    world.put_secret("other", "another secret").await;
+    world.apply(&on_push("main", "")).await;
+    world
+        .apply(&on_push("others", "").replace("Identifier: hook", "Identifier: other"))
+        .await;
+    let hooks = world.hooks();
+    let (status, _) = deliver(&hooks, "d-1", &push("0", "a", FIRST)).await;
+    assert_eq!(status, 200);
+    assert_eq!(
+        history(&world, "main").await[0].status,
+        "TARGET_EXECUTION_REQUESTED"
+    );
+    let refused = &history(&world, "others").await[0];
+    assert_eq!(refused.status, "TRIGGER_AUTHENTICATION_FAILED");
+    assert_eq!(runs(&world).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w1_a_secret_that_is_changed_counts_beside_the_new_one_for_a_day() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.hooks();
+    let (status, _) = deliver(&hooks, "d-1", &push("0", "a", FIRST)).await;
+    assert_eq!(status, 200);
+    world.put_secret("hook", "the new one").await;
+    minutes(&world, 2).await;
+    let (status, _) = deliver(&hooks, "d-2", &push("a", "b", "2026-01-01T00:01:00Z")).await;
+    assert_eq!(status, 200, "the sender has the old one still");
+    let body = push("b", "c", "2026-01-01T00:02:00Z");
+    let signed = signature("the new one", &body);
+    let headers = [
+        ("x-github-event", "push"),
+        ("x-hub-signature-256", &*signed),
+    ];
+    let (status, _) = hooks.post(GIT, &headers, body).await;
+    assert_eq!((status, runs(&world).await.len()), (200, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn w8_a_body_beyond_the_limit_is_refused_before_it_is_read() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.hooks();
+    let announced = [
+        ("x-github-event", "push"),
+        ("content-length", "10737418240"),
+    ];
+    let (status, _) = hooks.post(GIT, &announced, "{}").await;
+    assert_eq!(status, 413);
+    // An endless body: what is beyond the limit is never asked for.
+    let chunk = axum::body::Bytes::from(vec![b' '; 1 << 20]);
+    let endless = futures::stream::repeat_with(move || Ok::<_, std::io::Error>(chunk.clone()));
+    let (status, answer) = hooks
+        .post(
+            GIT,
+            &[("x-github-event", "push")],
+            Body::from_stream(endless),
+        )
+        .await;
+    assert_eq!(status, 413, "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn w14_a_delivery_that_is_played_again_starts_no_second_run() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.hooks();
+    let body = push("0", "a", FIRST);
+    deliver(&hooks, "d-1", &body).await;
+    for later in [1, 9, 2, 89 * 24 * 60] {
+        minutes(&world, later).await;
+        let (status, _) = deliver(&hooks, "d-1", &body).await;
+        assert_eq!((status, runs(&world).await.len()), (200, 1), "{later}");
+    }
+    minutes(&world, 2 * 24 * 60).await;
+    let (status, answer) = deliver(&hooks, "d-9", &body).await;
+    assert_eq!((status, runs(&world).await.len()), (400, 1));
+    assert!(
+        answer["message"]
+            .as_str()
+            .is_some_and(|why| why.contains("90 days")),
+        "{answer}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn w15_another_body_under_the_id_of_a_delivery_is_refused() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.hooks();
+    deliver(&hooks, "d-1", &push("0", "a", FIRST)).await;
+    let (status, answer) = deliver(&hooks, "d-1", &push("0", "e", FIRST)).await;
+    assert_eq!((status, runs(&world).await.len()), (409, 1), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn w18_an_older_push_does_not_deploy_over_a_newer_one() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.hooks();
+    deliver(&hooks, "d-2", &push("a", "b", "2026-01-01T00:05:00Z")).await;
+    let (status, _) = deliver(&hooks, "d-1", &push("0", "a", "2026-01-01T00:01:00Z")).await;
+    assert_eq!((status, runs(&world).await.len()), (200, 1));
+    let rows = history(&world, "main").await;
+    let late = rows
+        .iter()
+        .find(|row| row.run.is_none())
+        .expect("a refusal");
+    assert_eq!(late.status, "TARGET_DID_NOT_EXECUTE");
+    assert!(late.message.contains("a newer event"), "{}", late.message);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w20_a_ping_is_answered_and_starts_nothing() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.hooks();
+    for event in ["ping", "__proto__", "star"] {
+        let body = json!({"zen": "Keep it simple."}).to_string();
+        let signed = signature(SECRET, &body);
+        let headers = [("x-github-event", event), ("x-hub-signature-256", &*signed)];
+        let (status, answer) = hooks.post(GIT, &headers, body).await;
+        assert_eq!((status, &answer["data"]), (200, &Value::Null), "{answer}");
+    }
+    assert!(runs(&world).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn w31_nothing_tells_an_unknown_webhook_from_one_that_is_not_for_the_sender() {
+    let world = world().await;
+    let source = "type: Webhook\nspec:\n  type: Custom\n  spec: {}\n";
+    world.apply(&trigger("called", source, "")).await;
+    let hooks = world.hooks();
+    let path = |token: &str, name: &str| {
+        format!(
+            "/pipeline/api/webhook/custom/{token}/v3?accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop&pipelineIdentifier=release&triggerIdentifier={name}"
+        )
+    };
+    let mut bodies = Vec::new();
+    for (token, name) in [("x", "called"), ("x", "unknown"), ("", "called")] {
+        let (status, mut answer) = hooks.post(&path(token, name), &[], "{}").await;
+        if let Some(body) = answer.as_object_mut() {
+            body.remove("correlationId");
+        }
+        if !token.is_empty() {
+            assert_eq!(status, 404);
+            bodies.push(answer);
+        }
+    }
+    assert_eq!(bodies[0], bodies[1]);
+    let right = slipway_engine::intake::url::url_token(&world.url_key().await, &place("called"));
+    for trick in [
+        path(&right, "called").replace("/custom/", "/Custom/"),
+        path(&right, "called").replace("/pipeline/api", "//pipeline/api"),
+        path(&right, "called").replace("/v3", "/v3;x=y"),
+        path(&right, "called").replace("/custom/", "/custom/%2e%2e/custom/"),
+    ] {
+        let (status, _) = hooks.post(&trick, &[], "{}").await;
+        assert_eq!((status, runs(&world).await.len()), (404, 0), "{trick}");
+    }
+    let (status, _) = hooks.post(&path(&right, "called"), &[], "{}").await;
+    assert_eq!((status, runs(&world).await.len()), (200, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn w32_a_large_payload_is_kept_beside_and_no_execution_carries_it() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.hooks();
+    let mut body: Value = serde_json::from_str(&push("0", "a", FIRST)).expect("JSON");
+    body["padding"] = "x".repeat(900_000).into();
+    let (status, answer) = deliver(&hooks, "d-1", &body.to_string()).await;
+    assert_eq!(status, 200, "{answer}");
+    let run = runs(&world).await.remove(0);
+    let run = world.finish(&run.id).await;
+    assert_eq!(run.failure, None);
+    let event = answer["data"].as_str().expect("an event");
+    let kept = world
+        .store
+        .find_event(event)
+        .await
+        .expect("an answer")
+        .expect("an event");
+    assert_eq!(kept.body["event"]["payload"], body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w33_a_disabled_or_deleted_trigger_starts_nothing() {
+    let world = world().await;
+    world
+        .apply(&on_push("off", "").replace("  source:", "  enabled: false\n  source:"))
+        .await;
+    let source = "type: Webhook\nspec:\n  type: Custom\n  spec: {}\n";
+    world
+        .apply(&trigger("called", source, "enabled: false\n"))
+        .await;
+    let hooks = world.hooks();
+    let (status, _) = deliver(&hooks, "d-1", &push("0", "a", FIRST)).await;
+    assert_eq!(status, 200);
+    assert_eq!(
+        history(&world, "off").await[0].status,
+        "NO_ENABLED_TRIGGER_FOR_PROJECT"
+    );
+    for name in ["called", "gone"] {
+        let path = format!(
+            "/pipeline/api/webhook/custom/v2?accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop&pipelineIdentifier=release&triggerIdentifier={name}"
+        );
+        let (status, answer) = hooks.post(&path, &[], "{}").await;
+        assert_eq!((status, &answer["data"]), (200, &Value::Null), "{answer}");
+    }
+    assert!(runs(&world).await.is_empty());
+}

@@ -1,0 +1,195 @@
+//! From a push to a run, with the binary as users have it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use slipway_tests::LocalProcess;
+
+/// More looks than a run of seconds takes: each is a process of its own.
+const LOOKS: usize = 2_000;
+
+const ENTITIES: &str = r#"pipeline:
+  name: release
+  identifier: release
+  orgIdentifier: default
+  projectIdentifier: default
+  variables:
+    - {name: commit, type: String, value: <+input>}
+  stages:
+    - stage:
+        name: build
+        identifier: build
+        type: Custom
+        spec:
+          execution:
+            steps:
+              - step:
+                  name: told
+                  identifier: told
+                  type: ShellScript
+                  timeout: 1m
+                  spec:
+                    shell: Bash
+                    onDelegate: true
+                    source:
+                      type: Inline
+                      spec: {script: "echo deploying <+pipeline.variables.commit> of <+trigger.payload.ref>"}
+---
+trigger:
+  name: pushed
+  identifier: pushed
+  orgIdentifier: default
+  projectIdentifier: default
+  pipelineIdentifier: release
+  inputYaml: |
+    pipeline:
+      identifier: release
+      variables:
+        - {name: commit, type: String, value: <+trigger.payload.after>}
+  source:
+    type: Webhook
+    spec:
+      type: Custom
+      spec:
+        payloadConditions:
+          - {key: <+trigger.payload.ref>, operator: Equals, value: refs/heads/main}
+---
+trigger:
+  name: nightly
+  identifier: nightly
+  orgIdentifier: default
+  projectIdentifier: default
+  pipelineIdentifier: release
+  inputYaml: "pipeline: {identifier: release, variables: [{name: commit, type: String, value: head}]}"
+  source:
+    type: Scheduled
+    spec:
+      type: Cron
+      spec: {type: UNIX, expression: "30 2 * * *", timezone: Europe/Berlin}
+"#;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> Output {
+    let output = Command::new("git")
+        .args(["-c", "user.name=alex", "-c", "user.email=alex@example.com"])
+        .args(["-c", "init.defaultBranch=main"])
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("git");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    output
+}
+
+/// Rows of a list, as soon as one of them is as wanted.
+fn until(local: &LocalProcess, line: &[&str], wanted: impl Fn(&Value) -> bool) -> Value {
+    for _ in 0..LOOKS {
+        let rows = local.json(line);
+        let found = rows.as_array().into_iter().flatten().find(|row| wanted(row));
+        if let Some(row) = found {
+            return row.clone();
+        }
+    }
+    panic!("nothing of {line:?} is as wanted: {}", local.json(line))
+}
+
+#[tokio::test]
+async fn a_push_to_a_repository_reaches_a_run_through_its_hook() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = LocalProcess::start(&dir.path().join("data"));
+    let yaml = dir.path().join("release.yaml");
+    std::fs::write(&yaml, ENTITIES).expect("written");
+    let applied = local.slipway(&["apply", "-f", yaml.to_str().expect("text")]);
+    assert!(applied.status.success(), "{}", text(&applied.stderr));
+
+    let listed = local.json(&["trigger", "list", "--pipeline", "release", "-o", "json"]);
+    let of = |id: &str| {
+        let mut all = listed.as_array().into_iter().flatten();
+        all.find(|row| row["identifier"] == id).expect("listed").clone()
+    };
+    let url = of("pushed")["webhookUrl"].as_str().expect("a URL").to_owned();
+    assert!(of("nightly")["nextExecutionTime"].is_i64(), "{listed}");
+
+    // A repository that tells of each push, as Git itself can.
+    let bare = dir.path().join("shop.git");
+    std::fs::create_dir(&bare).expect("a folder");
+    git(&bare, &["init", "--bare", "."]);
+    let hook = bare.join("hooks/post-receive");
+    let script = format!(
+        "#!/bin/sh\nwhile read before after ref; do\n  printf '{{\"ref\":\"%s\",\"before\":\"%s\",\"after\":\"%s\"}}' \"$ref\" \"$before\" \"$after\" | curl -fsS -X POST -H 'content-type: application/json' --data-binary @- '{url}'\ndone\n"
+    );
+    std::fs::write(&hook, script).expect("a hook");
+    let mut mode = std::fs::metadata(&hook).expect("a hook").permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
+    std::fs::set_permissions(&hook, mode).expect("a mode");
+    let work = dir.path().join("work");
+    git(dir.path(), &["clone", "shop.git", "work"]);
+    std::fs::write(work.join("file"), "1").expect("a file");
+    git(&work, &["checkout", "-b", "main"]);
+    git(&work, &["add", "."]);
+    git(&work, &["commit", "-m", "one"]);
+    git(&work, &["push", "origin", "main"]);
+    let commit = text(&git(&work, &["rev-parse", "HEAD"]).stdout);
+
+    let line = ["trigger", "history", "pushed", "--pipeline", "release", "-o", "json"];
+    let row = until(&local, &line, |_| true);
+    assert_eq!(row["finalStatus"], "TARGET_EXECUTION_REQUESTED", "{row}");
+    let run = row["targetExecutionSummary"]["planExecutionId"].as_str().expect("a run");
+    until(&local, &["list", "runs", "-o", "json"], |row| {
+        row["planExecutionId"] == run && row["status"] == "Success"
+    });
+    let logs = text(&local.slipway(&["logs", run]).stdout);
+    let wanted = format!("deploying {} of refs/heads/main", commit.trim());
+    assert!(logs.contains(&wanted), "{logs}");
+
+    // Another branch starts nothing, and says why.
+    git(&work, &["push", "origin", "main:draft"]);
+    let row = until(&local, &line, |row| row["finalStatus"] != "TARGET_EXECUTION_REQUESTED");
+    assert_eq!(row["finalStatus"], "NO_MATCHING_TRIGGER_FOR_PAYLOAD_CONDITIONS");
+    assert!(row["message"].as_str().is_some_and(|why| why.contains("refs/heads/draft")), "{row}");
+}
+
+#[tokio::test]
+async fn a_delivery_is_tried_and_sent_by_hand() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = LocalProcess::start(&dir.path().join("data"));
+    let yaml = dir.path().join("release.yaml");
+    std::fs::write(&yaml, ENTITIES).expect("written");
+    let applied = local.slipway(&["apply", "-f", yaml.to_str().expect("text")]);
+    assert!(applied.status.success(), "{}", text(&applied.stderr));
+    let payload = dir.path().join("payload.json");
+    let write = |branch: &str| {
+        let body = serde_json::json!({"ref": format!("refs/heads/{branch}"), "after": "c0ffee"});
+        std::fs::write(&payload, body.to_string()).expect("written");
+    };
+    let file = payload.to_str().expect("text");
+    let test = ["trigger", "test", "pushed", "--pipeline", "release", "-f", file, "-o", "json"];
+
+    write("draft");
+    let tried = local.slipway(&test);
+    assert_eq!(tried.status.code(), Some(1), "{}", text(&tried.stderr));
+    let rows: Value = serde_json::from_slice(&tried.stdout).expect("JSON");
+    assert_eq!(rows[0]["fires"], false);
+    write("main");
+    let tried = local.slipway(&test);
+    assert_eq!(tried.status.code(), Some(0), "{}", text(&tried.stderr));
+    let rows: Value = serde_json::from_slice(&tried.stdout).expect("JSON");
+    assert!(rows[0]["inputYaml"].as_str().is_some_and(|inputs| inputs.contains("c0ffee")), "{rows}");
+    // Nothing was started by trying.
+    assert_eq!(local.json(&["list", "runs", "-o", "json"]), serde_json::json!([]));
+
+    let fired = local.slipway(&["trigger", "fire", "pushed", "--pipeline", "release", "-f", file]);
+    assert!(fired.status.success(), "{}", text(&fired.stderr));
+    let event = text(&fired.stdout).trim().to_owned();
+    let history = ["trigger", "history", "pushed", "--pipeline", "release", "-o", "json"];
+    let row = until(&local, &history, |row| row["eventCorrelationId"] == event);
+    assert!(row["targetExecutionSummary"]["planExecutionId"].is_string(), "{row}");
+    let fired = local.slipway(&["trigger", "fire", "nightly", "--pipeline", "release"]);
+    assert!(fired.status.success(), "{}", text(&fired.stderr));
+    let history = ["trigger", "history", "nightly", "--pipeline", "release", "-o", "json"];
+    until(&local, &history, |row| row["finalStatus"] == "TARGET_EXECUTION_REQUESTED");
+}

@@ -1,0 +1,146 @@
+//! Webhooks and schedules of a world, without a port.
+
+use std::sync::Arc;
+
+use aws_sdk_lambda::config::{BehaviorVersion, Region, StalledStreamProtectionConfig};
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{Request, StatusCode};
+use axum::routing::post;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use slipway_engine::runs::Runs;
+use slipway_fn_trigger::answer;
+use slipway_model::id::EntityId;
+use slipway_store::embedded::in_process;
+use tower::ServiceExt as _;
+
+use crate::{NoSources, World, scope};
+
+/// What senders of webhooks reach.
+pub struct Hooks(Router);
+
+impl Hooks {
+    /// Status and JSON of the answer to a POST.
+    ///
+    /// # Panics
+    /// When the request is none, or its answer is not JSON.
+    pub async fn post(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Body>,
+    ) -> (u16, Value) {
+        let mut request = Request::builder().method("POST").uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(body.into()).expect("a request");
+        let answer = self.0.clone().oneshot(request).await.expect("an answer");
+        let (head, body) = answer.into_parts();
+        let body = to_bytes(body, 1 << 20).await.expect("a body");
+        let json = match body.is_empty() {
+            true => Value::Null,
+            false => serde_json::from_slice(&body).expect("JSON"),
+        };
+        (head.status.as_u16(), json)
+    }
+}
+
+fn deps(runs: &Runs) -> slipway_fn_trigger::Deps {
+    slipway_fn_trigger::Deps {
+        runs: runs.clone(),
+        sources: Arc::new(NoSources),
+    }
+}
+
+/// Lambda: an event is handled before whoever accepted it is answered, or lost.
+fn lambda(runs: &Runs, lost: bool) -> aws_sdk_lambda::Client {
+    let deps = deps(runs);
+    let invoke = move |body: Bytes| {
+        let deps = deps.clone();
+        async move {
+            let payload = serde_json::from_slice(&body).unwrap_or_default();
+            if !lost {
+                // What fails is found by the next sweep.
+                let _ = Box::pin(answer(&deps, payload)).await;
+            }
+            StatusCode::ACCEPTED
+        }
+    };
+    let path = "/2015-03-31/functions/{name}/invocations";
+    let http = in_process(Router::new().route(path, post(invoke)));
+    let config = aws_sdk_lambda::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .http_client(http)
+        .endpoint_url("http://lambda.internal")
+        .region(Region::new("us-east-1"))
+        .allow_no_auth()
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
+    aws_sdk_lambda::Client::from_conf(config.build())
+}
+
+impl World {
+    /// Webhooks, whose events are handled at once.
+    pub fn hooks(&self) -> Hooks {
+        self.hooks_over(&self.runs, false)
+    }
+
+    /// Webhooks in danger of the tap, of whose events nobody is told: only a sweep finds them.
+    pub fn unheard_hooks(&self) -> Hooks {
+        self.hooks_over(&self.tapped, true)
+    }
+
+    fn hooks_over(&self, runs: &Runs, lost: bool) -> Hooks {
+        let secrets = self.embedded.secrets();
+        let function = "slipway-trigger".to_owned();
+        let lambda = lambda(runs, lost);
+        let deps = slipway_fn_webhook::Deps::new(runs.clone(), secrets, lambda, function);
+        Hooks(slipway_fn_webhook::router(deps))
+    }
+
+    /// What the schedule does every minute: handles what was left, and starts what schedules want. In a function that
+    /// dies as [`World::crash`] says: `None` when it did.
+    pub async fn take_in(&self) -> Option<Value> {
+        let deps = deps(&self.tapped);
+        let answered = self.in_danger(Box::pin(answer(&deps, json!({})))).await;
+        answered.map(|answer| match answer {
+            Ok(answer) => answer,
+            Err(error) => json!({"error": error.to_string()}),
+        })
+    }
+
+    /// A post to webhooks in danger; `None` when the function died.
+    pub async fn post_in_danger(
+        &self,
+        hooks: &Hooks,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Option<(u16, Value)> {
+        self.in_danger(hooks.post(path, headers, body.to_owned()))
+            .await
+    }
+
+    /// Gives a secret of the project a value; the one before counts for a day.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub async fn put_secret(&self, id: &str, value: &str) {
+        let value = SecretString::from(value.to_owned());
+        let secrets = self.embedded.secrets();
+        let put = secrets.put(&scope(), &EntityId::new(id), &value).await;
+        put.expect("a secret");
+    }
+
+    /// The key of the URLs of triggers.
+    ///
+    /// # Panics
+    /// When Secrets Manager does not answer.
+    pub async fn url_key(&self) -> Vec<u8> {
+        let secrets = self.embedded.secrets();
+        slipway_engine::intake::url::key(&secrets)
+            .await
+            .expect("a key")
+    }
+}
