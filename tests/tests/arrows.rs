@@ -46,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "slipway-model",
             "slipway-plan",
             "slipway-steps",
+            "slipway-trigger",
         ],
     ),
     ("slipway-asl", &["slipway-clock"]),

@@ -34,6 +34,9 @@ use slipway_plan::{
 };
 use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::{SecretSource, Secrets};
+use slipway_trigger::feed::Feed;
+
+pub use registry::feed::{PollFault, Polled};
 
 /// Time for everything that one round of planning asks for: less than API Gateway gives to a request.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -66,6 +69,8 @@ pub struct Source {
     targets: AwsTargets,
     secrets: Arc<dyn SecretSource>,
     clock: Clock,
+    /// Hosts of feeds that are left alone for a while.
+    held: registry::feed::Held,
 }
 
 impl Source {
@@ -81,7 +86,34 @@ impl Source {
             targets,
             secrets,
             clock,
+            held: registry::feed::Held::default(),
         }
+    }
+
+    /// What a feed has now. `connector` is the one of the feed, and `scope` where its reference was written; `state` is
+    /// that of the last answer.
+    ///
+    /// # Errors
+    /// Why it cannot be told, and how long the host wants to be left alone where it does. A host that this process leaves
+    /// alone is not asked.
+    pub async fn builds(
+        &self,
+        feed: &Feed,
+        connector: Option<&ConnectorPlan>,
+        scope: &Scope,
+        state: Option<&str>,
+    ) -> Result<Polled, PollFault> {
+        let mut secrets = Secrets::new(&*self.secrets, scope);
+        let (asking, whose) = (self.asking(), (connector, scope));
+        let polled = tokio::select! {
+            polled = registry::feed::poll(asking, &self.held, feed, whose, state, &mut secrets) => polled,
+            () = self.clock.sleep(self.config.limit) => Err(registry::feed::late(feed, self.config.limit)),
+        };
+        polled.map_err(|trouble| {
+            let mut fault = PollFault::from(trouble);
+            fault.failure.message = secrets.mask(&fault.failure.message);
+            fault
+        })
     }
 
     /// What one place holds for everything that is asked of it.

@@ -56,7 +56,7 @@ pub(super) struct Registry<'a> {
 }
 
 /// The one client. It uses no proxy, because behind one the check of addresses would check nothing.
-fn client() -> Result<&'static Client, String> {
+pub(super) fn client() -> Result<&'static Client, String> {
     static CLIENT: OnceLock<Client> = OnceLock::new();
     if let Some(client) = CLIENT.get() {
         return Ok(client);
@@ -123,7 +123,7 @@ impl<'a> Registry<'a> {
         let mut asked_in = false;
         let mut attempt = 1;
         loop {
-            let response = self.send(method.clone(), url).await?;
+            let response = self.send(method.clone(), url, &HeaderMap::new()).await?;
             let status = response.status().as_u16();
             if status == 401 && !asked_in {
                 asked_in = true;
@@ -145,10 +145,37 @@ impl<'a> Registry<'a> {
         }
     }
 
-    async fn send(&self, method: Method, url: &Url) -> Result<Response, Fault> {
+    /// Reads once and logs in where it must. Who asks again and again waits by itself.
+    pub(super) async fn ask_once(
+        &mut self,
+        url: &Url,
+        headers: &HeaderMap,
+    ) -> Result<Reply, Fault> {
+        let mut response = self.send(Method::GET, url, headers).await?;
+        if response.status() == 401 {
+            self.authorization = Some(self.log_in(response.headers()).await?);
+            response = self.send(Method::GET, url, headers).await?;
+        }
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let body = read(response, LARGEST).await?;
+        Ok(Reply {
+            status,
+            headers,
+            body,
+        })
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: &HeaderMap,
+    ) -> Result<Response, Fault> {
         let mut request = client()?
             .request(method, url.clone())
-            .header(ACCEPT, MANIFESTS);
+            .header(ACCEPT, MANIFESTS)
+            .headers(headers.clone());
         if let Some(header) = &self.authorization {
             request = request.header(AUTHORIZATION, header.clone());
         }
@@ -271,7 +298,7 @@ fn wait(headers: &HeaderMap) -> Duration {
 }
 
 /// The body of an answer that is not too large.
-async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, Fault> {
+pub(super) async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(unreached)? {
         if body.len() + chunk.len() > most {
@@ -283,7 +310,7 @@ async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, Fault> {
 }
 
 /// Why there is no answer. Addresses are left out: those of tokens tell what they are for.
-fn unreached(error: reqwest::Error) -> Fault {
+pub(super) fn unreached(error: reqwest::Error) -> Fault {
     let (kind, what) = match () {
         () if error.is_timeout() => (ErrorType::Timeout, "it does not answer in time"),
         () if error.is_connect() => (ErrorType::Connectivity, "it cannot be reached"),

@@ -14,6 +14,7 @@ mod challenge;
 mod choose;
 mod client;
 mod ecr;
+pub(crate) mod feed;
 mod login;
 pub(crate) mod manager;
 mod name;

@@ -214,7 +214,7 @@ async fn tags(
 }
 
 /// The next page (RFC 8288), which must be the registry's own.
-fn next(url: &Url, headers: &HeaderMap) -> Result<Option<Url>, String> {
+pub(super) fn next(url: &Url, headers: &HeaderMap) -> Result<Option<Url>, String> {
     let links = headers.get_all(LINK).iter();
     let mut links = links.filter_map(|value| value.to_str().ok());
     let Some(link) = links.find(|link| link.contains("rel=\"next\"") || link.contains("rel=next"))
@@ -232,7 +232,7 @@ fn next(url: &Url, headers: &HeaderMap) -> Result<Option<Url>, String> {
 }
 
 /// Whether an answer is one.
-fn good(registry: &Registry<'_>, reply: &Reply, what: &str) -> Result<(), String> {
+pub(super) fn good(registry: &Registry<'_>, reply: &Reply, what: &str) -> Result<(), String> {
     let repository = registry.repository;
     let why = match reply.status {
         200 => return Ok(()),

@@ -8,6 +8,9 @@
 
 mod account;
 mod connection;
+mod feed_host;
+mod feeds;
+mod feeds_of_files;
 mod host;
 mod http;
 mod local;
