@@ -89,7 +89,11 @@ fn git(folder: &Path, arguments: &[&str]) -> Output {
 fn until(local: &LocalProcess, line: &[&str], wanted: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..LOOKS {
         let rows = local.json(line);
-        let found = rows.as_array().into_iter().flatten().find(|row| wanted(row));
+        let found = rows
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|row| wanted(row));
         if let Some(row) = found {
             return row.clone();
         }
@@ -109,9 +113,14 @@ async fn a_push_to_a_repository_reaches_a_run_through_its_hook() {
     let listed = local.json(&["trigger", "list", "--pipeline", "release", "-o", "json"]);
     let of = |id: &str| {
         let mut all = listed.as_array().into_iter().flatten();
-        all.find(|row| row["identifier"] == id).expect("listed").clone()
+        all.find(|row| row["identifier"] == id)
+            .expect("listed")
+            .clone()
     };
-    let url = of("pushed")["webhookUrl"].as_str().expect("a URL").to_owned();
+    let url = of("pushed")["webhookUrl"]
+        .as_str()
+        .expect("a URL")
+        .to_owned();
     assert!(of("nightly")["nextExecutionTime"].is_i64(), "{listed}");
 
     // A repository that tells of each push, as Git itself can.
@@ -135,10 +144,20 @@ async fn a_push_to_a_repository_reaches_a_run_through_its_hook() {
     git(&work, &["push", "origin", "main"]);
     let commit = text(&git(&work, &["rev-parse", "HEAD"]).stdout);
 
-    let line = ["trigger", "history", "pushed", "--pipeline", "release", "-o", "json"];
+    let line = [
+        "trigger",
+        "history",
+        "pushed",
+        "--pipeline",
+        "release",
+        "-o",
+        "json",
+    ];
     let row = until(&local, &line, |_| true);
     assert_eq!(row["finalStatus"], "TARGET_EXECUTION_REQUESTED", "{row}");
-    let run = row["targetExecutionSummary"]["planExecutionId"].as_str().expect("a run");
+    let run = row["targetExecutionSummary"]["planExecutionId"]
+        .as_str()
+        .expect("a run");
     until(&local, &["list", "runs", "-o", "json"], |row| {
         row["planExecutionId"] == run && row["status"] == "Success"
     });
@@ -148,9 +167,19 @@ async fn a_push_to_a_repository_reaches_a_run_through_its_hook() {
 
     // Another branch starts nothing, and says why.
     git(&work, &["push", "origin", "main:draft"]);
-    let row = until(&local, &line, |row| row["finalStatus"] != "TARGET_EXECUTION_REQUESTED");
-    assert_eq!(row["finalStatus"], "NO_MATCHING_TRIGGER_FOR_PAYLOAD_CONDITIONS");
-    assert!(row["message"].as_str().is_some_and(|why| why.contains("refs/heads/draft")), "{row}");
+    let row = until(&local, &line, |row| {
+        row["finalStatus"] != "TARGET_EXECUTION_REQUESTED"
+    });
+    assert_eq!(
+        row["finalStatus"],
+        "NO_MATCHING_TRIGGER_FOR_PAYLOAD_CONDITIONS"
+    );
+    assert!(
+        row["message"]
+            .as_str()
+            .is_some_and(|why| why.contains("refs/heads/draft")),
+        "{row}"
+    );
 }
 
 #[tokio::test]
@@ -167,7 +196,17 @@ async fn a_delivery_is_tried_and_sent_by_hand() {
         std::fs::write(&payload, body.to_string()).expect("written");
     };
     let file = payload.to_str().expect("text");
-    let test = ["trigger", "test", "pushed", "--pipeline", "release", "-f", file, "-o", "json"];
+    let test = [
+        "trigger",
+        "test",
+        "pushed",
+        "--pipeline",
+        "release",
+        "-f",
+        file,
+        "-o",
+        "json",
+    ];
 
     write("draft");
     let tried = local.slipway(&test);
@@ -178,18 +217,55 @@ async fn a_delivery_is_tried_and_sent_by_hand() {
     let tried = local.slipway(&test);
     assert_eq!(tried.status.code(), Some(0), "{}", text(&tried.stderr));
     let rows: Value = serde_json::from_slice(&tried.stdout).expect("JSON");
-    assert!(rows[0]["inputYaml"].as_str().is_some_and(|inputs| inputs.contains("c0ffee")), "{rows}");
+    assert!(
+        rows[0]["inputYaml"]
+            .as_str()
+            .is_some_and(|inputs| inputs.contains("c0ffee")),
+        "{rows}"
+    );
     // Nothing was started by trying.
-    assert_eq!(local.json(&["list", "runs", "-o", "json"]), serde_json::json!([]));
+    assert_eq!(
+        local.json(&["list", "runs", "-o", "json"]),
+        serde_json::json!([])
+    );
 
-    let fired = local.slipway(&["trigger", "fire", "pushed", "--pipeline", "release", "-f", file]);
+    let fired = local.slipway(&[
+        "trigger",
+        "fire",
+        "pushed",
+        "--pipeline",
+        "release",
+        "-f",
+        file,
+    ]);
     assert!(fired.status.success(), "{}", text(&fired.stderr));
     let event = text(&fired.stdout).trim().to_owned();
-    let history = ["trigger", "history", "pushed", "--pipeline", "release", "-o", "json"];
+    let history = [
+        "trigger",
+        "history",
+        "pushed",
+        "--pipeline",
+        "release",
+        "-o",
+        "json",
+    ];
     let row = until(&local, &history, |row| row["eventCorrelationId"] == event);
-    assert!(row["targetExecutionSummary"]["planExecutionId"].is_string(), "{row}");
+    assert!(
+        row["targetExecutionSummary"]["planExecutionId"].is_string(),
+        "{row}"
+    );
     let fired = local.slipway(&["trigger", "fire", "nightly", "--pipeline", "release"]);
     assert!(fired.status.success(), "{}", text(&fired.stderr));
-    let history = ["trigger", "history", "nightly", "--pipeline", "release", "-o", "json"];
-    until(&local, &history, |row| row["finalStatus"] == "TARGET_EXECUTION_REQUESTED");
+    let history = [
+        "trigger",
+        "history",
+        "nightly",
+        "--pipeline",
+        "release",
+        "-o",
+        "json",
+    ];
+    until(&local, &history, |row| {
+        row["finalStatus"] == "TARGET_EXECUTION_REQUESTED"
+    });
 }

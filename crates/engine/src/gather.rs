@@ -1,6 +1,7 @@
 //! Fetches what a plan or a form refers to, round after round, until nothing new appears.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use slipway_model::id::{EntityId, Scope};
@@ -12,6 +13,7 @@ use slipway_plan::{
     ListedVersions, Plan, Reference, RemoteFiles, ServicePlan, Snapshot, Wanted, WantedArtifact,
 };
 use slipway_store::Page;
+use slipway_trigger::feed::{Build, Feed};
 
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -54,6 +56,46 @@ pub trait SourceReader: Send + Sync {
         connector: &ConnectorPlan,
         scope: &Scope,
     ) -> Option<Result<(), Failure>>;
+
+    /// What a feed has now; `state` is that of the last answer. Nobody is asked by who only runs pipelines.
+    ///
+    /// # Errors
+    /// Why it cannot be told.
+    async fn poll_feed(
+        &self,
+        feed: &Feed,
+        _connector: Option<&ConnectorPlan>,
+        _scope: &Scope,
+        _state: Option<&str>,
+    ) -> Result<FeedAnswer, FeedFault> {
+        Err(FeedFault {
+            message: format!("{} feeds are not asked here", feed.kind),
+            wait: None,
+        })
+    }
+}
+
+/// What a feed of artifacts or charts has.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FeedAnswer {
+    /// What it had when the state was made.
+    Unchanged,
+    /// This.
+    Builds {
+        /// Its versions, the newest last.
+        builds: Vec<Build>,
+        /// For the next time.
+        state: Option<String>,
+    },
+}
+
+/// Why it cannot be told what a feed has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedFault {
+    /// For people. Holds no secret.
+    pub message: String,
+    /// How long the registry wants to be left alone.
+    pub wait: Option<Duration>,
 }
 
 /// Answers what an earlier run asked as it was answered then, so that whatever is done again is done to the same.

@@ -25,7 +25,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use jiff::Timestamp;
 use slipway_clock::Clock;
-use slipway_engine::gather::SourceReader;
+use slipway_engine::gather::{FeedAnswer, FeedFault, SourceReader};
 use slipway_model::id::Scope;
 use slipway_model::status::Failure;
 use slipway_plan::{
@@ -198,6 +198,23 @@ fn by_place(wanted: &[RemoteFiles]) -> Vec<Ask<'_>> {
 
 #[async_trait]
 impl SourceReader for Source {
+    async fn poll_feed(
+        &self,
+        feed: &Feed,
+        connector: Option<&ConnectorPlan>,
+        scope: &Scope,
+        state: Option<&str>,
+    ) -> Result<FeedAnswer, FeedFault> {
+        match self.builds(feed, connector, scope, state).await {
+            Ok(Polled::Unchanged) => Ok(FeedAnswer::Unchanged),
+            Ok(Polled::Builds { builds, state }) => Ok(FeedAnswer::Builds { builds, state }),
+            Err(fault) => Err(FeedFault {
+                message: fault.failure.message,
+                wait: fault.wait.map(|(_, wait)| wait),
+            }),
+        }
+    }
+
     async fn fetch_files(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
         let asks = by_place(wanted);
         let found = join_all(asks.iter().map(|ask| self.in_time(ask))).await;

@@ -1,7 +1,8 @@
 //! Handles events that were accepted: which triggers fire for them, and the runs that they start.
 //!
 //! Invoked with `{"event": id}` by whoever accepted one, and with `{}` by a schedule every minute, which finds what a
-//! crash left, and the schedules whose time came. All of it may be repeated.
+//! crash left, and the schedules whose time came. With `{"poll": true}` it asks registries for new versions. All of it may
+//! be repeated.
 
 mod wiring;
 
@@ -13,6 +14,7 @@ use slipway_engine::error::HandlerError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::gather::SourceReader;
 use slipway_engine::intake::handle::{Starting, handle_by_id};
+use slipway_engine::intake::poll::poll;
 use slipway_engine::intake::sweep::sweep;
 use slipway_engine::runs::Runs;
 use slipway_steps::registry::STEP_TYPES;
@@ -34,6 +36,9 @@ pub struct Asked {
     /// Id of an accepted event; without one, everything that is due.
     #[serde(default)]
     pub event: Option<String>,
+    /// Whether registries are asked for new versions instead.
+    #[serde(default)]
+    pub poll: bool,
 }
 
 /// Answers one invocation.
@@ -56,6 +61,10 @@ pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
             let outcomes = Box::pin(handle_by_id(on, &id)).await?;
             let started = outcomes.iter().filter(|outcome| outcome.run.is_some());
             Ok(json!({"triggers": outcomes.len(), "started": started.count()}))
+        }
+        None if asked.poll => {
+            let polled = Box::pin(poll(on)).await?;
+            Ok(json!({"asked": polled.asked, "failed": polled.failed, "new": polled.new}))
         }
         None => {
             let swept = Box::pin(sweep(on)).await?;

@@ -118,6 +118,14 @@ impl Functions {
         }
     }
 
+    /// Asks registries for new versions. Troubles are logged: the next poll tries again.
+    pub async fn poll(&self) {
+        let Some(wired) = self.0.get() else { return };
+        if let Err(why) = slipway_fn_trigger::answer(&wired.trigger, json!({"poll": true})).await {
+            tracing::warn!(error = %why.message, "registries could not be asked");
+        }
+    }
+
     /// Starts the executions of runs that were accepted just before a crash, and lets runs hear what was said then.
     pub async fn resume(&self) {
         let Some(wired) = self.0.get() else { return };

@@ -19,13 +19,17 @@ const START: Duration = Duration::from_secs(60);
 /// schedules name.
 const INTAKE_MS: i64 = 60_000;
 
+/// Time between two looks at which feeds are due, as in `infra/app.yaml`.
+const POLL: Duration = Duration::from_secs(60);
+
 /// Finishes what a crash interrupted, then does all of it until `stop`.
 pub async fn run(functions: Arc<Functions>, clock: Clock, stop: CancellationToken) {
     functions.resume().await;
     tokio::join!(
         count(&functions, &clock, &stop),
         start(&functions, &clock, &stop),
-        take_in(&functions, &clock, &stop)
+        take_in(&functions, &clock, &stop),
+        poll(&functions, &clock, &stop)
     );
 }
 
@@ -53,6 +57,15 @@ async fn take_in(functions: &Functions, clock: &Clock, stop: &CancellationToken)
         let left = INTAKE_MS - clock.now_ms().rem_euclid(INTAKE_MS);
         let left = Duration::from_millis(left.unsigned_abs());
         if is_over(left, clock, stop).await {
+            return;
+        }
+    }
+}
+
+async fn poll(functions: &Functions, clock: &Clock, stop: &CancellationToken) {
+    loop {
+        functions.poll().await;
+        if is_over(POLL, clock, stop).await {
             return;
         }
     }

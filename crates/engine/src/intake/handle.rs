@@ -5,12 +5,14 @@ use slipway_model::status::Status;
 use slipway_model::{Kind, entity};
 use slipway_store::TriggerPlace;
 use slipway_store::record::{EntityRecord, EventRecord, OutcomeRecord, RunRecord};
+use slipway_trigger::feed::{self, Build};
 use slipway_trigger::{
-    Event, Outcome, Provider, Refusal, Source, SystemEvent, Trigger, WebhookSpec, decide, facts,
+    Event, Outcome, Provider, Refusal, Source, SystemEvent, Trigger, WebhookSpec, condition,
+    decide, facts,
 };
 
 use super::fire::{Fire, Shot, fire, would_start};
-use super::listen::{find_trigger, of_project, of_provider, read_trigger};
+use super::listen::{feed_of, find_trigger, of_feed, of_project, of_provider, read_trigger};
 use super::{Happening, facts_of_schedule, read, secret_key};
 use crate::error::{Doing, RunError};
 use crate::gather::SourceReader;
@@ -88,6 +90,7 @@ async fn audience(
             return Ok(vec![to.clone()]);
         }
         Happening::Webhook { event, .. } => of_provider(event.provider),
+        Happening::Feed { feed, .. } => of_feed(feed),
         Happening::PipelineEnded { run } => of_project(&runs.run(run).await?.scope),
     };
     let listed = runs.store.listeners(&event.account, &source).await;
@@ -281,6 +284,9 @@ async fn decided(
                 auto_abort: false,
             }))
         }
+        (Happening::Feed { feed, build }, Source::Artifact(_) | Source::Manifest(_)) => {
+            Ok(of_build((feed, build), trigger, place))
+        }
         (Happening::PipelineEnded { run }, Source::SystemEvent(spec)) => {
             let run = runs.run(run).await?;
             Ok(of_run(&run, spec, (place, record)))
@@ -398,6 +404,28 @@ async fn repository(
         ));
     };
     Ok(Ok(Some(format!("{}/{name}", url.trim_end_matches('/')))))
+}
+
+/// Whether a new version is what a trigger listens to.
+fn of_build((feed, build): (&str, &Build), trigger: &Trigger, place: &TriggerPlace) -> Verdict {
+    let Some((spec, own)) = feed_of(trigger, &place.scope) else {
+        return Verdict::Elsewhere;
+    };
+    if own.key() != feed {
+        return Verdict::Elsewhere;
+    }
+    if let Err(refusal) = feed::decide(spec, build, condition::holds) {
+        return Verdict::Refuses(refusal);
+    }
+    let charts = matches!(trigger.source, Source::Manifest(_));
+    Verdict::Fires(Shot {
+        trigger_type: if charts { "MANIFEST" } else { "ARTIFACT" },
+        by: trigger.name.clone(),
+        facts: feed::facts(spec, build),
+        about: [("version".to_owned(), build.version.clone())].into(),
+        newest: None,
+        auto_abort: false,
+    })
 }
 
 /// Whether the end of a run is what a trigger listens to.

@@ -7,8 +7,10 @@ use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Kind, entity};
 use slipway_store::record::EntityRecord;
 use slipway_store::{Due, TriggerPlace};
-use slipway_trigger::{Provider, Schedule, Source, Trigger};
+use slipway_trigger::feed::Feed;
+use slipway_trigger::{FeedSpec, Provider, Schedule, Source, Trigger};
 
+use super::{poll, secret_key};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::runs::Runs;
@@ -63,11 +65,37 @@ pub(crate) fn of_project(scope: &Scope) -> String {
     format!("ended/{org}/{project}")
 }
 
+/// What new versions of a feed are listed under.
+pub(crate) fn of_feed(feed: &str) -> String {
+    format!("feed/{feed}")
+}
+
+/// What an artifact or manifest trigger watches: its spec and the feed of it; `None` for other triggers.
+pub(crate) fn feed_of<'t>(trigger: &'t Trigger, scope: &Scope) -> Option<(&'t FeedSpec, Feed)> {
+    let (Source::Artifact(spec) | Source::Manifest(spec)) = &trigger.source else {
+        return None;
+    };
+    let connector = match connector_of(spec) {
+        Some(reference) => secret_key(scope, reference),
+        None => secret_key(scope, "-"),
+    };
+    Some((spec, Feed::of(spec, &connector)))
+}
+
+/// The connector of a feed: of a chart, that of its store.
+pub(crate) fn connector_of(spec: &FeedSpec) -> Option<&str> {
+    let own = spec.spec["connectorRef"].as_str();
+    let found = own.or_else(|| spec.spec["store"]["spec"]["connectorRef"].as_str());
+    found.filter(|reference| !reference.is_empty())
+}
+
 /// What a trigger listens to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Listening {
     /// A list.
     To(String, String),
+    /// New versions of a feed, by its key.
+    Feed(String),
     /// A time.
     At(i64),
     /// The URL of its own names it, or this version does not start runs for it.
@@ -99,10 +127,17 @@ fn schedule_of(trigger: &Trigger) -> Result<Option<Schedule>, String> {
 /// Why this version never starts runs for a trigger; `None` for one that it does start runs for.
 pub fn not_started(trigger: &Trigger) -> Option<&'static str> {
     match &trigger.source {
-        Source::Artifact(_) | Source::Manifest(_) | Source::MultiRegion { .. } => Some(
-            "this version keeps triggers on artifacts and manifests and does not ask registries yet: let the registry call a custom webhook",
+        Source::MultiRegion { .. } => Some(
+            "this version keeps triggers on artifacts of several regions and does not ask their registries yet: use one trigger of type Artifact for the region that is the last to have it",
         ),
-        Source::Webhook(_) | Source::Scheduled { .. } | Source::SystemEvent(_) => None,
+        Source::Artifact(spec) if spec.kind == "CustomArtifact" => Some(
+            "this version runs no scripts to look for artifacts: let whoever makes them call a custom webhook",
+        ),
+        Source::Artifact(_)
+        | Source::Manifest(_)
+        | Source::Webhook(_)
+        | Source::Scheduled { .. }
+        | Source::SystemEvent(_) => None,
     }
 }
 
@@ -120,6 +155,10 @@ fn listening(trigger: &Trigger, place: &TriggerPlace, now_ms: i64) -> Listening 
         Source::Scheduled { .. } if trigger.enabled => {
             next_time(trigger, now_ms).map_or(Listening::Named, Listening::At)
         }
+        Source::Artifact(_) | Source::Manifest(_) => match feed_of(trigger, &place.scope) {
+            Some((_, feed)) => Listening::Feed(feed.key()),
+            None => Listening::Named,
+        },
         Source::SystemEvent(_) => Listening::To(of_project(&place.scope), String::new()),
         _ => Listening::Named,
     }
@@ -167,6 +206,11 @@ pub async fn before_saving(runs: &Runs, record: &EntityRecord) -> Result<(), Run
             let listed = runs.store.listen(&source, &place, &about).await;
             listed.doing(doing)
         }
+        Listening::Feed(feed) => {
+            let listed = runs.store.listen(&of_feed(&feed), &place, "").await;
+            listed.doing(doing)?;
+            poll::watch(runs, &trigger, &place).await
+        }
         Listening::At(at_ms) => {
             let due = due(&place, at_ms)?;
             let listed = runs.store.put_due(&place.scope, &due, None).await;
@@ -198,6 +242,12 @@ pub async fn after_saving(
     match (old, new) {
         (Listening::To(old, _), Some(Listening::To(new, _))) if old == new => Ok(()),
         (Listening::To(old, _), _) => runs.store.stop_listening(&old, &place).await.doing(doing),
+        (Listening::Feed(old), Some(Listening::Feed(new))) if old == new => Ok(()),
+        // That it is due is forgotten when nobody listens any more.
+        (Listening::Feed(old), _) => {
+            let stopped = runs.store.stop_listening(&of_feed(&old), &place).await;
+            stopped.doing(doing)
+        }
         (Listening::At(_), Some(Listening::At(_))) => Ok(()),
         (Listening::At(_), _) => {
             let forgotten = runs.store.forget_due(&place.scope, &due_of(&place)).await;

@@ -8,6 +8,7 @@
 pub mod fire;
 pub mod handle;
 pub mod listen;
+pub mod poll;
 pub mod sweep;
 pub mod url;
 
@@ -18,6 +19,7 @@ use slipway_model::id::{AccountId, RunId, Scope};
 use slipway_store::record::{EventRecord, RunRecord};
 use slipway_store::{Accept, TriggerPlace};
 use slipway_trigger::Event;
+use slipway_trigger::feed::Build;
 
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -48,6 +50,13 @@ pub enum Happening {
         to: TriggerPlace,
         /// The time, epoch milliseconds.
         at_ms: i64,
+    },
+    /// A registry has a new version.
+    Feed {
+        /// The key of its feed.
+        feed: String,
+        /// The version.
+        build: Build,
     },
     /// A run of a pipeline ended.
     PipelineEnded {
@@ -122,6 +131,7 @@ fn id_of(offer: &Offer) -> String {
             )
         }
         Happening::Scheduled { to, at_ms } => (format!("schedule\n{at_ms}"), Some(to)),
+        Happening::Feed { feed, build } => (format!("feed\n{feed}\n{}", build.version), None),
         Happening::PipelineEnded { run } => (format!("ended\n{run}"), None),
     };
     let to = to.map(TriggerPlace::key).unwrap_or_default();

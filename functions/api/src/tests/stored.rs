@@ -224,7 +224,7 @@ async fn variables_at_every_scope() {
 const TRIGGER: &str = "trigger:\n  name: nightly\n  identifier: nightly\n  enabled: true # by night\n  orgIdentifier: default\n  projectIdentifier: default\n  pipelineIdentifier: deploy\n  source:\n    type: Scheduled\n    spec:\n      type: Cron\n      spec:\n        type: UNIX\n        expression: 0 4 * * *\n";
 
 #[tokio::test(start_paused = true)]
-async fn triggers_are_kept_and_say_that_they_do_not_fire() {
+async fn triggers_are_kept_listed_and_say_when_they_are_next() {
     let api = Api::new().await;
     api.with_targets().await;
     let all = format!("/pipeline/api/triggers?{SCOPE}&targetIdentifier=deploy");
@@ -238,6 +238,12 @@ async fn triggers_are_kept_and_say_that_they_do_not_fire() {
         (&made["yaml"], &made["type"]),
         (&json!(TRIGGER), &json!("Scheduled"))
     );
+    let listed = api.get(&all).await.data();
+    let item = &listed["content"][0];
+    assert_eq!(item["triggerStatus"]["status"], "SUCCESS");
+    let next = item["nextExecutionTime"].as_i64().expect("a time");
+    let later = next - api.clock.now_ms();
+    assert!((1..=24 * 3_600_000).contains(&later), "{later}");
     let off = TRIGGER.replace("enabled: true", "enabled: false");
     let put = api.call("PUT", &one, "application/yaml", &off).await.data();
     assert_eq!(
@@ -245,20 +251,17 @@ async fn triggers_are_kept_and_say_that_they_do_not_fire() {
         (&json!(false), &json!("deploy"))
     );
     let listed = api.get(&all).await.data();
-    assert_eq!(listed["content"][0]["triggerStatus"]["status"], "UNKNOWN");
-    for (method, path) in [
-        (
-            "GET",
-            format!("/pipeline/api/triggers/eventHistory/nightly?{SCOPE}"),
-        ),
-        ("POST", format!("/pipeline/api/webhook/custom/v2?{SCOPE}")),
-        ("POST", format!("/ng/api/webhook?{SCOPE}")),
-    ] {
-        let (status, _, message) = api.call(method, &path, "", "").await.refusal();
-        assert!(
-            status == 400 && message.contains("not fired"),
-            "{path}: {message}"
-        );
+    assert_eq!(listed["content"][0]["nextExecutionTime"], json!(null));
+    let history =
+        format!("/pipeline/api/triggers/eventHistory/nightly?{SCOPE}&targetIdentifier=deploy");
+    assert_eq!(api.get(&history).await.data()["totalElements"], 0);
+    let unknown = format!("/pipeline/api/webhook/triggerProcessingDetails?{SCOPE}&eventId=x");
+    assert_eq!(api.get(&unknown).await.data()["eventFound"], false);
+    // What never could start anything is refused with the reason.
+    for (expression, why) in [("0 4 * *", "five"), ("* * * * *", "5 minutes"), ("99 4 * * *", "99")] {
+        let wrong = TRIGGER.replace("0 4 * * *", expression).replace("nightly", "wrong");
+        let (status, _, message) = api.call("POST", &all, "", &wrong).await.refusal();
+        assert!(status == 400 && message.contains(why), "{expression}: {message}");
     }
     let other = api
         .call("POST", &all.replace("=deploy", "=other"), "", TRIGGER)
