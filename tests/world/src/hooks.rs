@@ -9,6 +9,7 @@ use axum::http::{Request, StatusCode};
 use axum::routing::post;
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use slipway_engine::gather::SourceReader;
 use slipway_engine::runs::Runs;
 use slipway_fn_trigger::answer;
 use slipway_model::id::EntityId;
@@ -104,6 +105,21 @@ impl World {
     pub async fn take_in(&self) -> Option<Value> {
         let deps = deps(&self.tapped);
         let answered = self.in_danger(Box::pin(answer(&deps, json!({})))).await;
+        answered.map(|answer| match answer {
+            Ok(answer) => answer,
+            Err(error) => json!({"error": error.to_string()}),
+        })
+    }
+
+    /// Asks registries for new versions, as the schedule does. In a function that dies as [`World::crash`] says: `None`
+    /// when it did.
+    pub async fn poll(&self, registries: &Arc<dyn SourceReader>) -> Option<Value> {
+        let deps = slipway_fn_trigger::Deps {
+            runs: self.tapped.clone(),
+            sources: Arc::clone(registries),
+        };
+        let asked = json!({"poll": true});
+        let answered = self.in_danger(Box::pin(answer(&deps, asked))).await;
         answered.map(|answer| match answer {
             Ok(answer) => answer,
             Err(error) => json!({"error": error.to_string()}),

@@ -258,10 +258,19 @@ async fn triggers_are_kept_listed_and_say_when_they_are_next() {
     let unknown = format!("/pipeline/api/webhook/triggerProcessingDetails?{SCOPE}&eventId=x");
     assert_eq!(api.get(&unknown).await.data()["eventFound"], false);
     // What never could start anything is refused with the reason.
-    for (expression, why) in [("0 4 * *", "five"), ("* * * * *", "5 minutes"), ("99 4 * * *", "99")] {
-        let wrong = TRIGGER.replace("0 4 * * *", expression).replace("nightly", "wrong");
+    for (expression, why) in [
+        ("0 4 * *", "five"),
+        ("* * * * *", "5 minutes"),
+        ("99 4 * * *", "99"),
+    ] {
+        let wrong = TRIGGER
+            .replace("0 4 * * *", expression)
+            .replace("nightly", "wrong");
         let (status, _, message) = api.call("POST", &all, "", &wrong).await.refusal();
-        assert!(status == 400 && message.contains(why), "{expression}: {message}");
+        assert!(
+            status == 400 && message.contains(why),
+            "{expression}: {message}"
+        );
     }
     let other = api
         .call("POST", &all.replace("=deploy", "=other"), "", TRIGGER)

@@ -1,6 +1,7 @@
 //! Webhooks, schedules and ends of runs, from the sender to the run: what starts, once, and what does not.
 
 mod faults;
+mod feeds;
 mod hostile;
 mod schedules;
 

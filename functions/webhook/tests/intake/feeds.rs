@@ -1,0 +1,228 @@
+//! New artifacts and charts.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use slipway_engine::gather::{FeedAnswer, FeedFault, SourceReader};
+use slipway_model::id::Scope;
+use slipway_model::status::{Failure, Status};
+use slipway_plan::{
+    ArtifactAnswer, ConnectorPlan, Fetched, ListedVersions, RemoteFiles, WantedArtifact,
+};
+use slipway_trigger::feed::{Build, Feed};
+use slipway_world::World;
+
+use crate::{history, minutes, only_run, runs, said, trigger, world};
+
+const DOCKER: &str = "connector:\n  name: hub\n  identifier: hub\n  orgIdentifier: default\n  projectIdentifier: shop\n  type: DockerRegistry\n  spec:\n    dockerRegistryUrl: https://registry.example.com\n    providerType: Other\n    auth: {type: Anonymous}\n";
+
+/// Registries with versions of images, by their path; those that are away have none.
+#[derive(Default)]
+struct Registries {
+    images: Mutex<BTreeMap<String, Vec<String>>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Registries {
+    fn has(&self, image: &str, versions: &[&str]) {
+        let versions = versions.iter().map(|it| (*it).to_owned()).collect();
+        self.images
+            .lock()
+            .expect("a lock")
+            .insert(image.to_owned(), versions);
+    }
+
+    fn asked(&self) -> usize {
+        std::mem::take(&mut *self.asked.lock().expect("a lock")).len()
+    }
+}
+
+#[async_trait]
+impl SourceReader for Registries {
+    async fn fetch_files(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {
+        wanted
+            .iter()
+            .map(|_| Err("there is no Git here".to_owned()))
+            .collect()
+    }
+
+    async fn find_artifacts(
+        &self,
+        wanted: &[WantedArtifact],
+    ) -> Vec<Result<ArtifactAnswer, String>> {
+        wanted
+            .iter()
+            .map(|_| Err("nothing is pinned here".to_owned()))
+            .collect()
+    }
+
+    async fn list_versions(
+        &self,
+        _: &WantedArtifact,
+        _: usize,
+        _: usize,
+    ) -> Result<ListedVersions, String> {
+        Err("nothing is listed here".to_owned())
+    }
+
+    async fn test_connection(&self, _: &ConnectorPlan, _: &Scope) -> Option<Result<(), Failure>> {
+        None
+    }
+
+    async fn poll_feed(
+        &self,
+        feed: &Feed,
+        connector: Option<&ConnectorPlan>,
+        _: &Scope,
+        state: Option<&str>,
+    ) -> Result<FeedAnswer, FeedFault> {
+        assert_eq!(connector.map(|it| it.kind.as_str()), Some("DockerRegistry"));
+        let image = feed.place["imagePath"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        self.asked.lock().expect("a lock").push(image.clone());
+        let images = self.images.lock().expect("a lock");
+        let Some(versions) = images.get(&image) else {
+            return Err(FeedFault {
+                message: "the registry is away".to_owned(),
+                wait: Some(Duration::from_secs(600)),
+            });
+        };
+        let now = versions.join(" ");
+        if state == Some(now.as_str()) {
+            return Ok(FeedAnswer::Unchanged);
+        }
+        let builds = versions.iter().map(Build::of).collect();
+        Ok(FeedAnswer::Builds {
+            builds,
+            state: Some(now),
+        })
+    }
+}
+
+fn on_image(id: &str, image: &str, conditions: &str) -> String {
+    let source = format!(
+        "type: Artifact\nspec:\n  type: DockerRegistry\n  spec:\n    connectorRef: hub\n    imagePath: {image}\n    tag: <+trigger.artifact.build>\n{conditions}"
+    );
+    trigger(id, &source, "")
+}
+
+async fn registries(world: &World) -> (Arc<Registries>, Arc<dyn SourceReader>) {
+    world.apply(DOCKER).await;
+    let registries = Arc::new(Registries::default());
+    let sources: Arc<dyn SourceReader> = registries.clone();
+    (registries, sources)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_version_starts_one_run_of_each_trigger_that_wants_it() {
+    let world = world().await;
+    let yaml = slipway_world::yaml::pipeline(&[slipway_world::yaml::stage(
+        "build",
+        &slipway_world::yaml::says("told", "<+trigger.artifact.build>"),
+        "",
+        "",
+    )]);
+    world.apply(&yaml.replace("release", "deploy")).await;
+    let (has, sources) = registries(&world).await;
+    has.has("shop", &["1.0", "1.1"]);
+    let stable =
+        "    eventConditions:\n      - {key: version, operator: Regex, value: \"[0-9.]+\"}\n";
+    for (id, conditions) in [("all", ""), ("stable", stable)] {
+        let yaml = on_image(id, "shop", conditions)
+            .replace("pipelineIdentifier: release", "pipelineIdentifier: deploy");
+        world.apply(&yaml).await;
+    }
+    // What was there before the trigger starts nothing.
+    world.poll(&sources).await;
+    assert_eq!(
+        (has.asked(), runs(&world).await.len()),
+        (1, 0),
+        "two triggers, one request"
+    );
+    has.has("shop", &["1.0", "1.1", "2.0-rc"]);
+    minutes(&world, 1).await;
+    let polled = world.poll(&sources).await.expect("an answer");
+    assert_eq!(polled, json!({"asked": 1, "failed": 0, "new": 1}));
+    let run = world.finish(&only_run(&world).await).await;
+    assert_eq!(
+        (run.trigger_type.as_str(), run.status),
+        ("ARTIFACT", Status::Success)
+    );
+    assert_eq!(said(&world, &run.id).await, "2.0-rc");
+    let at = slipway_store::TriggerPlace {
+        pipeline: slipway_model::id::EntityId::new("deploy"),
+        ..crate::place("stable")
+    };
+    let rows = world
+        .store
+        .list_history(&at, slipway_store::Page::first(9))
+        .await
+        .expect("rows");
+    assert_eq!(
+        rows.items[0].status,
+        "TRIGGER_DID_NOT_MATCH_EVENT_CONDITION"
+    );
+    // The same again is nothing new.
+    minutes(&world, 1).await;
+    world.poll(&sources).await;
+    assert_eq!(runs(&world).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registry_that_is_away_is_asked_less_and_loses_nothing() {
+    let world = world().await;
+    let (has, sources) = registries(&world).await;
+    has.has("shop", &["1.0"]);
+    world.apply(&on_image("all", "shop", "")).await;
+    world.poll(&sources).await;
+    has.images.lock().expect("a lock").clear();
+    has.asked();
+    for _ in 0..60 {
+        minutes(&world, 1).await;
+        world.poll(&sources).await;
+    }
+    // Every ten minutes, as it wants, then less.
+    assert!((3..=7).contains(&has.asked()));
+    has.has("shop", &["1.0", "1.1"]);
+    for _ in 0..61 {
+        minutes(&world, 1).await;
+        world.poll(&sources).await;
+    }
+    only_run(&world).await;
+    assert_eq!(history(&world, "all").await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_anywhere_in_a_poll_starts_one_run_for_each_version() {
+    for request in 1.. {
+        let mut reached = false;
+        for after in [false, true] {
+            let world = world().await;
+            let (has, sources) = registries(&world).await;
+            has.has("shop", &["1.0"]);
+            world.apply(&on_image("all", "shop", "")).await;
+            world.poll(&sources).await;
+            has.has("shop", &["1.0", "1.1", "1.2"]);
+            minutes(&world, 1).await;
+            world.crash.arm(request, after);
+            for _ in 0..4 {
+                world.poll(&sources).await;
+                minutes(&world, 1).await;
+                world.take_in().await;
+            }
+            reached |= !world.crash.is_armed();
+            world.crash.disarm();
+            assert_eq!(runs(&world).await.len(), 2, "{request} {after}");
+            let rows = history(&world, "all").await;
+            assert!(rows.iter().all(|row| row.run.is_some()), "{rows:?}");
+        }
+        if !reached {
+            return;
+        }
+    }
+}
