@@ -150,8 +150,13 @@ fn one_happening_has_one_key_and_another_has_another() {
         let events = heard.events();
         let first: Vec<_> = events.iter().map(|event| event.key.clone()).collect();
         assert_eq!(first, repeated, "{}", one.name);
-        if one.name.starts_with("custom") || matches!(one.provider, Provider::Custom) {
+        if one.provider == Provider::Custom {
             assert!(first.iter().all(Option::is_none));
+            continue;
+        }
+        // Nothing of it says when it was reopened: each delivery counts for itself.
+        if one.name == "harness_older#1" {
+            assert_eq!(first, [None]);
             continue;
         }
         // What two variants of a payload differ in may be no part of what happened.

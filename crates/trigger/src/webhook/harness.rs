@@ -24,7 +24,7 @@ pub(super) fn read(post: &Post) -> Result<Heard, String> {
         "pullreq_reopened" => pull_request(post, "Reopen"),
         "pullreq_merged" => pull_request(post, "Merge"),
         "pullreq_comment_created" => pull_request(post, "Comment"),
-        queue if queue.starts_with("merge_queue") => merge_queue(post),
+        "merge_queue_checks_requested" => merge_queue(post),
         other => ignored("the event", other),
     }
 }
@@ -96,30 +96,29 @@ fn pull_request(post: &Post, action: &str) -> Result<Heard, String> {
     ])?;
     event.happened_ms = pull.time("updated")?.or(pull.time("edited")?);
     let number = pull.number("number")?.to_string();
-    // What tells two updates apart: the time where there is one, the commits, which the key has, and the comment.
-    let parts = [
-        &number,
-        &pull.stamp("updated")?,
-        &pull.stamp("edited")?,
-        &body.stamp("comment.id")?,
-        &body.stamp("comment.created")?,
-    ];
-    Ok(Heard::Event(Box::new(
-        event.keyed(&parts.map(String::as_str)),
-    )))
+    let comment = [body.stamp("comment.id")?, body.stamp("comment.created")?].concat();
+    let time = [pull.stamp("updated")?, pull.stamp("edited")?].concat();
+    // Older servers say no time. What can happen once only, or to other commits, is known without it; the rest is not.
+    let before = body.stamp("old_sha")?;
+    let once = matches!(action, "Create" | "Merge");
+    match once
+        || [&comment, &time, &before]
+            .into_iter()
+            .any(|part| !part.is_empty())
+    {
+        true => Ok(Heard::Event(Box::new(
+            event.keyed(&[&number, &time, &comment, &before]),
+        ))),
+        false => Ok(Heard::Event(Box::new(event))),
+    }
 }
 
 /// The checks of a merge queue are asked for.
 fn merge_queue(post: &Post) -> Result<Heard, String> {
     let body = post.body;
-    let mut event = event(post, "MergeQueue")?;
-    if let Some(pull) = body.find("pull_req") {
-        event = with_pull_request(event, Fields::of(pull))?;
-    } else {
-        let target = body.first(&["target_ref.name", "ref.name"])?.map(short);
-        event = event.between(None, target);
-    }
+    let event = event(post, "MergeQueue")?;
+    let mut event = event.between(None, Some(short(body.text("merge_queue.branch")?)));
     event.commit = Some(body.text("sha")?);
-    event.base_commit = body.first(&["base_sha", "old_sha"])?;
+    event.happened_ms = body.time("head_commit.committer.when")?;
     Ok(Heard::Event(Box::new(event.keyed(&[]))))
 }
