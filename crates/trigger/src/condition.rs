@@ -12,8 +12,11 @@ use crate::Operator;
 /// Bytes that a compiled pattern may have.
 const PATTERN_SIZE: usize = 1 << 20;
 
+/// The same for each of a list.
+const ELEMENT_SIZE: usize = 1 << 16;
+
 /// Most patterns and texts in a list.
-const MOST_ELEMENTS: usize = 1000;
+const MOST_ELEMENTS: usize = 500;
 
 /// Whether a value has the relation to what a condition wants. A pattern that is not well formed has it to nothing.
 pub fn holds(operator: Operator, actual: &str, wanted: &str) -> bool {
@@ -68,7 +71,10 @@ impl Test {
         let wanted = match operator {
             Operator::In | Operator::NotIn => Wanted::Any(elements(wanted, paths)?),
             Operator::Regex => {
-                match (Pattern::new(wanted), paths.then(|| glob(wanted)).flatten()) {
+                match (
+                    Pattern::new(wanted, PATTERN_SIZE),
+                    paths.then(|| glob(wanted)).flatten(),
+                ) {
                     (Ok(pattern), None) => Wanted::Pattern(pattern),
                     (Err(why), None) => return Err(why),
                     (pattern, glob) => Wanted::Any(vec![Element {
@@ -135,7 +141,7 @@ fn elements(list: &str, paths: bool) -> Result<Vec<Element>, String> {
         // A name is mostly no pattern, and one that is not well formed is a name: `c++`.
         pattern: text
             .contains(SPECIAL)
-            .then(|| Pattern::new(&text).ok())
+            .then(|| Pattern::new(&text, ELEMENT_SIZE).ok())
             .flatten(),
         glob: paths.then(|| glob(&text)).flatten(),
         text,
@@ -196,7 +202,8 @@ struct Pattern {
 }
 
 impl Pattern {
-    fn new(text: &str) -> Result<Self, String> {
+    fn new(text: &str, size: usize) -> Result<Self, String> {
+        let regex = |pattern: &str, around: fn(&str) -> String| regex(pattern, size, around);
         if let Some(inner) = within(text, "^((?!", ").)*$").or_else(|| within(text, "((?!", ").)*"))
         {
             return Ok(Self {
@@ -255,12 +262,10 @@ fn closed(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-fn regex(pattern: &str, around: impl Fn(&str) -> String) -> Result<Regex, String> {
+fn regex(pattern: &str, size: usize, around: fn(&str) -> String) -> Result<Regex, String> {
     let build = |text: &str| {
         let mut builder = RegexBuilder::new(text);
-        builder
-            .size_limit(PATTERN_SIZE)
-            .dfa_size_limit(PATTERN_SIZE);
+        builder.size_limit(size).dfa_size_limit(size);
         builder.build()
     };
     // Alone first: `a)|(b` is no pattern, and would be one in brackets.
@@ -370,6 +375,9 @@ mod tests {
         let long = "a".repeat(1 << 20) + "!";
         assert!(!holds(Operator::Regex, &long, "(a+)+$"));
         assert!(!holds(Operator::In, &long, "(a+)+$,(a|a)*$"));
+        // One of a list is a name where it is too large to be a pattern.
+        assert!(holds(Operator::In, "x", "(a{1000}){100},x"));
+        assert!(check(Operator::In, "x", &"x,".repeat(501)).is_err());
         let why = check(Operator::Regex, "a", "((a{1000}){1000}){1000}").unwrap_err();
         assert!(why.contains("too large"), "{why}");
         for pattern in ["(", "(?=a)b", r"(a)\1", "(?!a"] {

@@ -210,7 +210,11 @@ fn place(url: &str) -> Place {
         .filter(|port| scheme.starts_with("http") && !default.contains(&(scheme.as_str(), port)));
     let path = path.trim_matches('/');
     let path = path.strip_suffix(".git").unwrap_or(path);
-    let (host, path) = alike(&host.to_ascii_lowercase(), path);
+    let (host, mut path) = alike(&host.to_ascii_lowercase(), path);
+    // These hosts have no two repositories that differ in case alone.
+    if ["github.com", "gitlab.com", "bitbucket.org", "dev.azure.com"].contains(&host.as_str()) {
+        path = path.to_lowercase();
+    }
     Place {
         host,
         port: port.map(str::to_owned),
@@ -377,7 +381,7 @@ mod tests {
         let alike = [
             &[
                 "https://github.com/a/b",
-                "https://GitHub.com/a/b.git",
+                "https://GitHub.com/A/b.git",
                 "git@github.com:a/b.git",
                 "ssh://git@github.com:22/a/b",
                 "git://github.com/a/b.git/",

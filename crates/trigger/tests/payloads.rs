@@ -352,6 +352,33 @@ fn w22_a_ref_of_a_megabyte_is_refused() {
 }
 
 #[test]
+fn a_push_of_too_many_refs_is_refused() {
+    let change = |at: usize| json!({"new": {"type": "branch", "name": format!("b{at}"), "target": {"hash": "1".repeat(40)}}});
+    let push = |count: usize| {
+        let changes: Vec<Value> = (0..count).map(change).collect();
+        named("bitbucket_push")
+            .with("push.changes", json!(changes))
+            .heard()
+    };
+    assert_eq!(push(200).map(|heard| heard.events().len()), Ok(200));
+    let why = push(2000).expect_err("too many");
+    assert!(why.contains("2000 refs"), "{why}");
+}
+
+#[test]
+fn a_registry_is_found_by_its_name() {
+    let event = only(&named("harness_registry"));
+    let (.., mut spec) = listening()
+        .into_iter()
+        .find(|(.., action, _)| *action == "ArtifactCreation")
+        .expect("a trigger");
+    for (registry, same) in [("images", true), ("image", false), ("", false)] {
+        spec.registry = Some(registry.to_owned());
+        assert_eq!(decided(&spec, &event, None).is_ok(), same, "{registry}");
+    }
+}
+
+#[test]
 fn w24_a_callback_url_is_data() {
     let one = named("custom_docker_hub");
     let event = only(&one);

@@ -120,6 +120,9 @@ pub fn read(provider: Provider, delivery: &Delivery) -> Result<Heard, String> {
     finished(heard, delivery, &body)
 }
 
+/// Most bytes of payloads that the events of one delivery have together, as each has its own.
+const MOST_COPIED: usize = 64 * 1024 * 1024;
+
 /// Adds what all events of a delivery have, and checks what all must keep to.
 fn finished(heard: Heard, delivery: &Delivery, body: &Value) -> Result<Heard, String> {
     let headers = delivery
@@ -137,6 +140,13 @@ fn finished(heard: Heard, delivery: &Delivery, body: &Value) -> Result<Heard, St
     };
     Ok(match heard {
         Heard::Event(event) => Heard::Event(Box::new(finish(*event)?)),
+        Heard::Several(events) if events.len() * delivery.body.len() > MOST_COPIED => {
+            let count = events.len();
+            let size = delivery.body.len();
+            return Err(format!(
+                "the push moves {count} refs in a body of {size} bytes: push fewer at a time"
+            ));
+        }
         Heard::Several(events) => {
             Heard::Several(events.into_iter().map(finish).collect::<Result<_, _>>()?)
         }
@@ -198,8 +208,9 @@ impl Post<'_> {
 }
 
 /// Headers with the sender's id of a delivery.
-const DELIVERY_IDS: [&str; 8] = [
+const DELIVERY_IDS: [&str; 9] = [
     "x-github-delivery",
+    "x-gitea-delivery",
     "idempotency-key",
     "x-gitlab-event-uuid",
     "x-request-uuid",
