@@ -257,28 +257,53 @@ impl Claim<'_> {
         }
     }
 
-    /// Who posts to a custom webhook says by a header how it signs: as GitHub does, by Standard Webhooks, as the
-    /// registries Artifactory and Nexus do, or with the secret itself (Harbor).
+    /// Who posts to a custom webhook says by a header how it signs: as a Git provider does (whose other events a custom
+    /// trigger may listen to), by Standard Webhooks, as the registries Artifactory and Nexus do, or with the secret itself
+    /// (Harbor).
     fn custom(&self, now_ms: i64) -> Result<(), Unauthenticated> {
-        if self.has("x-hub-signature-256") {
-            return self.prefixed("x-hub-signature-256");
+        let any = |names: &[&str]| names.iter().any(|name| self.has(name));
+        if any(&[
+            "x-hub-signature-256",
+            "x-forgejo-signature",
+            "x-gitea-signature",
+        ]) {
+            return self.github();
         }
         if self.has(STANDARD_WEBHOOKS) {
             return self.standard_webhooks(now_ms);
         }
+        if self.has("x-hub-signature") {
+            return self.prefixed("x-hub-signature");
+        }
+        if any(&["x-harness-signature", "x-gitness-signature"]) {
+            return self.harness();
+        }
         if self.has("x-jfrog-event-auth") {
             // Plain, or an HMAC where Artifactory is told to sign; which of both the secret cannot tell.
-            return self
-                .hex("x-jfrog-event-auth")
-                .or_else(|_| self.plain("x-jfrog-event-auth"));
+            let signed = self.hex("x-jfrog-event-auth");
+            return signed.or_else(|_| self.plain("x-jfrog-event-auth"));
         }
         if self.has("x-nexus-webhook-signature") {
             return self.nexus();
         }
-        if self.has("authorization") {
-            return self.plain("authorization");
+        if self.has("x-gitlab-token") {
+            return self.plain("x-gitlab-token");
         }
-        Err(Unauthenticated::Missing("X-Hub-Signature-256"))
+        match self.has("authorization") {
+            true => self.authorization(),
+            false => Err(Unauthenticated::Missing("X-Hub-Signature-256")),
+        }
+    }
+
+    /// The secret, alone or behind `Bearer`.
+    fn authorization(&self) -> Result<(), Unauthenticated> {
+        let sent = self.header("authorization")?;
+        let (scheme, rest) = sent.split_once(' ').unwrap_or(("", sent));
+        let token = match scheme.eq_ignore_ascii_case("bearer") {
+            true => rest,
+            false => sent,
+        };
+        self.any("authorization", |secret| same(token, secret))
     }
 
     /// Nexus has nothing but SHA-1; as an HMAC it still holds.

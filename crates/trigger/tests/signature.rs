@@ -112,6 +112,22 @@ fn each_provider_has_its_own_way() {
             &[("X-Nexus-Webhook-Signature", SHA256)],
             false,
         ),
+        (
+            Provider::Custom,
+            &[("Authorization", &format!("Bearer {SECRET}"))],
+            true,
+        ),
+        (Provider::Custom, &[("Authorization", "Bearer no")], false),
+        (Provider::Custom, &[("X-Gitlab-Token", SECRET)], true),
+        (Provider::Custom, &[("X-Gitea-Signature", SHA256)], true),
+        (Provider::Custom, &[("X-Hub-Signature", signed)], true),
+        (Provider::Custom, &[("X-Harness-Signature", SHA256)], true),
+        // A weaker scheme beside a wrong signature does not help.
+        (
+            Provider::Custom,
+            &[("X-Harness-Signature", SHA1), ("X-Gitlab-Token", SECRET)],
+            false,
+        ),
         (Provider::Custom, &[("Authorization", SECRET)], true),
         (
             Provider::Custom,
