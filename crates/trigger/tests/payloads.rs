@@ -206,6 +206,23 @@ fn going_back_to_a_commit_and_forth_is_two_happenings() {
 }
 
 #[test]
+fn what_tells_events_apart_is_short() {
+    let long = |letter: &str| {
+        let one = named("github_push").with("repository.full_name", json!(letter.repeat(100_000)));
+        let mut sent = one.delivery();
+        sent.headers[1].1 = letter.repeat(10_000);
+        match one.heard_as(&sent) {
+            Ok(Heard::Event(event)) => (event.key.expect("a key"), event.delivery.expect("an id")),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (key, id) = long("a");
+    assert!(key.len() <= 512 && id.len() <= 512, "{key} {id}");
+    assert_eq!((key, id), long("a"));
+    assert!(long("a").0 != long("b").0 && long("a").1 != long("b").1);
+}
+
+#[test]
 fn files_are_known_where_the_sender_lists_all() {
     let files = |one: &Recorded| only(one).changed_files;
     let push = named("github_push");

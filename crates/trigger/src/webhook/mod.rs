@@ -15,6 +15,7 @@ mod harness_registry;
 pub use code_commit::read_event_bridge;
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::{ChangedFiles, Delivery, Event, Provider, payload, signature};
 use field::Fields;
@@ -201,7 +202,7 @@ impl Post<'_> {
             .iter()
             .find_map(|name| self.delivery.header(name));
         Event {
-            delivery: sent.map(str::to_owned),
+            delivery: sent.map(|id| short(id.to_owned())),
             ..blank(provider, name, repository)
         }
     }
@@ -284,9 +285,23 @@ impl Event {
         ];
         let all: Vec<&str> = own.into_iter().chain(parts.iter().copied()).collect();
         // As JSON, so that no part can pretend to be two.
-        self.key = serde_json::to_string(&all).ok();
+        self.key = serde_json::to_string(&all).ok().map(short);
         self
     }
+}
+
+/// Most bytes of what tells events apart: less than any store allows for a key.
+const LONGEST_KEY: usize = 512;
+
+/// A text that tells events apart, or its digest where it is long.
+fn short(text: String) -> String {
+    if text.len() <= LONGEST_KEY {
+        return text;
+    }
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().fold("sha256:".to_owned(), |text, byte| {
+        text + &format!("{byte:02x}")
+    })
 }
 
 /// Whether a commit stands for none: all zeros, as Git writes it.
