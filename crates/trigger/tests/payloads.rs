@@ -257,6 +257,71 @@ fn files_are_known_where_the_sender_lists_all() {
 }
 
 #[test]
+fn a_trigger_as_people_write_it_decides() {
+    let trigger = |conditions: &str| {
+        let text = format!(
+            r#"
+trigger:
+  name: On merge request
+  identifier: on_merge_request
+  enabled: true
+  orgIdentifier: default
+  projectIdentifier: shop
+  pipelineIdentifier: deploy
+  source:
+    type: Webhook
+    spec:
+      type: Gitlab
+      spec:
+        type: MergeRequest
+        spec:
+          connectorRef: gitlab
+          autoAbortPreviousExecutions: true
+          payloadConditions:
+            - key: <+trigger.payload.user.username>
+              operator: In
+              value: john, ann
+            - key: sourceBranch
+              operator: Regex
+              value: ^(rounding|fix/.*)$
+          headerConditions:
+            - key: <+trigger.header['X-Gitlab-Event']>
+              operator: Equals
+              value: Merge Request Hook
+          jexlCondition: {conditions}
+          actions: [Open, Sync]
+"#
+        );
+        let parsed = slipway_model::entity::parse("trigger.yaml", &text).expect("a trigger");
+        slipway_trigger::Trigger::of(&parsed).expect("a trigger")
+    };
+    let starts = |trigger: &slipway_trigger::Trigger, one: &str, repository: &str| {
+        let slipway_trigger::Source::Webhook(spec) = &trigger.source else {
+            panic!("no webhook")
+        };
+        let event = only(&named(one));
+        slipway_trigger::decide::webhook(trigger, spec, &event, Some(repository), None)
+            .map_err(|why| why.outcome)
+    };
+    let own = "git@gitlab.com:shop/cart.git";
+    let jexl = r#"(<+trigger.payload.user.username> == "ann" || <+trigger.prNumber> == 1) && <+trigger.targetBranch> == "main""#;
+    let ann = trigger(jexl);
+    assert_eq!(starts(&ann, "gitlab_merge_request", own), Ok(()));
+    assert_eq!(starts(&ann, "gitlab_merge_request#5", own), Ok(()));
+    let other_action = Err(Outcome::NoMatchingTriggerForEventAction);
+    assert_eq!(starts(&ann, "gitlab_merge_request#1", own), other_action);
+    assert_eq!(starts(&ann, "gitlab_push", own), other_action);
+    let other_repository = Err(Outcome::NoMatchingTriggerForRepo);
+    assert_eq!(
+        starts(&ann, "gitlab_merge_request", "https://gitlab.com/bob/cart"),
+        other_repository
+    );
+    let nobody = trigger(r#"<+trigger.payload.user.username> == "eve""#);
+    let other_person = Err(Outcome::NoMatchingTriggerForJexlConditions);
+    assert_eq!(starts(&nobody, "gitlab_merge_request", own), other_person);
+}
+
+#[test]
 fn w20_pings_and_events_that_nobody_knows_are_ignored_with_the_reason() {
     let ignored = recorded().into_iter().filter(|one| one.is.is_empty());
     let mut seen = 0;
