@@ -124,6 +124,11 @@ impl<'v> Fields<'v> {
         }
     }
 
+    /// All of a field as JSON, for keys; empty where it is missing.
+    pub(super) fn raw(self, path: &str) -> String {
+        self.find(path).map(Value::to_string).unwrap_or_default()
+    }
+
     /// A time, as it is written: for keys, where only equality counts.
     pub(super) fn stamp(self, path: &str) -> Result<String, String> {
         match self.find(path) {

@@ -103,12 +103,13 @@ fn pull_request(post: &Post) -> Result<Heard, String> {
     let pull = body.object("pull_request")?;
     let mut event = with_pull_request(event(post, "PullRequest")?, pull)?;
     event.action = Some(action.to_owned());
-    // Two labels that are set at once have one time.
+    // Two labels that are set at once, or two edits, have one time.
     let label = body.first(&["label.node_id", "label.name"])?;
     let parts = [
         &pull.number("number")?.to_string(),
         &pull.stamp("updated_at")?,
         &label.unwrap_or_default(),
+        &body.raw("changes"),
     ];
     Ok(Heard::Event(Box::new(
         event.keyed(&parts.map(String::as_str)),
@@ -190,10 +191,13 @@ fn release(post: &Post) -> Result<Heard, String> {
         .find(|path| release.find(path).is_some());
     let time = time.unwrap_or("updated_at");
     event.happened_ms = release.time(time)?;
+    // Older servers do not say when a release was changed: then only what happens once, or sets a time, is known.
+    if time != "updated_at" && !matches!(action, "Create" | "Publish" | "Delete") {
+        return Ok(Heard::Event(Box::new(event)));
+    }
     let parts = [&release.number("id")?.to_string(), &release.stamp(time)?];
-    Ok(Heard::Event(Box::new(
-        event.keyed(&parts.map(String::as_str)),
-    )))
+    let event = event.keyed(&parts.map(String::as_str));
+    Ok(Heard::Event(Box::new(event)))
 }
 
 /// A branch or tag that came or went.

@@ -118,6 +118,7 @@ fn merge_request(post: &Post) -> Result<Heard, String> {
         &request.number("iid")?.to_string(),
         &request.stamp("updated_at")?,
         &request.stamp("oldrev")?,
+        &body.raw("changes"),
     ];
     Ok(Heard::Event(Box::new(
         event.keyed(&parts.map(String::as_str)),
@@ -188,6 +189,8 @@ fn pipeline(post: &Post) -> Result<Heard, String> {
         &pipeline.number("id")?.to_string(),
         &pipeline.text("status")?,
         &pipeline.stamp("finished_at")?,
+        // A job that is run again makes the same pipeline run again.
+        &body.raw("builds"),
     ];
     Ok(Heard::Event(Box::new(
         event.keyed(&parts.map(String::as_str)),

@@ -201,6 +201,20 @@ fn going_back_to_a_commit_and_forth_is_two_happenings() {
     let one = named("github_pull_request").with("action", json!("labeled"));
     let label = |name: &str| only(&one.with("label", json!({"name": name}))).key;
     assert_ne!(label("deploy"), label("urgent"));
+    let edited = named("github_pull_request#2");
+    let changed = |from: &str| only(&edited.with("changes", json!({"title": {"from": from}}))).key;
+    assert_ne!(changed("Round"), changed("round"));
+    let request = named("gitlab_merge_request#4");
+    let changed = |label: &str| only(&request.with("changes", json!({"labels": [label]}))).key;
+    assert_ne!(changed("deploy"), changed("urgent"));
+    let again = |status: &str| {
+        only(&named("gitlab_pipeline").with("builds", json!([{"status": status}]))).key
+    };
+    assert_ne!(again("running"), again("success"));
+    // A server that does not say when a release was edited: each delivery counts for itself.
+    let release = named("github_release#2").with("release.updated_at", Value::Null);
+    assert_eq!(only(&release).key, None);
+    assert!(only(&named("github_release#2")).key.is_some());
     let at = |time: &str| only(&one.with("pull_request.updated_at", json!(time))).key;
     assert_ne!(at("2026-01-31T12:00:00Z"), at("2026-01-31T12:00:01Z"));
 }
