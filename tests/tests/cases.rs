@@ -6,11 +6,13 @@ use std::path::Path;
 
 use slipway_tests::checkout;
 
-/// Cases of `F`, `Y` and `N`, and A16, that the table of SECURITY.md has.
-const CASES: [&str; 36] = [
+/// Cases of `F`, `W`, `Y` and `N`, and A16, that the table of SECURITY.md has.
+const CASES: [&str; 57] = [
     "F1", "F3", "F5", "F6", "F7", "F8", "F9", "F10", "F12", "F14", "F15", "F16", "F18", "F20",
-    "F21", "F22", "Y1", "Y3", "Y5", "Y6", "Y8", "Y10", "Y11", "Y12", "Y13", "Y14", "Y16", "Y18",
-    "Y20", "N2", "N4", "N6", "N7", "N8", "N9", "A16",
+    "F21", "F22", "W1", "W2", "W6", "W7", "W8", "W10", "W12", "W14", "W15", "W17", "W18", "W20",
+    "W21", "W22", "W24", "W26", "W27", "W29", "W31", "W32", "W33", "Y1", "Y3", "Y5", "Y6", "Y8",
+    "Y10", "Y11", "Y12", "Y13", "Y14", "Y16", "Y18", "Y20", "N2", "N4", "N6", "N7", "N8", "N9",
+    "A16",
 ];
 
 /// Functions of the tests of the checkout, each as `file::name`.
@@ -74,7 +76,7 @@ fn each_case_has_a_test_and_each_test_of_a_case_is_in_the_table() {
     let of_case = |test: &&String| {
         let name = test.rsplit("::").next().unwrap_or_default();
         let id = name.split('_').next().unwrap_or_default();
-        id.starts_with(['f', 'y', 'n', 'a'])
+        id.starts_with(['f', 'w', 'y', 'n', 'a'])
             && id.len() > 1
             && id[1..].bytes().all(|b| b.is_ascii_digit())
     };

@@ -106,7 +106,7 @@ impl Source {
         let mut secrets = Secrets::new(&*self.secrets, scope);
         let (asking, whose) = (self.asking(), (connector, scope));
         let polled = tokio::select! {
-            polled = registry::feed::poll(asking, &self.held, feed, whose, state, &mut secrets) => polled,
+            polled = Box::pin(registry::feed::poll(asking, &self.held, feed, whose, state, &mut secrets)) => polled,
             () = self.clock.sleep(self.config.limit) => Err(registry::feed::late(feed, self.config.limit)),
         };
         polled.map_err(|trouble| {
@@ -205,7 +205,8 @@ impl SourceReader for Source {
         scope: &Scope,
         state: Option<&str>,
     ) -> Result<FeedAnswer, FeedFault> {
-        match self.builds(feed, connector, scope, state).await {
+        // Boxed: the futures of the SDK clients nest deeper than the compiler likes to lay out.
+        match Box::pin(self.builds(feed, connector, scope, state)).await {
             Ok(Polled::Unchanged) => Ok(FeedAnswer::Unchanged),
             Ok(Polled::Builds { builds, state }) => Ok(FeedAnswer::Builds { builds, state }),
             Err(fault) => Err(FeedFault {

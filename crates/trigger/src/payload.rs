@@ -26,7 +26,9 @@ pub fn of(delivery: &Delivery) -> Result<Value, String> {
     }
     let kind = delivery.header("content-type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    if kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+    // `curl -d` calls everything a form; no form begins like a document of JSON.
+    let is_json = matches!(delivery.body.first(), Some(b'{' | b'['));
+    if kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") && !is_json {
         return read(&form(&delivery.body)?);
     }
     read(&delivery.body)
@@ -282,6 +284,9 @@ mod tests {
         };
         let read = of(&delivery("payload=%7B%22a%22%3A+%22b%2B%26%22%7D&x=1")).expect("a value");
         assert_eq!(read, serde_json::json!({"a": "b+&"}));
+        // What `curl -d` sends.
+        let read = of(&delivery(r#"{"a": "b"}"#)).expect("a value");
+        assert_eq!(read, serde_json::json!({"a": "b"}));
         for (body, expected) in [
             ("a=1", "no field `payload`"),
             ("payload=1&payload=2", "twice"),

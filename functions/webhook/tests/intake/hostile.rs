@@ -160,6 +160,33 @@ async fn w20_a_ping_is_answered_and_starts_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn w26_w27_what_aws_sends_by_other_ways_is_not_taken_over_http() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.hooks();
+    let ecr = json!({
+        "version": "0", "id": "1", "detail-type": "ECR Image Action", "source": "aws.ecr",
+        "account": "123456789012", "region": "us-east-1",
+        "detail": {"result": "SUCCESS", "repository-name": "shop", "image-tag": "1", "action-type": "PUSH"},
+    });
+    let sns = json!({
+        "Type": "SubscriptionConfirmation", "MessageId": "1", "TopicArn": "arn:aws:sns:us-east-1:1:t",
+        "SubscribeURL": "http://169.254.169.254/", "SigningCertURL": "https://evil.example/cert.pem",
+        "SignatureVersion": "1",
+    });
+    for (body, headers) in [
+        (ecr, vec![]),
+        (
+            sns,
+            vec![("x-amz-sns-message-type", "SubscriptionConfirmation")],
+        ),
+    ] {
+        let (status, answer) = hooks.post(GIT, &headers, body.to_string()).await;
+        assert_eq!((status, runs(&world).await.len()), (400, 0), "{answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn w31_nothing_tells_an_unknown_webhook_from_one_that_is_not_for_the_sender() {
     let world = world().await;
     let source = "type: Webhook\nspec:\n  type: Custom\n  spec: {}\n";
