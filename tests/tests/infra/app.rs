@@ -191,7 +191,7 @@ fn no_function_outlives_the_state_that_invokes_it() {
 #[test]
 fn local_mode_stops_a_function_when_lambda_would() {
     let app = template("app.yaml");
-    let invoked = |name: &&str| *name != "api";
+    let invoked = |name: &&str| !["api", "webhook"].contains(name);
     let functions = resources(&app, "AWS::Serverless::Function");
     let limits = functions.values().map(|function| {
         let limit = function["Timeout"].as_str().expect("seconds");
@@ -238,5 +238,13 @@ fn instances_are_counted_every_ten_minutes_and_accepted_runs_started_every_minut
         event.expect("an event"),
         slipway_fn_pipeline::Event::StartAccepted
     );
-    assert_eq!(schedules.len(), 2);
+    for (id, input) in [
+        ("TriggerSchedule", "{}"),
+        ("PollSchedule", r#"{"poll": true}"#),
+    ] {
+        assert_eq!(of(id), told("rate(1 minute)", "TriggerFunction", input));
+        let asked: Result<slipway_fn_trigger::Asked, _> = serde_json::from_str(input);
+        assert_eq!(asked.expect("a request").poll, id == "PollSchedule");
+    }
+    assert_eq!(schedules.len(), 4);
 }

@@ -169,6 +169,8 @@ fn only_those_who_deploy_or_read_manifests_may_assume_roles() {
         ("LaneAsgFunction", vec![source, deploy]),
         ("LaneEcsFunction", vec![source, deploy]),
         ("LaneLambdaFunction", vec![source, deploy]),
+        // It plans what it starts, and asks registries.
+        ("TriggerFunction", vec![source]),
     ];
     let expected = expected.map(|(id, roles)| {
         let roles = roles.into_iter().map(str::to_owned).collect();

@@ -345,7 +345,8 @@ impl World {
             let record = EntityRecord {
                 scope: scope(),
                 kind: head.kind.key().to_owned(),
-                parent: place.parent.clone(),
+                // A trigger, which nothing refers to, is one of its pipeline.
+                parent: place.parent.clone().or_else(|| head.pipeline.clone()),
                 id: place.id.clone(),
                 name: head.name.clone(),
                 description: None,

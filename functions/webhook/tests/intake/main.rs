@@ -126,7 +126,8 @@ async fn deliver(hooks: &Hooks, id: &str, body: &str) -> (u16, Value) {
 }
 
 async fn history(world: &World, trigger: &str) -> Vec<OutcomeRecord> {
-    let listed = world.store.list_history(&place(trigger), Page::first(100));
+    let place = place(trigger);
+    let listed = world.store.list_history(&place, Page::first(100));
     listed.await.expect("the history").items
 }
 
@@ -141,7 +142,8 @@ async fn said(world: &World, run: &RunId) -> String {
 }
 
 async fn runs(world: &World) -> Vec<RunRecord> {
-    let listed = world.store.list_runs(&scope(), None, Page::first(100));
+    let scope = scope();
+    let listed = world.store.list_runs(&scope, None, Page::first(100));
     listed.await.expect("the runs").items
 }
 
