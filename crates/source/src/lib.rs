@@ -1,6 +1,6 @@
 //! Reads manifests and config files from where users keep them: Git repositories, S3 buckets, and in local mode
-//! folders of this machine. Asks registries which versions of artifacts there are ([`registry`]), and whether what
-//! connectors lead to takes their logins ([`connection`]).
+//! folders of this machine. Asks registries which versions of artifacts there are ([`registry`]), for plans and for the
+//! triggers that watch them ([`Source::builds`]), and whether what connectors lead to takes their logins ([`connection`]).
 //!
 //! A plan says what it needs ([`slipway_plan::RemoteFiles`]) and does no I/O; the engine asks a
 //! [`SourceReader`], and [`Source`] is the one that there is. Nothing is written anywhere but into temporary

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 pub use decide::{Holds, decide, facts};
 
-use crate::FeedSpec;
+use crate::{FeedSpec, RegionSource};
 
 /// Most versions of a feed that are remembered: as many as an item of the store has room for.
 pub const MOST_REMEMBERED: usize = 20_000;
@@ -177,6 +177,15 @@ pub fn remember(seen: &[String], now: &[Build]) -> Vec<String> {
 fn mark(version: &str) -> String {
     let digest = Sha256::digest(version);
     URL_SAFE_NO_PAD.encode(&digest[..8])
+}
+
+/// What one region of several is watched and decided by: its own place and filters, and the conditions of all.
+pub fn in_region(common: &FeedSpec, region: &RegionSource) -> FeedSpec {
+    FeedSpec {
+        kind: region.kind.clone(),
+        spec: region.spec.clone(),
+        ..common.clone()
+    }
 }
 
 /// What of several regions is in all of them, as the first of them lists it (Harness: *when the artifact version is

@@ -263,6 +263,10 @@ impl<'a> Registry<'a> {
                 None => "it gives no token without a login, and the connector has none",
             }));
         }
+        if matches!(status, 429 | 500..) {
+            let why = at(format!("it answers {status}: try again later"));
+            return Err(Fault::new(ErrorType::Connectivity, why));
+        }
         if !response.status().is_success() {
             return Err(at(format!("it answers {status}")).into());
         }

@@ -166,6 +166,26 @@ async fn a_login_that_is_refused_does_not_hold_the_host() {
     assert_eq!(seen(poll(&source, &web, &bot, None).await).0, ["v1"]);
 }
 
+/// A registry whose tokens come from a server that is busy is busy itself.
+#[tokio::test]
+async fn a_busy_server_of_tokens_holds_the_registry() {
+    let tokens = Host::new(|_| StatusCode::TOO_MANY_REQUESTS.into_response()).await;
+    let realm = format!("Bearer realm=\"{}/token\"", tokens.address);
+    let host = Host::new(move |_| {
+        let challenge = [("www-authenticate", realm.clone())];
+        (StatusCode::UNAUTHORIZED, challenge).into_response()
+    })
+    .await;
+    let docker = connector("DockerRegistry", json!({"dockerRegistryUrl": host.address}));
+    let web = feed("DockerRegistry", json!({"imagePath": "acme/web"}));
+    let source = patient();
+    for _ in 0..2 {
+        let fault = poll(&source, &web, &docker, None).await.expect_err("busy");
+        assert!(fault.wait.is_some(), "{fault:?}");
+    }
+    assert_eq!((host.times(), tokens.times()), (1, 1));
+}
+
 #[tokio::test]
 async fn no_host_leads_to_the_metadata_service_or_on_for_ever() {
     let cloud = "http://169.254.169.254/latest/meta-data/";

@@ -156,6 +156,31 @@ fn several_regions_have_what_all_of_them_have() {
 }
 
 #[test]
+fn a_region_has_its_own_place_and_the_conditions_of_all() {
+    let common = FeedSpec {
+        event_conditions: vec![condition("build", Operator::Equals, "1")],
+        jexl: Some("true".to_owned()),
+        ..spec("GoogleArtifactRegistry", json!({"sources": []}))
+    };
+    let region = |name: &str| RegionSource {
+        kind: "GoogleArtifactRegistry".to_owned(),
+        spec: json!({"connectorRef": "gcp", "region": name, "pkg": "web"}),
+    };
+    let europe = in_region(&common, &region("europe"));
+    assert_eq!(europe.event_conditions, common.event_conditions);
+    assert_eq!(
+        Feed::of(&europe, "c").place,
+        json!({"pkg": "web", "region": "europe"})
+    );
+    assert_ne!(
+        Feed::of(&europe, "c").key(),
+        Feed::of(&in_region(&common, &region("us")), "c").key()
+    );
+    assert_eq!(decide(&europe, &Build::of("1"), holds), Ok(()));
+    assert!(decide(&europe, &Build::of("2"), holds).is_err());
+}
+
+#[test]
 fn expressions_of_triggers_know_the_version_and_where_it_is() {
     let docker = spec(
         "DockerRegistry",
