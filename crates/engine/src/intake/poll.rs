@@ -11,7 +11,7 @@ use slipway_store::{Due, Store, StoreError, TriggerPlace};
 use slipway_trigger::Trigger;
 use slipway_trigger::feed::{Feed, new_builds, remember};
 
-use super::handle::{Starting, handle};
+use super::handle::{Starting, handle_by_id};
 use super::listen::{connector_of, feed_of, of_feed};
 use super::{Happening, Offer, accept};
 use crate::error::{Doing, RunError};
@@ -158,7 +158,8 @@ async fn ask(
                     delivery: None,
                 };
                 let (event, _) = accept(on.runs, offer).await?;
-                Box::pin(handle(on, &event)).await?;
+                // By its id: where it was accepted before, what was kept then counts.
+                Box::pin(handle_by_id(on, &event.id)).await?;
             }
             let seen = Some(remember(seen, &builds));
             let record = FeedRecord {

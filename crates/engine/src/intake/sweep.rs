@@ -3,7 +3,7 @@
 use slipway_store::{AcceptedEvent, Due, Store, TriggerPlace};
 use slipway_trigger::Source;
 
-use super::handle::{Starting, handle};
+use super::handle::{Starting, handle, handle_by_id};
 use super::listen::{due, find_trigger, next_time, read_trigger, scheduled};
 use super::{Happening, Offer, accept};
 use crate::error::{Doing, RunError};
@@ -128,7 +128,8 @@ async fn tick(on: Starting<'_>, found: &Due) -> Result<bool, RunError> {
         }
         None => forget(on, &place, found).await?,
     }
-    Box::pin(handle(on, &event)).await?;
+    // By its id: where another sweep accepted it, what that one kept counts.
+    Box::pin(handle_by_id(on, &event.id)).await?;
     Ok(true)
 }
 
