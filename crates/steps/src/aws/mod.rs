@@ -9,6 +9,7 @@ pub mod error;
 pub mod external_id;
 mod image;
 pub mod oidc;
+pub(crate) mod other_rules;
 pub mod query;
 mod reading;
 mod region;

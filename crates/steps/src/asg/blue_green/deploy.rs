@@ -165,21 +165,26 @@ async fn check_others(cx: &mut StepContext<'_>, site: &Site, sides: &Sides) -> R
     if sides.old.is_none() || !sides.new_before.as_ref().is_some_and(works) {
         return Ok(());
     }
-    let groups: Vec<&String> = sides.routes.iter().map(|one| &one.stage_group).collect();
+    let groups: Vec<&str> = sides
+        .routes
+        .iter()
+        .map(|one| one.stage_group.as_str())
+        .collect();
     let name = &sides.new;
     for other in others::find(site, &sides.routes).await? {
-        if !other.reaches(&groups) {
+        if !groups.iter().any(|group| other.reaches(group)) {
             continue;
         }
+        let sends = other.sends();
         if !other.of_testers {
             return Err(invalid(format!(
-                "all instances of Auto Scaling group {name} in {site} would be replaced at once, and it serves: {other}, its \
+                "all instances of Auto Scaling group {name} in {site} would be replaced at once, and it serves: {sends}, its \
                  target group, and no step moves them. Let that rule forward to where the version is that serves, or to \
                  target groups of its own."
             )));
         }
         let warning =
-            format!("All instances of Asg {name} are replaced now, and {other}, its target group");
+            format!("All instances of Asg {name} are replaced now, and {sends}, its target group");
         cx.warn_of_run(PREPARE, &warning).await?;
     }
     Ok(())

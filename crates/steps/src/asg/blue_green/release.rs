@@ -11,6 +11,7 @@ use super::super::template::Version;
 use super::deploy::{replaced, tag};
 use super::sides::Sides;
 use super::{BLUE, GREEN, others};
+use crate::aws::other_rules::Other;
 use crate::context::StepContext;
 
 /// Lets the new group be the one that serves, and notes it.
@@ -60,13 +61,16 @@ async fn still_serves(
     (sides, old): (&Sides, &str),
     unit: &'static str,
 ) -> Result<bool, Failure> {
-    let groups: Vec<&String> = sides.routes.iter().map(|one| &one.prod_group).collect();
+    let reached = |other: &Other| {
+        let mut routes = sides.routes.iter();
+        routes.any(|one| other.reaches(&one.prod_group))
+    };
     let mut others = others::find(site, &sides.routes).await?;
-    others.retain(|other| !other.of_testers && other.reaches(&groups));
+    others.retain(|other| !other.of_testers && reached(other));
     if others.is_empty() {
         return Ok(false);
     }
-    let others: Vec<String> = others.iter().map(others::Other::to_string).collect();
+    let others: Vec<String> = others.iter().map(Other::sends).collect();
     let warning = format!(
         "Asg {old} keeps its instances: {}, its target group, and no step moves them. Let them forward to where the new \
          version is, and downsize the group.",

@@ -8,7 +8,6 @@ use slipway_model::status::Failure;
 
 use super::super::site::Site;
 use super::forward::Forward;
-use crate::aws;
 use crate::aws::balancer::keep_client_secrets;
 use crate::aws::error::{Doing, code, failure};
 use crate::deployment::invalid;
@@ -81,17 +80,14 @@ pub(super) async fn find(
     Ok((arn.to_owned(), rules(site, places).await?))
 }
 
-/// All rules of a listener that forward to target groups.
-pub(super) async fn rules_of(site: &Site, listener: &str) -> Result<Vec<Rule>, Failure> {
-    let found = aws::balancer::rules(&site.aws.elb, listener).await?;
-    let forwarding = found.iter().filter_map(|rule| {
-        let place = Place {
-            listener: listener.to_owned(),
-            rule: rule.rule_arn()?.to_owned(),
-        };
-        forwarding(&place, rule)
-    });
-    Ok(forwarding.collect())
+/// The target groups that get requests of a rule.
+pub(super) fn reached(rule: &aws_sdk_elasticloadbalancingv2::types::Rule) -> Vec<String> {
+    let Some(forward) = rule.actions().iter().rev().find_map(Forward::read) else {
+        return Vec::new();
+    };
+    let groups = forward.groups.iter().map(|one| &one.group);
+    let sends = groups.filter(|group| forward.sends_to(group));
+    sends.cloned().collect()
 }
 
 async fn ask_listeners(

@@ -1,38 +1,13 @@
-//! Listener rules that no step of a deployment names, and that send requests to one of its target groups: another path or
-//! host on the same service, or another port. No step moves them, so what they reach is neither deleted nor emptied.
-
-use std::fmt;
+//! Listener rules that bring requests to a service and that no step moves ([`crate::aws::other_rules`]).
 
 use slipway_model::status::Failure;
 use slipway_plan::Node;
 
 use super::super::site::Site;
-use super::balancer::{self, Rule};
+use super::balancer;
 use super::routes::Routes;
-use crate::aws;
+use crate::aws::other_rules::{self, Other, Own};
 use crate::context::StepContext;
-
-/// Such a rule.
-#[derive(Clone, Debug)]
-pub(super) struct Other {
-    rule: Rule,
-    /// Whether those who try a version out send them, as far as it can be told.
-    pub(super) of_testers: bool,
-}
-
-impl Other {
-    /// Whether a target group gets requests of it.
-    pub(super) fn reaches(&self, group: &str) -> bool {
-        self.rule.forward.sends_to(group)
-    }
-}
-
-impl fmt::Display for Other {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = &self.rule.place;
-        write!(f, "rule {} of listener {}", place.rule, place.listener)
-    }
-}
 
 /// Several of them, in words.
 pub(super) fn told(others: &[Other]) -> String {
@@ -40,8 +15,7 @@ pub(super) fn told(others: &[Other]) -> String {
     each.join(" and ")
 }
 
-/// Looks at all rules of the load balancer. With one target group for both versions there is nothing to move, and rules of
-/// a listener that is the stage's alone are for who looks at the stage.
+/// Looks at all rules of the load balancer. With one target group for both versions there is nothing to move.
 pub(super) async fn find(
     cx: &StepContext<'_>,
     site: &Site,
@@ -50,34 +24,18 @@ pub(super) async fn find(
     if routes.is_shared() {
         return Ok(Vec::new());
     }
-    let production = &routes.prod.place.listener;
     let stage = routes.stage.as_ref().map(|stage| &stage.place);
-    let named = [Some(&routes.prod.place), stage].map(|place| place.map(|place| &place.rule));
-    let listeners = match &routes.balancer {
-        Some(balancer) => aws::balancer::listeners(&site.aws.elb, balancer).await?,
-        // As earlier versions wrote it down.
-        None => vec![production.clone()],
+    let places = std::iter::once(&routes.prod.place).chain(stage);
+    let own = Own {
+        production: [routes.prod.place.listener.as_str()].into(),
+        stages: stage.iter().map(|place| place.listener.as_str()).collect(),
+        // Earlier versions did not write it down.
+        balancers: routes.balancer.iter().map(String::as_str).collect(),
+        rules: places.map(|place| place.rule.as_str()).collect(),
+        of_testers: shifted_alone(cx),
+        groups: vec![&routes.prod_group, &routes.stage_group],
     };
-    let by_weight = shifted_alone(cx);
-    let mut others = Vec::new();
-    for listener in listeners {
-        if listener != *production && stage.is_some_and(|stage| stage.listener == listener) {
-            continue;
-        }
-        for rule in balancer::rules_of(site, &listener).await? {
-            let reaches = [&routes.prod_group, &routes.stage_group]
-                .iter()
-                .any(|group| rule.forward.sends_to(group));
-            if !reaches || named.contains(&Some(&rule.place.rule)) {
-                continue;
-            }
-            // A traffic shift has no listener of the stage: testers have one of their own, and nothing names it.
-            let of_testers = (routes.is_shift() && listener != *production)
-                || by_weight.contains(&rule.place.rule.as_str());
-            others.push(Other { rule, of_testers });
-        }
-    }
-    Ok(others)
+    other_rules::find(&site.aws.elb, &own, balancer::reached).await
 }
 
 /// The rules that steps of this pipeline set by weight, each for itself.
