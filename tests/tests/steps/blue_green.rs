@@ -1,5 +1,6 @@
 //! The blue-green steps: what serves is told by rules, and always answers.
 
+mod by_hand;
 mod misuse;
 mod options;
 mod others;

@@ -67,17 +67,18 @@ fn plain(value: &Value) -> Option<Value> {
     }
 }
 
-/// Refuses a service that a deployment replaced, and that runs something else by now: it only ever changed how many tasks
-/// there are.
+/// Refuses a service that a deployment replaced, and that runs something else by now than one of `ran`, what served first: it
+/// only ever changed how many tasks there are.
 pub(super) fn check(
     site: &Site,
     (name, found): (&str, &Described),
-    (ran, desired): (&str, i64),
+    (ran, desired): (&[&str], i64),
 ) -> Result<(), Failure> {
     let runs = found.service.task_definition().unwrap_or_default();
-    if short(runs) == short(ran) {
+    if ran.iter().any(|ran| short(runs) == short(ran)) {
         return Ok(());
     }
+    let ran = ran.first().copied().unwrap_or_default();
     Err(Foreign {
         resource: format!("Service {name} in {site}"),
         found: format!("it runs {}", named(runs)),

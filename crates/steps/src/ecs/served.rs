@@ -94,6 +94,15 @@ pub(super) fn instead<'s>(
     Some((asked, found))
 }
 
+/// How far the PRIMARY deployment of a service came that is on its way and takes the place of another one, for people.
+pub(super) fn rolling(service: &Service) -> Option<String> {
+    let asked = primary(service)?;
+    let works = |one: &&Deployment| one.status() == Some("ACTIVE") && one.running_count() > 0;
+    let replaces = service.deployments().iter().any(|one| works(&one));
+    let going = asked.rollout_state() == Some(&DeploymentRolloutState::InProgress);
+    (going && replaces).then(|| told(asked))
+}
+
 /// What is worth keeping of a service, as it is with what serves, and what it was told last where that is something else.
 pub(super) fn kept(described: Described, noted: Option<&str>) -> (Value, Option<PassedOver>) {
     let Described {

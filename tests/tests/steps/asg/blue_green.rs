@@ -345,3 +345,48 @@ async fn foreign(groups: &Groups, name: &str) -> Value {
         "LaunchTemplate": {"LaunchTemplateName": format!("{name}-own")},
     })
 }
+
+/// Somebody lets a group start its instances from an image of theirs, and replaces those that it has.
+async fn updated(groups: &Groups, name: &str, image: &str) {
+    let made = json!({"LaunchTemplateName": name,
+        "LaunchTemplateData": {"ImageId": image, "InstanceType": "t3.micro"}});
+    groups.ec2("CreateLaunchTemplateVersion", made).await;
+    let update = json!({"AutoScalingGroupName": name,
+        "LaunchTemplate": {"LaunchTemplateName": name, "Version": "2"}});
+    groups.scaling("UpdateAutoScalingGroup", update).await;
+    let all =
+        json!({"InstanceWarmup": 0, "MinHealthyPercentage": 100, "MaxHealthyPercentage": 200});
+    let start = json!({"AutoScalingGroupName": name, "Preferences": all});
+    groups.scaling("StartInstanceRefresh", start).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_served_comes_back_where_an_update_by_hand_did_not_come_up() {
+    // One that has only begun has brought nothing yet, whatever it is going to bring.
+    for (image, cancelled) in [("ami-0bad", true), ("ami-0bad", false), ("ami-7", false)] {
+        let (mut groups, mut balancer) = balanced(false).await;
+        let steps = [
+            (DEPLOY, balancer.swap_spec()),
+            (SWAP, json!({"downsizeOldAsg": true})),
+        ];
+        deploy(&mut groups, "ami-1", &steps).await;
+        balancer.since = groups.world.clock.now();
+        updated(&groups, "web__1", image).await;
+        let of = json!({"AutoScalingGroupName": "web__1"});
+        if cancelled {
+            groups.scaling("CancelInstanceRefresh", of).await;
+            groups.quiet().await;
+        }
+        deploy(&mut groups, "ami-3", &steps).await;
+        let log = groups.world.log(DEPLOY, "Prepare rollback data").await;
+        groups.quiet().await;
+        groups.world.run(ROLLBACK, json!({})).await.done();
+        groups.quiet().await;
+        let account = groups.account().await;
+        let serves = account.starts_with("web__1 v1 2/2 of v1 BLUE");
+        assert!(serves, "{image} {cancelled}: {account}: {log}");
+        let told = log.contains("a rollback brings back version 1.");
+        assert!(told, "{image} {cancelled}: {log}");
+        check_requests(&balancer);
+    }
+}

@@ -175,7 +175,11 @@ impl Undoing {
                 cx.info(ROLLBACK, told);
                 *found = update(site, &document).await?;
             }
-            foreign::check(site, (name, &*found), (&old.task_definition, old.desired))?;
+            foreign::check(
+                site,
+                (name, &*found),
+                (&[old.task_definition.as_str()], old.desired),
+            )?;
             let resize = &mut self.state.resize;
             resize
                 .tell(cx, site, (name, &*found), old.desired, ROLLBACK)

@@ -74,6 +74,22 @@ struct Blue {
     desired: i64,
     running: i64,
     scaling: Scaling,
+    /// The service with what serves in it, where it was told last to run something else, which has not come up: it gets its
+    /// tasks back with that.
+    #[serde(default)]
+    serves: Option<Box<Before>>,
+}
+
+impl Blue {
+    /// What the service was told to run: what serves in it, or what was asked for last and has not come up.
+    fn may_run(&self) -> Vec<&str> {
+        let before = self.serves.as_ref();
+        let passed_over = before.and_then(|before| before.passed_over.as_ref());
+        let asked = passed_over.map(|passed_over| passed_over.task_definition.as_str());
+        std::iter::once(self.task_definition.as_str())
+            .chain(asked)
+            .collect()
+    }
 }
 
 /// The service that had served before, as it was.

@@ -13,6 +13,7 @@ use super::super::{PREPARE, cluster};
 use super::create::{Creation, Phase, State};
 use super::others;
 use super::routes::Routes;
+use super::serving::what_serves;
 use super::sides::{Seen, Sides};
 use super::{Blue, Green, Handover, balancer, definition, tag, wrong};
 use crate::aws::other_rules::Other;
@@ -168,14 +169,21 @@ impl Creation {
                 short(&blue.task_definition)
             ),
         );
-        Ok(Blue {
+        let mut noted = Blue {
             name: blue.name.clone(),
             arn: blue.arn.clone(),
             task_definition: blue.task_definition.clone(),
             desired: blue.desired,
             running: blue.running,
             scaling: Scaling::describe(&self.site, &blue.name).await?,
-        })
+            serves: None,
+        };
+        if blue.unsettled
+            && let Standing::Active(found) = describe(&self.site, &blue.name).await?
+        {
+            what_serves(cx, &self.site, (&mut noted, *found), PREPARE).await?;
+        }
+        Ok(noted)
     }
 
     async fn green(&self, green: &Seen) -> Result<Option<Green>, Failure> {

@@ -17,7 +17,7 @@ use super::super::instances::{self, Change};
 use super::super::removal::Removal;
 use super::super::resize::Resize;
 use super::super::scaling::Scaling;
-use super::super::service::{Standing, describe};
+use super::super::service::{Described, Standing, describe, update};
 use super::super::site::Site;
 use super::super::task_definition::short;
 use super::super::{ROLLBACK, told};
@@ -146,6 +146,36 @@ fn left(made: &Made) -> String {
     }
 }
 
+/// A service that was told to run something that never came up is told to run what served, so that its tasks are of that.
+/// Repeating it changes nothing.
+async fn with_what_served(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    blue: &Blue,
+    found: Described,
+) -> Result<Described, Failure> {
+    let name = blue.name.as_str();
+    let runs = found.service.task_definition();
+    let Some(before) = blue
+        .serves
+        .as_ref()
+        .filter(|before| runs != Some(before.task_definition()))
+    else {
+        return Ok(found);
+    };
+    let (served, desired) = (short(before.task_definition()), blue.desired);
+    cx.info(
+        ROLLBACK,
+        format!(
+            "Updating Service {name} back to {served}, which served, with {desired} tasks: {} had not come up",
+            short(runs.unwrap_or_default())
+        ),
+    );
+    let mut document = before.restore_document(site, name, &[]);
+    document["desiredCount"] = json!(desired);
+    update(site, &document).await
+}
+
 pub(super) struct Undoing {
     pub(super) site: Site,
     pub(super) made: Made,
@@ -206,14 +236,15 @@ impl Undoing {
                     self.made.handover.new
                 )));
             };
-            foreign::check(site, (name, &*found), (&blue.task_definition, blue.desired))?;
+            foreign::check(site, (name, &*found), (&blue.may_run(), blue.desired))?;
             if !self.moved.downsized {
                 self.state.phase = Phase::Healthy;
                 return Ok(None);
             }
+            let found = with_what_served(cx, site, &blue, *found).await?;
             let resize = &mut self.state.resize;
             resize
-                .tell(cx, site, (name, &*found), blue.desired, ROLLBACK)
+                .tell(cx, site, (name, &found), blue.desired, ROLLBACK)
                 .await?;
             cx.save(&self.state).await?;
         }

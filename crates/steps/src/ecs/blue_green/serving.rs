@@ -7,10 +7,12 @@ use slipway_model::status::Failure;
 
 use super::super::beside::{self, Beside, Role};
 use super::super::instances::{self, Change};
+use super::super::rollback::Before;
 use super::super::scaling::Scaling;
-use super::super::service::{Standing, describe};
+use super::super::service::{Described, Standing, describe};
 use super::super::site::Site;
 use super::super::task_definition::short;
+use super::super::{divergence, served};
 use super::balancer::{self, Rule};
 use super::create::Phase as Creating;
 use super::forward::Forward;
@@ -100,8 +102,55 @@ pub(super) async fn check_groups(
     Ok(None)
 }
 
-/// What serves, as it is now: scaling may have changed it since it was written down.
-pub(super) async fn as_it_is(site: &Site, blue: &Blue) -> Result<Blue, Failure> {
+/// Whether what a service was told last is what serves in it: somebody may have updated it in place, and that has not come up
+/// or goes on. Its tasks end when it is scaled down, and what it was told last is what AWS would start then.
+pub(super) async fn what_serves(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    (blue, found): (&mut Blue, Described),
+    unit: &'static str,
+) -> Result<(), Failure> {
+    let name = blue.name.clone();
+    let noted = divergence::noted(cx, site, &name).await?;
+    let running = found.service.running_count();
+    let rolling = served::rolling(&found.service);
+    let runs = noted.as_ref().map(|noted| noted.runs.as_str());
+    let (service, passed_over) = served::kept(found, runs);
+    let before = Before {
+        service,
+        running,
+        scaling: None,
+        passed_over,
+    };
+    let known = blue.serves.is_some();
+    before
+        .task_definition()
+        .clone_into(&mut blue.task_definition);
+    blue.serves = None;
+    if before.passed_over.is_some() {
+        if !known {
+            divergence::tell(cx, site, (&name, &before), noted.as_ref(), unit).await?;
+        }
+        blue.serves = Some(Box::new(before));
+    } else if let Some(came) = rolling {
+        let runs = short(&blue.task_definition);
+        let warning = format!(
+            "Service {name} in {site} serves, and somebody else updates it to {runs}, which is on its way ({came}). The \
+             deployment goes on; a rollback brings back {runs}, unless it is seen to fail before the requests move."
+        );
+        cx.warn_of_run(unit, &warning).await?;
+    }
+    Ok(())
+}
+
+/// What serves, as it is now: scaling may have changed it since it was written down, and an update that was on its way then
+/// may have come up or failed.
+pub(super) async fn as_it_is(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    blue: &Blue,
+    unit: &'static str,
+) -> Result<Blue, Failure> {
     let Standing::Active(found) = describe(site, &blue.name).await? else {
         return Err(wrong(format!(
             "Service {} in {site} served when this stage began, and somebody or something else has deleted it since. \
@@ -109,12 +158,19 @@ pub(super) async fn as_it_is(site: &Site, blue: &Blue) -> Result<Blue, Failure> 
             blue.name
         )));
     };
-    Ok(Blue {
+    let mut now = Blue {
         desired: i64::from(found.service.desired_count()),
         running: i64::from(found.service.running_count()),
         scaling: Scaling::describe(site, &blue.name).await?,
         ..blue.clone()
-    })
+    };
+    let runs = found.service.task_definition().unwrap_or_default();
+    let unsettled = found.service.deployments().len() > 1 || blue.serves.is_some();
+    // What somebody told it since is theirs.
+    if unsettled && blue.may_run().contains(&runs) {
+        what_serves(cx, site, (&mut now, *found), unit).await?;
+    }
+    Ok(now)
 }
 
 /// Tags the new service as what serves and the old one as what does not.

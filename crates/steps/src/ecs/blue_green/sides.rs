@@ -20,6 +20,8 @@ pub(super) struct Seen {
     pub(super) tag: Option<String>,
     /// `false` while it is being deleted.
     pub(super) active: bool,
+    /// Whether it is on its way to something else than what it ran, or did not get there.
+    pub(super) unsettled: bool,
     /// Target groups.
     groups: Vec<String>,
 }
@@ -36,6 +38,7 @@ impl Seen {
             running: i64::from(service.running_count()),
             tag: tag::of(service).map(str::to_owned),
             active: service.status() == Some("ACTIVE"),
+            unsettled: service.deployments().len() > 1,
             groups: groups
                 .filter_map(|one| one.target_group_arn().map(str::to_owned))
                 .collect(),

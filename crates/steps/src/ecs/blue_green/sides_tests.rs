@@ -47,6 +47,7 @@ fn seen(text: &str) -> Seen {
     let running = running.parse().unwrap_or_default();
     Seen {
         active: !name.starts_with('('),
+        unsettled: false,
         name: name.trim_matches(['(', ')']).to_owned(),
         arn: String::new(),
         task_definition: String::new(),

@@ -203,7 +203,7 @@ impl Swapping {
         let first: Option<State> = cx.saved_by_first_attempt()?;
         self.state.old = match (first.and_then(|state| state.old), &handover.blue) {
             (Some(old), _) => Some(old),
-            (None, Some(blue)) => Some(as_it_is(&self.site, blue).await?),
+            (None, Some(blue)) => Some(as_it_is(cx, &self.site, blue, SWAP).await?),
             (None, None) => None,
         };
         self.rules = Some(rules);
