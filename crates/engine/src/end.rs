@@ -15,9 +15,11 @@ use crate::intake;
 use crate::kept;
 use crate::name::Lane;
 use crate::notify;
+use crate::owed;
 use crate::queue::{self, release_run, release_stage};
 use crate::rollback;
 use crate::runs::{Runs, StageOfRun, newest, summary};
+use crate::signal::WARNING;
 use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending, undo_ending};
 use crate::stage_loop::is_more_to_plan;
 use crate::stage_word::barred;
@@ -67,6 +69,10 @@ pub async fn end_stage(
         Status::Running => decide(runs, of_run, nodes, rolled_back)?,
         _ => (never_began(of_run), false),
     };
+    let ending = match rolled_back || undoes_run {
+        true => ending,
+        false => tell_missing(runs, of_run, own().collect(), ending).await?,
+    };
     close_open_nodes(runs, own(), ending.status).await?;
     let ended = StageSummary {
         status: ending.status,
@@ -83,6 +89,44 @@ pub async fn end_stage(
     tell_barriers(runs, of_run).await?;
     tell_stage(runs, of_run, ended.status).await;
     Ok(ended.status)
+}
+
+/// Tells what the steps of a stage that is not rolled back took off and did not put on again: as what its failure left
+/// behind, unless that says it already, or as a warning of the run where the failure counts as none.
+async fn tell_missing(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    nodes: Vec<&NodeRecord>,
+    mut ending: Ending,
+) -> Result<Ending, RunError> {
+    let stage = &of_run.stage().id;
+    for (number, one) in owed::missing(nodes).into_iter().enumerate() {
+        let Some(failure) = &mut ending.failure else {
+            let warning = SignalRecord {
+                run: of_run.run.id.clone(),
+                node: NodeId::new(format!("stages.{stage}")),
+                attempt: 0,
+                kind: format!("{WARNING}:missing-{number}"),
+                says: format!("When stage {stage} ended: {}", one.told),
+                who: PrincipalId::new("slipway"),
+                at_ms: runs.clock.now_ms(),
+            };
+            match runs.store.put_signal(&warning).await {
+                Ok(()) | Err(StoreError::AlreadyExists { .. }) => continue,
+                Err(error) => Err(error).doing(|| format!("warn of what stage {stage} left"))?,
+            }
+        };
+        let left = failure.left_behind.clone().unwrap_or_default();
+        if failure.message.contains(&one.name) || left.contains(&one.name) {
+            continue;
+        }
+        let left = left.trim_end_matches('.');
+        failure.left_behind = Some(match left.is_empty() {
+            true => one.told,
+            false => format!("{left}. {}", one.told),
+        });
+    }
+    Ok(ending)
 }
 
 async fn tell_stage(runs: &Runs, of_run: &StageOfRun, status: Status) {

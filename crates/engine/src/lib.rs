@@ -28,6 +28,7 @@ pub mod link;
 pub mod name;
 pub mod notes;
 pub mod notify;
+pub mod owed;
 pub mod plan_run;
 pub mod queue;
 pub mod rerun;

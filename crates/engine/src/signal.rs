@@ -1,6 +1,6 @@
 //! What people say about a run while it goes on: recorded first, then what waits is woken to read it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 use slipway_model::id::{NodeId, PrincipalId, RunId, StageId};
@@ -21,7 +21,8 @@ use crate::stage_word::{self, Said, StageWord, about_all, about_stage};
 use crate::strategy::{self, Answer};
 use crate::wake::wake;
 
-/// Kind of the signal with which a step warns whoever looks at the run; notices that nobody got add which after a colon.
+/// Kind of the signal with which a step warns whoever looks at the run; further warnings of a step, and notices that nobody
+/// got, add which after a colon.
 pub const WARNING: &str = "warning";
 
 /// What steps of a run have warned of, and notices that nobody got, oldest first.
@@ -33,6 +34,8 @@ pub fn warnings(run: &RunRecord) -> Vec<&SignalRecord> {
     };
     let mut warnings: Vec<_> = all.filter(of_kind).collect();
     warnings.sort_by_key(|signal| signal.at_ms);
+    let mut told = BTreeSet::new();
+    warnings.retain(|signal| told.insert((&signal.node, signal.attempt, &signal.says)));
     warnings
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod patience;
 mod saved;
+mod word;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +15,9 @@ use slipway_engine::error::RunError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::gather::SourceReader;
 use slipway_engine::kept::{KEPT, Kept};
+use slipway_engine::owed::{Missing, OWED, Owed};
 use slipway_engine::runs::Runs;
-use slipway_engine::signal::WARNING;
-use slipway_model::id::{NodeId, PrincipalId, RunId};
+use slipway_model::id::{NodeId, RunId};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::{ConnectorPlan, Plan, StagePlan, StepPlan};
 use slipway_store::record::{
@@ -122,6 +123,8 @@ struct Saved {
     busy: Option<Busy>,
     #[serde(default)]
     kept: Option<Kept>,
+    #[serde(default)]
+    owed: Option<Owed>,
 }
 
 /// A step's view of its run. Made by the lane loop for one call of `advance` or `stop`.
@@ -140,6 +143,8 @@ pub struct StepContext<'a> {
     busy: Option<Busy>,
     /// What it set and no step takes back.
     kept: Option<Kept>,
+    /// What it took off something and puts on again.
+    owed: Option<Owed>,
     /// Whether a connector says how often calls are repeated.
     limited: bool,
     /// Whether the credentials are those of a session that Slipway takes.
@@ -163,6 +168,7 @@ impl<'a> StepContext<'a> {
             outputs: Value::Null,
             busy: saved.busy,
             kept: saved.kept,
+            owed: saved.owed,
             limited: false,
             renewable: false,
         }
@@ -172,50 +178,6 @@ impl<'a> StepContext<'a> {
     /// and later steps ask for it. Secrets must not be in it.
     pub fn fails_with(&mut self, outputs: Value) {
         self.outputs = outputs;
-    }
-
-    /// Says something to the other steps of the run, once for each attempt and kind; those that hold are woken.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn say(&mut self, kind: &str, says: &str) -> Result<(), Failure> {
-        self.note_word(kind, says).await?;
-        // Said again after a crash: whether the others were woken is not known.
-        self.said = true;
-        Ok(())
-    }
-
-    /// Warns whoever looks at the run, not only at the log of the step, once for each attempt.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn warn_of_run(&mut self, unit: &'static str, text: &str) -> Result<(), Failure> {
-        self.warn(unit, text);
-        self.note_word(WARNING, text).await
-    }
-
-    /// As [`StepContext::warn_of_run`], for steps that have no log.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn tell_run(&self, text: &str) -> Result<(), Failure> {
-        self.note_word(WARNING, text).await
-    }
-
-    async fn note_word(&self, kind: &str, says: &str) -> Result<(), Failure> {
-        let signal = SignalRecord {
-            run: self.run().clone(),
-            node: self.node().clone(),
-            attempt: self.attempt(),
-            kind: kind.to_owned(),
-            says: says.to_owned(),
-            who: PrincipalId::new("slipway"),
-            at_ms: self.clock().now_ms(),
-        };
-        match self.store().put_signal(&signal).await {
-            Ok(()) | Err(StoreError::AlreadyExists { .. }) => Ok(()),
-            Err(error) => Err(store_failure("note it in the run", &error)),
-        }
     }
 
     /// The run and all of its nodes as they are now, oldest attempts first.
@@ -342,6 +304,12 @@ impl<'a> StepContext<'a> {
     /// Takes [`StepContext::keeps`] back: what it was about was refused. It is written with what is saved next.
     pub fn keeps_nothing(&mut self) {
         self.kept = None;
+    }
+
+    /// Notes what the step takes off `holder` and puts on again when it ends well or is rolled back: where neither happens, the
+    /// end of the stage tells. `None` says that it is on. It is written with what is saved next.
+    pub fn owes(&mut self, holder: String, what: Option<Missing>) {
+        self.owed = Some(Owed { holder, what });
     }
 
     /// Keeps `state` for the next call; it is written with what this one comes to. For what no effect depends on.
@@ -516,8 +484,8 @@ impl<'a> StepContext<'a> {
     }
 
     fn progress(&self) -> Value {
-        let parts = (&self.busy, &self.kept);
-        if self.state.is_null() && self.units.is_empty() && parts == (&None, &None) {
+        let parts = (&self.busy, &self.kept, &self.owed);
+        if self.state.is_null() && self.units.is_empty() && parts == (&None, &None, &None) {
             return Value::Null;
         }
         let mut progress = serde_json::json!({"state": self.state, "units": self.units});
@@ -526,6 +494,9 @@ impl<'a> StepContext<'a> {
         }
         if let Some(kept) = &self.kept {
             progress[KEPT] = serde_json::json!(kept);
+        }
+        if let Some(owed) = &self.owed {
+            progress[OWED] = serde_json::json!(owed);
         }
         progress
     }

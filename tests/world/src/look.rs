@@ -74,9 +74,27 @@ impl World {
     /// # Panics
     /// When it does not answer in JSON.
     pub async fn ecs(&self, operation: &str, request: &serde_json::Value) -> serde_json::Value {
-        use tower::ServiceExt as _;
         let target = format!("AmazonEC2ContainerServiceV20141113.{operation}");
-        let scope = format!("AKIASLIPWAYSANDBOX00/20260101/{REGION}/ecs/aws4_request");
+        self.asked(("ecs", &target), request).await
+    }
+
+    /// As [`World::ecs`], of Application Auto Scaling.
+    ///
+    /// # Panics
+    /// When it does not answer in JSON.
+    pub async fn scaling(&self, operation: &str, request: &serde_json::Value) -> serde_json::Value {
+        let target = format!("AnyScaleFrontendService.{operation}");
+        let service = "application-autoscaling";
+        self.asked((service, &target), request).await
+    }
+
+    async fn asked(
+        &self,
+        (service, target): (&str, &str),
+        request: &serde_json::Value,
+    ) -> serde_json::Value {
+        use tower::ServiceExt as _;
+        let scope = format!("AKIASLIPWAYSANDBOX00/20260101/{REGION}/{service}/aws4_request");
         let request = axum::http::Request::post("/")
             .header("x-amz-target", target)
             .header("content-type", "application/x-amz-json-1.1")

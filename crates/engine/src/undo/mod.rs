@@ -134,7 +134,14 @@ async fn weigh(runs: &Runs, known: &Known, which: &Which) -> Result<Outlook, Run
     let wanted = choice::wanted(&run.id, &known.plan, which);
     let wanted = wanted.map_err(|message| RunError::refused(ErrorName::InvalidRequest, message))?;
     if let Err(why) = choice::may_undo(run, runs.clock.now_ms()) {
-        return Ok(Outlook::Refused(why));
+        let left = match run.status.is_final() {
+            true => target::left_beside(runs, run, &known.plan, &wanted).await?,
+            false => None,
+        };
+        return Ok(Outlook::Refused(match left {
+            Some(left) => format!("{why}. {left}"),
+            None => why,
+        }));
     }
     let facts = Facts {
         nodes: known

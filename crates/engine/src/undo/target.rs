@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde_json::Value;
 use slipway_model::id::{EntityId, RunId, Scope};
 use slipway_plan::{Plan, StagePlan};
 use slipway_store::record::{DeployedRecord, ReplacedRecord, RunRecord};
@@ -164,6 +165,10 @@ pub(super) async fn refusal(
     if let Some(why) = rolled_back_already(runs, &there).await? {
         return Ok(Some(why));
     }
+    if is_only_beside(&there, doer) {
+        // There is nothing to go back to, and nothing that serves either: what it put there goes away.
+        return Ok(None);
+    }
     Ok(there.before.is_none().then(|| {
         format!(
             "run {} was the first that deployed {place}: there is no earlier version to go back to; delete the service \
@@ -198,9 +203,86 @@ fn left_nothing(there: &DeployedRecord, place: &Place, run: &RunRecord) -> Strin
 
 /// The runs that put a version beside the one that is there: a canary, or the next one of a blue-green deployment.
 fn beside(there: &DeployedRecord) -> Vec<RunId> {
-    let versions = there.target["beside"].as_array().into_iter().flatten();
-    let runs = versions.filter_map(|version| version["run"].as_str());
-    runs.map(RunId::new).collect()
+    let versions = array(&there.target["beside"]).filter(|version| goes(version));
+    let canaries = array(&there.target["groups"]).filter(|group| is_canary(group));
+    let runs = versions.map(|version| &version["run"]);
+    let runs = runs.chain(canaries.map(|group| &group["by"]["run"]));
+    runs.filter_map(Value::as_str).map(RunId::new).collect()
+}
+
+fn array(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// Whether a version goes away again with the run that put it there. What served before a newer one stands beside that, too,
+/// and is no matter of a rollback of its own run.
+fn goes(version: &Value) -> bool {
+    let role = version["role"].as_str();
+    role.is_none_or(|role| ["canary", "green"].contains(&role))
+}
+
+/// Whether an Auto Scaling group is a canary.
+fn is_canary(group: &Value) -> bool {
+    group["strategy"] == "Canary"
+}
+
+/// Whether nothing was ever deployed at a place but what a run put beside what was to come.
+fn is_only_beside(there: &DeployedRecord, doer: &RunId) -> bool {
+    let target = &there.target;
+    let main = match there.deployment_type.as_str() {
+        "ECS" => target["taskDefinitionArn"]
+            .as_str()
+            .is_some_and(|arn| !arn.is_empty()),
+        "Asg" => !array(&target["groups"]).all(is_canary),
+        _ => true,
+    };
+    !main && beside(there).contains(doer)
+}
+
+/// What stages of a run that cannot be rolled back have left beside the versions that serve, and how it goes away.
+pub(super) async fn left_beside(
+    runs: &Runs,
+    run: &RunRecord,
+    plan: &Plan,
+    stages: &[&StagePlan],
+) -> Result<Option<String>, RunError> {
+    let mut left = Vec::new();
+    for stage in stages {
+        let Some(place) = Place::of(stage) else {
+            continue;
+        };
+        let Some(there) = read(runs, &plan.scope, &place).await? else {
+            continue;
+        };
+        left.extend(canaries_of(&there, run.doer(&stage.id)));
+    }
+    Ok((!left.is_empty()).then(|| format!("It left {}", left.join(", and "))))
+}
+
+/// The canaries of a run, each with who deletes it.
+fn canaries_of(there: &DeployedRecord, doer: &RunId) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let target = &there.target;
+    let region = text(&target["region"]);
+    let services = array(&target["beside"])
+        .filter(|version| version["role"] == "canary" && version["run"] == doer.as_str())
+        .map(|version| {
+            let (name, cluster) = (text(&version["serviceName"]), text(&target["cluster"]));
+            format!(
+                "canary service {name} in cluster {cluster}: the next EcsCanaryDelete of that service and environment deletes \
+                 it, or `aws ecs delete-service --force --region {region} --cluster {cluster} --service {name}`"
+            )
+        });
+    let groups = array(&target["groups"])
+        .filter(|group| is_canary(group) && group["by"]["run"] == doer.as_str())
+        .map(|group| {
+            let name = text(&group["name"]);
+            format!(
+                "canary Auto Scaling group {name}: `aws autoscaling delete-auto-scaling-group --force-delete --region {region} \
+                 --auto-scaling-group-name {name}` deletes it"
+            )
+        });
+    services.chain(groups).collect()
 }
 
 /// The run that put a version beside what another one deployed, after that one's stage had ended.
@@ -307,4 +389,112 @@ async fn deployed_after(
     Ok(known.any(|stage| {
         stage.started_ms.is_some() && stage.ended_ms.is_none_or(|other_ms| other_ms > ended_ms)
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use slipway_model::id::{AccountId, OrgId, ProjectId};
+
+    use super::*;
+
+    fn there(kind: &str, target: Value) -> DeployedRecord {
+        let id = EntityId::new;
+        DeployedRecord {
+            scope: Scope::project(
+                AccountId::new("acme"),
+                OrgId::new("default"),
+                ProjectId::new("shop"),
+            ),
+            service: id("web"),
+            environment: id("prod"),
+            infrastructure: id("main"),
+            deployment_type: kind.to_owned(),
+            target,
+            run: RunId::new("one"),
+            restores: None,
+            artifact: None,
+            before: None,
+            counted: None,
+            uncounted: None,
+        }
+    }
+
+    /// What a run put beside what serves goes with it; what served before stands there too and does not.
+    #[test]
+    fn whose_versions_go_away_again() {
+        let version = |role: &str, run: &str| json!({"serviceName": "w", "role": role, "run": run});
+        let group = |strategy: &str, run: &str| json!({"name": "w", "strategy": strategy, "by": {"run": run}});
+        let table = [
+            (
+                "ECS",
+                json!({"taskDefinitionArn": "web:1", "beside": [version("before", "a"),
+                    version("canary", "b"), version("left", "c"), version("green", "d")]}),
+                "b d",
+                "",
+            ),
+            (
+                "ECS",
+                json!({"taskDefinitionArn": null, "beside": [version("canary", "one")]}),
+                "one",
+                "one",
+            ),
+            // Lambda names no role.
+            (
+                "AwsLambda",
+                json!({"version": "1", "beside": [{"version": "2", "run": "a"}]}),
+                "a",
+                "",
+            ),
+            (
+                "Asg",
+                json!({"groups": [group("Rolling", "a"), group("Canary", "b")]}),
+                "b",
+                "",
+            ),
+            (
+                "Asg",
+                json!({"groups": [group("Canary", "one")]}),
+                "one",
+                "one",
+            ),
+            ("Asg", json!({"groups": []}), "", ""),
+        ];
+        for (kind, target, goes, only) in table {
+            let there = there(kind, target);
+            let found = beside(&there);
+            let found: Vec<&str> = found.iter().map(RunId::as_str).collect();
+            assert_eq!(found.join(" "), goes, "{there:?}");
+            let run = RunId::new("one");
+            assert_eq!(is_only_beside(&there, &run), only == "one", "{there:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_run_left_is_told_with_the_command_that_deletes_it() {
+        let service = json!({"region": "eu-west-1", "cluster": "main", "beside": [
+            {"serviceName": "webCanary", "role": "canary", "run": "one"},
+            {"serviceName": "web__1", "role": "before", "run": "one"}]});
+        let group = json!({"region": "eu-west-1", "groups": [
+            {"name": "web__Canary", "strategy": "Canary", "by": {"run": "one"}},
+            {"name": "web", "strategy": "Rolling", "by": {"run": "one"}}]});
+        for (kind, target, command) in [
+            (
+                "ECS",
+                service,
+                "`aws ecs delete-service --force --region eu-west-1 --cluster main --service webCanary`",
+            ),
+            (
+                "Asg",
+                group,
+                "`aws autoscaling delete-auto-scaling-group --force-delete --region eu-west-1 --auto-scaling-group-name \
+                 web__Canary`",
+            ),
+        ] {
+            let there = there(kind, target);
+            let told = canaries_of(&there, &RunId::new("one"));
+            assert!(told.len() == 1 && told[0].contains(command), "{told:?}");
+            assert!(canaries_of(&there, &RunId::new("two")).is_empty());
+        }
+    }
 }

@@ -118,6 +118,10 @@ impl Step for CanaryDeploy {
                 DEPLOY,
                 "The canary stays until AsgCanaryDelete or the next canary deletes it",
             );
+            if let (Some(name), true) = (&state.canary, cx.stays_as_it_is()) {
+                let site = Site::of_stage(cx).await?;
+                return Err(wrong(told_left(&site, name)));
+            }
         }
         Ok(())
     }
@@ -160,7 +164,7 @@ impl Canary {
     async fn resume(cx: &mut StepContext<'_>) -> Result<Self, Failure> {
         let mut state: State = cx.saved()?;
         let documents = Documents::once(cx, &mut state.documents).await?;
-        let name = format!("{}{SUFFIX}", documents.group);
+        let name = canary_of(&documents.group);
         name::check(&name)?;
         let site = Site::of_stage(cx).await?;
         let resumed = state.phase != Phase::Prepare;
@@ -320,6 +324,50 @@ impl Canary {
             "deploymentInfoOutcome": outcome,
         }))
     }
+}
+
+/// Says that a canary may still be there, and how it goes away.
+fn told_left(site: &Site, name: &str) -> String {
+    format!(
+        "Canary Auto Scaling group {name} in {site} stays: the next AsgCanaryDeploy of this group deletes it, or `{}`.",
+        deleting(site, name)
+    )
+}
+
+/// The command that deletes a canary.
+fn deleting(site: &Site, name: &str) -> String {
+    format!(
+        "aws autoscaling delete-auto-scaling-group --force-delete --region {} --auto-scaling-group-name {name}",
+        site.aws.region
+    )
+}
+
+/// Name of the canary of a group.
+pub(super) fn canary_of(group: &str) -> String {
+    format!("{group}{SUFFIX}")
+}
+
+/// Warns in the run of a canary of a group that an earlier run left, where no step of this stage deletes it.
+pub(super) async fn warn_of_left(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    (main, found): (&str, Option<&Group>),
+) -> Result<(), Failure> {
+    let Some(found) = found.filter(|found| ours(site, found, Some(main)).is_ok()) else {
+        return Ok(());
+    };
+    // One of this stage may be wanted beside the deployment.
+    if found.is_leaving() || cx.saved_by::<State>("AsgCanaryDeploy")?.is_some() {
+        return Ok(());
+    }
+    let warning = format!(
+        "Canary Auto Scaling group {} in {site}, with {} instances, was left by an earlier run, and no step of this stage \
+         deletes it: an AsgCanaryDeploy before an AsgCanaryDelete does, or `{}`.",
+        found.name(),
+        found.members().len(),
+        deleting(site, found.name())
+    );
+    cx.warn_of_run(PREPARE, &warning).await
 }
 
 /// Adds the tag of a canary.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use slipway_model::status::Failure;
 
 use super::before::Before;
+use super::canary_deploy::{canary_of, warn_of_left};
 use super::group::{self, Group, Standing};
 use super::instances::By;
 use super::refresh::{self, Shown};
@@ -25,12 +26,19 @@ impl Deployment {
         cx.unit_started(PREPARE);
         let (site, name) = (&self.site, self.documents.group.clone());
         healthy(cx.spec())?;
-        let found = match group::describe(site, &name).await? {
-            Standing::There(group) => Some(group),
-            Standing::Leaving => return Ok(Some(Duration::from_secs(5))),
-            Standing::Absent => None,
+        let canary = canary_of(&name);
+        let mut names = vec![name.as_str()];
+        names.extend(Some(canary.as_str()).filter(|one| super::name::check(one).is_ok()));
+        let mut seen = group::described(site, &names).await?;
+        let mut take = |name: &str| {
+            let at = seen.iter().position(|group| group.name() == name)?;
+            Some(seen.swap_remove(at))
         };
-        let sizes = sizes(cx.spec(), &self.documents.configuration, found.as_deref())?;
+        let (found, canary) = (take(&name), take(&canary));
+        if found.as_ref().is_some_and(Group::is_leaving) {
+            return Ok(Some(Duration::from_secs(5)));
+        }
+        let sizes = sizes(cx.spec(), &self.documents.configuration, found.as_ref())?;
         self.state.sizes = Some(sizes);
         self.state.image = match &self.documents.image {
             Some(wanted) => Some(wanted.find(cx, site).await?),
@@ -45,7 +53,8 @@ impl Deployment {
                 ..rollback
             },
             None => {
-                let (rollback, told) = self.look(cx, &name, found.as_deref()).await?;
+                let (rollback, told) = self.look(cx, &name, found.as_ref()).await?;
+                warn_of_left(cx, &self.site, (&name, canary.as_ref())).await?;
                 self.state.looks_again = told == Told::NotYet;
                 rollback
             }

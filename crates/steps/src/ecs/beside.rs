@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::id::RunId;
 use slipway_model::status::Failure;
+use slipway_plan::Node;
 use slipway_store::record::{DeployedRecord, InstanceRecord};
 
 use super::instances::{records, running};
@@ -92,6 +93,52 @@ pub(super) async fn record(
 pub(super) async fn noted(cx: &StepContext<'_>, site: &Site) -> Result<Vec<Beside>, Failure> {
     let record = record(cx, site).await?;
     Ok(record.map_or_else(Vec::new, |record| of(&record.target)))
+}
+
+/// Says that a canary is still there, and how it goes away.
+pub(super) fn told_left(site: &Site, canary: &Beside) -> String {
+    let name = &canary.service_name;
+    format!(
+        "Canary service {name} in {site} stays, with {}: the next EcsCanaryDelete or EcsCanaryDeploy of this service and \
+         environment deletes it, or `aws ecs delete-service --force --region {} --cluster {} --service {name}`.",
+        short(&canary.task_definition_arn),
+        site.aws.region,
+        site.cluster
+    )
+}
+
+/// Warns in the run of a canary that an earlier run left, where no step of this stage deletes it.
+pub(super) async fn warn_of_canary(
+    cx: &mut StepContext<'_>,
+    site: &Site,
+    unit: &'static str,
+) -> Result<(), Failure> {
+    let deletes =
+        |step_type: &str| step_type == "EcsCanaryDelete" || step_type == "EcsCanaryDeploy";
+    if has_step(&cx.stage().steps, &deletes) {
+        return Ok(());
+    }
+    for known in noted(cx, site).await? {
+        if known.role == Role::Canary
+            && known.run != *cx.run()
+            && let Standing::Active(_) = describe(site, &known.service_name).await?
+        {
+            let (run, left) = (known.run.clone(), told_left(site, &known));
+            let warning =
+                format!("{left} Run {run} left it, and no step of this stage deletes it.");
+            cx.warn_of_run(unit, &warning).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether one of the steps below some nodes is of a type.
+fn has_step(nodes: &[Node], is: &dyn Fn(&str) -> bool) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Step(step) => is(&step.step_type),
+        Node::Group(group) => has_step(&group.nodes, is),
+        Node::Parallel(parallel) => has_step(&parallel.branches, is),
+    })
 }
 
 /// Notes that `beside` is about to be created beside the service `main`.

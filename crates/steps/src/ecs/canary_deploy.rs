@@ -23,7 +23,7 @@ use super::watch::{Goal, Seen, Watch};
 use super::{DEPLOY, FETCH, PREPARE, open_unit, told};
 use crate::context::StepContext;
 use crate::deployment::phases::{Phases, Turn, walk};
-use crate::deployment::token;
+use crate::deployment::{token, wrong};
 use crate::step::{Progress, Step, Undo};
 
 /// What a canary's name has behind the service's (docs: ecs-canary-deployment, log).
@@ -97,13 +97,21 @@ impl Step for CanaryDeploy {
         if let Some(reasons) = state.watch.evidence() {
             cx.warn(unit, format!("Tasks stopped because: {reasons}"));
         }
-        if state.phase >= Phase::Create {
-            cx.warn(
-                unit,
-                "The canary service stays in ECS until EcsCanaryDelete deletes it",
-            );
+        if state.phase < Phase::Create {
+            return Ok(());
         }
-        Ok(())
+        let stays = "The canary service stays in ECS until EcsCanaryDelete deletes it";
+        cx.warn(unit, stays);
+        if !cx.stays_as_it_is() {
+            return Ok(());
+        }
+        let site = Site::of_stage(cx).await?;
+        let mut canaries = beside::noted(cx, &site).await?;
+        canaries.retain(|one| one.role == Role::Canary && one.run == *cx.run());
+        match canaries.first() {
+            Some(canary) => Err(wrong(beside::told_left(&site, canary))),
+            None => Ok(()),
+        }
     }
 }
 

@@ -46,6 +46,9 @@ impl Deployment {
         };
         self.state.deployment = primary(&service).and_then(|d| d.id()).map(str::to_owned);
         self.state.put = Some(foreign::digests(&json));
+        if !self.first() {
+            self.owes(cx, Some("is"));
+        }
         self.state.phase = Phase::Wait;
         Ok(None)
     }
@@ -89,6 +92,7 @@ impl Deployment {
 
     async fn update(&mut self, cx: &mut StepContext<'_>, name: &str) -> Result<Described, Failure> {
         if !self.spec.skip_scaling {
+            self.owes(cx, Some("may be"));
             detach(cx, &self.site, name, DEPLOY).await?;
         }
         let definition = cx.secrets().reveal(self.documents.service.clone()).await?;

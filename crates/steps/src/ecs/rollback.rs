@@ -85,6 +85,12 @@ impl Before {
         self.service["desiredCount"].as_i64().unwrap_or_default()
     }
 
+    /// What a deployment takes scaling off, in words that are the same for who puts it on again; `None` where there is none.
+    pub(super) fn owed_by(&self, site: &Site, name: &str) -> Option<String> {
+        let scaling = self.scaling.as_ref()?;
+        (!scaling.is_empty()).then(|| format!("service {name} in {site}"))
+    }
+
     /// `UpdateService` back to how it was. `sent` are the fields that the deployment set: what it set and
     /// the service did not have is emptied again.
     pub(super) fn restore_document(&self, site: &Site, name: &str, sent: &[String]) -> Value {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use slipway_engine::owed::Missing;
 use slipway_model::status::Failure;
 
 use super::flags::{FLAGS, Spec, check_flags};
@@ -18,7 +19,7 @@ use super::service::{Described, Standing, describe, primary};
 use super::site::Site;
 use super::task_definition::{Intent, Registered, intended, registered, short};
 use super::watch::{Goal, Seen, Watch};
-use super::{DEPLOY, FETCH, PREPARE, divergence, instances, open_unit, served, told};
+use super::{DEPLOY, FETCH, PREPARE, beside, divergence, instances, open_unit, served, told};
 use crate::context::StepContext;
 use crate::deployment::phases::{Phases, Turn, walk};
 use crate::deployment::{Replaced, wrong};
@@ -134,15 +135,24 @@ async fn without_scaling(
         // Its own failure would hide what matters here.
         Err(_) => "may be",
     };
+    Ok(Some(told_missing(&site, (name, is), before, state)))
+}
+
+/// Says that a service `is` without the scaling that a deployment took off it.
+fn told_missing(site: &Site, (name, is): (&str, &str), before: &Before, state: &State) -> String {
     let new = state.task_definition.as_ref();
-    Ok(Some(format!(
+    format!(
         "Service {name} in {site} {is} without {}, which it had with {}, and goes on to {}. Run the pipeline again, which \
          puts on the scaling of its manifests, or put it back with `aws ecs update-service` and `aws application-autoscaling \
          register-scalable-target` and `put-scaling-policy`.",
-        scaling.told(),
+        before
+            .scaling
+            .as_ref()
+            .map(Scaling::told)
+            .unwrap_or_default(),
         short(before.task_definition()),
         new.map_or("the new task definition", |new| short(&new.arn)),
-    )))
+    )
 }
 
 /// One call's worth of the deployment.
@@ -227,6 +237,9 @@ impl Deployment {
             divergence::tell(cx, site, (&name, before), noted, PREPARE).await?;
             self.warn_of_scaling(cx, &name, before).await?;
         }
+        if earlier.is_none() {
+            beside::warn_of_canary(cx, &self.site, PREPARE).await?;
+        }
         // What an earlier attempt of this step found is what was there before this run changed anything.
         let rollback = match earlier.and_then(|state| state.rollback) {
             Some(rollback) => rollback,
@@ -295,6 +308,28 @@ impl Deployment {
         })
     }
 
+    /// Notes that the service `is` without the scaling that it had, so that the end of the stage tells where this step neither
+    /// ends well nor is rolled back; `None` when it is on.
+    pub(super) fn owes(&self, cx: &mut StepContext<'_>, is: Option<&str>) {
+        let data = self.state.rollback.as_ref();
+        let Some((name, before)) =
+            data.and_then(|data| Some((&data.service, data.before.as_ref()?)))
+        else {
+            return;
+        };
+        if let Some(holder) = before.owed_by(&self.site, name) {
+            let missing = is.map(|is| Missing {
+                name: before
+                    .scaling
+                    .as_ref()
+                    .map(Scaling::told)
+                    .unwrap_or_default(),
+                told: told_missing(&self.site, (name, is), before, &self.state),
+            });
+            cx.owes(holder, missing);
+        }
+    }
+
     async fn register(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         cx.unit_started(DEPLOY);
         let source = &self.documents.task_definition;
@@ -343,6 +378,8 @@ impl Deployment {
         let before = before.and_then(|data| data.before.as_ref()?.scaling.as_ref());
         let scaling = Scaling::of_manifests(&self.site, &self.name()?, &self.documents)
             .with_actions_of(before);
+        // From here on part of it may be on.
+        self.owes(cx, Some("may be"));
         if self.spec.skip_scaling && !scaling.is_empty() {
             cx.info(
                 DEPLOY,
@@ -351,6 +388,7 @@ impl Deployment {
         } else {
             scaling.attach(cx, &self.site, DEPLOY).await?;
         }
+        self.owes(cx, None);
         self.state.phase = Phase::Note;
         Ok(None)
     }

@@ -227,7 +227,7 @@ impl Undoing {
             let pause = match self.state.phase {
                 Phase::Change => self.change(cx, name, before).await?,
                 Phase::Wait => self.wait(cx, name, before).await?,
-                Phase::Scale => self.scale(cx, before).await?,
+                Phase::Scale => self.scale(cx, name, before).await?,
                 Phase::Note => {
                     let runs = (name, before.task_definition());
                     let change = Change::Restored(data.replaced.clone());
@@ -304,10 +304,14 @@ impl Undoing {
     async fn scale(
         &mut self,
         cx: &mut StepContext<'_>,
+        name: &str,
         before: &Before,
     ) -> Result<Option<std::time::Duration>, Failure> {
         if let Some(scaling) = &before.scaling {
             scaling.attach(cx, &self.site, ROLLBACK).await?;
+        }
+        if let Some(holder) = before.owed_by(&self.site, name) {
+            cx.owes(holder, None);
         }
         self.state.phase = Phase::Note;
         Ok(None)

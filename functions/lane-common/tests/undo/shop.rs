@@ -1,5 +1,7 @@
 //! A service of the sandbox account, deployed and rolled back: whose deployment is there, and who may roll it back.
 
+mod left;
+
 use serde_json::{Value, json};
 use slipway_engine::start::StartRun;
 use slipway_engine::undo::{Deployed, Outlook, Place, deployed_at, find_place, outlook};

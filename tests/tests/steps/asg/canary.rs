@@ -194,3 +194,40 @@ async fn a_grace_period_beyond_the_timeout_is_not_waited_out() {
     let log = groups.world.log(DEPLOY, "Deploy").await;
     assert!(log.contains("give the step a longer `timeout`"), "{log}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_canary_of_an_aborted_run_is_told_by_the_next_one() {
+    let mut groups = Groups::new().await;
+    groups.world.run("AsgRollingDeploy", json!({})).await.done();
+    groups.world.next_run();
+    groups.deploys("ami-0bad", 2);
+    let time = std::time::Duration::from_secs(90);
+    let one = spec("Count", "count", 1);
+    let ended = tokio::time::timeout(time, groups.world.run(DEPLOY, one.clone())).await;
+    assert!(ended.is_err(), "{ended:?}");
+    let left = groups.world.abort(DEPLOY, one).await.expect_err("it stays");
+    let command = "`aws autoscaling delete-auto-scaling-group --force-delete --region eu-west-1 --auto-scaling-group-name \
+                   web__Canary`";
+    let told = format!(
+        "Canary Auto Scaling group web__Canary in eu-west-1 (infrastructure prod_cluster) stays: the next AsgCanaryDeploy of \
+         this group deletes it, or {command}."
+    );
+    assert_eq!(left.message, told);
+    for left in [true, false] {
+        groups.world.next_run();
+        groups.deploys("ami-2", 2);
+        let warmup = json!({"instanceWarmup": 0});
+        groups.world.run("AsgRollingDeploy", warmup).await.done();
+        let log = groups
+            .world
+            .log("AsgRollingDeploy", "Prepare rollback data")
+            .await;
+        assert_eq!(log.contains("web__Canary"), left, "{log}");
+        assert_eq!(log.contains(command), left, "{log}");
+        let gone = json!({"AutoScalingGroupName": "web__Canary", "ForceDelete": true});
+        if left {
+            groups.scaling("DeleteAutoScalingGroup", gone).await;
+            groups.quiet().await;
+        }
+    }
+}
