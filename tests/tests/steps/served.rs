@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slipway_sandbox::{Fault, FaultEffect};
+use slipway_sandbox::{Fault, FaultEffect, ImageBehaviour, ImageRule};
 
 use crate::asg::{Groups, list};
 use crate::world::{World, service_definition, task_definition};
@@ -278,6 +278,101 @@ mod asg {
         groups.world.run(ROLLBACK, json!({})).await.done();
         groups.quiet().await;
         assert_eq!(groups.account().await, "web v1 2/2 of v1 | web");
+    }
+
+    /// Of this image instances end when they have run for two minutes.
+    const DIES: &str = "ami-0later";
+
+    /// Ten instances of an image.
+    fn ten(groups: &mut Groups, image: &str) {
+        groups.deploys(image, 10);
+        let content = &mut groups.world.manifests[1].files[0].1;
+        let mut configuration: Value = serde_json::from_str(content).expect("JSON");
+        configuration["MaxSize"] = json!(20);
+        *content = configuration.to_string();
+    }
+
+    /// Begins to deploy instances that end a while after their start, until so many percent of the old ones are replaced: AWS
+    /// puts new ones of them in their place without an end.
+    async fn replaced(percent: usize) -> Groups {
+        let mut groups = Groups::new().await;
+        let rule = ImageRule {
+            image: DIES.to_owned(),
+            behaviour: ImageBehaviour::ExitsLater,
+            exit_code: 1,
+        };
+        groups.world.sandbox.set_image(rule).expect("a rule");
+        ten(&mut groups, "ami-1");
+        groups.world.run(DEPLOY, json!({})).await.done();
+        groups.world.next_run();
+        ten(&mut groups, DIES);
+        let halves = json!({"instanceWarmup": 0, "minimumHealthyPercentage": 50});
+        let seen = async {
+            while of_version(&groups, "1").await > 10 - percent / 10 {
+                groups.world.clock.sleep(Duration::from_secs(1)).await;
+            }
+        };
+        tokio::select! {
+            ended = groups.world.run(DEPLOY, halves) => panic!("{percent}: {ended:?}"),
+            () = seen => {}
+        }
+        groups
+    }
+
+    /// How many instances of the group were started from a version and not ended yet.
+    async fn of_version(groups: &Groups, version: &str) -> usize {
+        let found = groups.scaling("DescribeAutoScalingGroups", json!({})).await;
+        let members = list(&found["AutoScalingGroups"][0]["Instances"]);
+        let of = |one: &&Value| {
+            one["LaunchTemplate"]["Version"] == version && one["LifecycleState"] == "InService"
+        };
+        members.iter().filter(of).count()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rollback_brings_the_old_version_back_however_many_instances_were_replaced() {
+        for percent in [10, 60, 100] {
+            let groups = replaced(percent).await;
+            groups.world.run(ROLLBACK, json!({})).await.done();
+            groups.quiet().await;
+            let account = groups.account().await;
+            assert_eq!(account, "web v1 10/10 of v1 | web", "{percent}");
+            let log = groups.world.log(ROLLBACK, "Rollback").await;
+            let told = "There is again Auto Scaling group web with 10 instances of version 1 of its launch template";
+            assert!(log.contains(told), "{percent}: {log}");
+            assert_eq!(groups.counted().await, "10 web v1", "{percent}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_no_instance_of_the_old_version_is_left_the_records_tell_what_worked() {
+        for percent in [10, 60, 100] {
+            let mut groups = replaced(percent).await;
+            let stopped = groups.world.abort(DEPLOY, json!({})).await;
+            stopped.expect_err("the refresh goes on");
+            // AWS goes on to the end.
+            groups.world.clock.sleep(Duration::from_secs(1800)).await;
+            assert_eq!(of_version(&groups, "1").await, 0, "{percent}");
+            groups.world.next_run();
+            ten(&mut groups, "ami-3");
+            let spec = json!({"handleInProgressInstanceRefresh": "Cancel", "instanceWarmup": 0});
+            groups.world.run(DEPLOY, spec).await.done();
+            let log = groups.world.log(DEPLOY, PREPARE).await;
+            for part in [
+                "Auto Scaling group web in eu-west-1 (infrastructure prod_cluster) was told to start instances from version 2 \
+                 of launch template web, which has not come up (instance refresh ",
+                " of its activities failed in the last hour, the last one: ",
+                "no more are left of version 1, which worked, as Slipway's records say (run run-",
+                "a rollback brings back version 1.",
+            ] {
+                assert!(log.contains(part), "{percent}: {log}");
+            }
+            groups.world.run(ROLLBACK, json!({})).await.done();
+            groups.quiet().await;
+            let account = groups.account().await;
+            assert_eq!(account, "web v1 10/10 of v1 | web", "{percent}");
+            assert_eq!(groups.counted().await, "10 web v1", "{percent}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
-use super::group::{self, Standing};
+use super::group::{self, Group, Standing};
 use super::site::{Ask, Site};
 use super::steady::Steady;
 use super::template::Version;
@@ -254,6 +254,11 @@ impl Refresh {
             }
             self.told = Some(now);
         }
+    }
+
+    /// As [`Steady::leave_out`].
+    pub(super) fn leave_out(&mut self, group: &Group, version: &Version) {
+        self.steady.leave_out(group, version);
     }
 
     /// Why instances failed so far.

@@ -287,7 +287,12 @@ impl Deployment {
             .state
             .sizes
             .ok_or_else(|| wrong("The step has no sizes.".to_owned()))?;
-        match group::describe(&self.site, &name).await? {
+        let standing = group::describe(&self.site, &name).await?;
+        if let Standing::There(found) = &standing {
+            self.state.steady.leave_out(found, &version);
+            self.state.refresh.leave_out(found, &version);
+        }
+        match standing {
             Standing::Absent if self.first() => self.create(cx, &name, (sizes, &version)).await?,
             Standing::There(found) if self.resumed && found.uses(&version) => {
                 self.after_update(cx, &found).await?;

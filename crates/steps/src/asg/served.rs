@@ -12,7 +12,8 @@ use super::group::{Group, Member};
 use super::instances::{self, By};
 use super::refresh;
 use super::site::Site;
-use super::template::Version;
+use super::steady;
+use super::template::{self, Version};
 use crate::context::StepContext;
 
 /// What a look told.
@@ -34,14 +35,16 @@ impl Before {
         clears: bool,
     ) -> Result<Told, Failure> {
         let name = group.name();
-        let other = asked.and_then(|asked| Some((most(group, &asked)?, asked)));
-        let Some(((serving, count), asked)) = other else {
+        let Some(asked) = asked else {
             return Ok(Told::Decided);
         };
         let fresh = group.serving(Some(&asked));
-        if count <= fresh {
-            return Ok(Told::Decided);
-        }
+        let other = most(group, &asked).filter(|(_, count)| *count > fresh);
+        let Some((serving, count)) = other else {
+            return self
+                .look_what_is_noted(cx, site, (group, asked), clears)
+                .await;
+        };
         let noted = instances::version_of(cx, name).await?;
         let is_noted =
             |version: &Version| noted.as_ref().is_some_and(|(known, _)| known == version);
@@ -83,6 +86,54 @@ impl Before {
         cx.warn_of_run(PREPARE, &warning).await?;
         self.by = Some(By::noted(cx, name, Some(&serving)).await?);
         self.version = Some(serving);
+        Ok(Told::Decided)
+    }
+}
+
+impl Before {
+    /// The same where no other version has more healthy instances to go by: those of `asked` have taken the place of all. It is
+    /// what there was, unless it does not come up, as far as AWS tells, and the records say that another version worked.
+    async fn look_what_is_noted(
+        &mut self,
+        cx: &mut StepContext<'_>,
+        site: &Site,
+        (group, asked): (&Group, Version),
+        clears: bool,
+    ) -> Result<Told, Failure> {
+        let (name, desired) = (group.name(), group.sizes().desired);
+        let noted = instances::version_of(cx, name).await?;
+        let other = noted.filter(|(known, _)| known.id == asked.id && known.number != asked.number);
+        let Some((known, run)) = other.filter(|_| desired > 0) else {
+            return Ok(Told::Decided);
+        };
+        let Some(newest) = refresh::newest(site, name).await? else {
+            return Ok(Told::Decided);
+        };
+        if newest.is_active() && clears {
+            return Ok(Told::NotYet);
+        }
+        let healthy = group.serving(Some(&asked));
+        let failing = steady::failing(cx, site, (name, desired)).await?;
+        let failing = match (failing, healthy) {
+            (Some(why), _) => format!("; {why}"),
+            (None, 0) => String::new(),
+            (None, _) => return Ok(Told::Decided),
+        };
+        if !template::exists(site, &known).await? {
+            return Ok(Told::Decided);
+        }
+        let (asked, to) = (&asked.number, &known.number);
+        let run = run.map_or_else(String::new, |run| format!(" (run {run})"));
+        let warning = format!(
+            "Auto Scaling group {name} in {site} was told to start instances from version {asked} of launch template {}, \
+             which has not come up ({}; {healthy} of its {desired} instances are healthy{failing}), and no more are left of \
+             version {to}, which worked, as Slipway's records say{run}. The deployment goes on; a rollback brings back version {to}.",
+            known.name,
+            newest.told()
+        );
+        cx.warn_of_run(PREPARE, &warning).await?;
+        self.by = Some(By::noted(cx, name, Some(&known)).await?);
+        self.version = Some(known);
         Ok(Told::Decided)
     }
 }

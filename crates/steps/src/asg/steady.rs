@@ -25,6 +25,8 @@ const LOOKS_PER_ASKING: u64 = 3;
 const STABLE_MS: i64 = 10_000;
 /// What a step keeps of its timeout for what it does after a grace period, milliseconds.
 const KEPT_MS: i64 = 120_000;
+/// How old an activity may be that tells how a group is, milliseconds.
+const RECENT_MS: i64 = 3_600_000;
 /// Most reasons in a failure's message.
 const MOST_REASONS: usize = 3;
 
@@ -48,6 +50,12 @@ pub(super) struct Steady {
     /// Why nothing is started or ended, when it was told last.
     #[serde(default)]
     suspended: Option<String>,
+    /// Instances that were there before the change: what becomes of them says nothing about what takes their place.
+    #[serde(default)]
+    older: BTreeSet<String>,
+    /// Activities of theirs that failed since.
+    #[serde(default)]
+    passed_over: Vec<String>,
     /// Activities that failed since.
     failed: Vec<String>,
     /// Why, newest last.
@@ -93,6 +101,15 @@ impl Steady {
     /// When to look again: 1 to 20 seconds, growing.
     pub(super) fn pause(&self) -> Duration {
         Duration::from_secs((1 + self.looks / 2).min(LONGEST_PAUSE))
+    }
+
+    /// Does not count what becomes of the instances of a group that were started from something else than `version`: those of
+    /// a version that fails go on failing until they are replaced.
+    pub(super) fn leave_out(&mut self, group: &Group, version: &Version) {
+        let members = group.members().into_iter();
+        let others = members.filter(|member| !member.runs(version));
+        self.older
+            .extend(others.map(|member| member.id().to_owned()));
     }
 
     /// Why instances failed so far.
@@ -328,18 +345,18 @@ impl Steady {
         (name, desired): (&str, i64),
         unit: &'static str,
     ) -> Result<(), Failure> {
-        let doing = format!("look at the activities of Auto Scaling group {name}");
-        let request = json!({"AutoScalingGroupName": name});
-        let answer = site
-            .scaling("DescribeScalingActivities", &request, &doing)
-            .await?;
-        let activities = answer["Activities"].as_array().cloned().unwrap_or_default();
-        for activity in activities.iter().rev() {
+        for activity in activities(site, name).await?.iter().rev() {
             let id = activity["ActivityId"].as_str().unwrap_or_default();
-            if self.failed.iter().any(|known| known == id) || !self.is_since(activity) {
+            let mut known = self.failed.iter().chain(&self.passed_over);
+            if known.any(|known| known == id) || !self.is_since(activity) {
                 continue;
             }
             if let Some(why) = failed(activity) {
+                if self.is_of_older(activity) {
+                    cx.info(unit, &why);
+                    self.passed_over.push(id.to_owned());
+                    continue;
+                }
                 cx.warn(unit, &why);
                 self.failed.push(id.to_owned());
                 if self.reasons.last() != Some(&why) {
@@ -347,9 +364,8 @@ impl Steady {
                 }
             }
         }
-        let threshold = (desired / 2 + desired % 2).clamp(3, 50);
         let count = i64::try_from(self.failed.len()).unwrap_or(i64::MAX);
-        if count < threshold {
+        if count < threshold(desired) {
             return Ok(());
         }
         Err(wrong(format!(
@@ -357,6 +373,11 @@ impl Steady {
              failed since it was changed, and AWS would go on trying without an end. {}",
             self.evidence().unwrap_or_default()
         )))
+    }
+
+    fn is_of_older(&self, activity: &Value) -> bool {
+        let told = activity["Description"].as_str().unwrap_or_default();
+        self.older.iter().any(|instance| told.contains(instance))
     }
 
     fn is_since(&self, activity: &Value) -> bool {
@@ -368,6 +389,45 @@ impl Steady {
                 .is_none_or(|since| at.as_millisecond() >= since - 1_000)
         })
     }
+}
+
+/// Whether so many activities of a group failed in the last hour that a deployment would be given up, in words.
+pub(super) async fn failing(
+    cx: &StepContext<'_>,
+    site: &Site,
+    (name, desired): (&str, i64),
+) -> Result<Option<String>, Failure> {
+    let since = Steady {
+        since_ms: Some(cx.clock().now_ms() - RECENT_MS),
+        ..Steady::default()
+    };
+    let activities = activities(site, name).await?;
+    let recent = activities.iter().filter(|one| since.is_since(one));
+    // AWS tells the newest first.
+    let reasons: Vec<String> = recent.filter_map(failed).collect();
+    let many = i64::try_from(reasons.len()).unwrap_or(i64::MAX) >= threshold(desired);
+    let last = reasons.first().filter(|_| many);
+    Ok(last.map(|last| {
+        format!(
+            "{} of its activities failed in the last hour, the last one: {last}",
+            reasons.len()
+        )
+    }))
+}
+
+/// How many activities must have failed until a group is given up.
+fn threshold(desired: i64) -> i64 {
+    (desired / 2 + desired % 2).clamp(3, 50)
+}
+
+/// The newest activities of a group.
+async fn activities(site: &Site, name: &str) -> Result<Vec<Value>, Failure> {
+    let doing = format!("look at the activities of Auto Scaling group {name}");
+    let request = json!({"AutoScalingGroupName": name});
+    let answer = site
+        .scaling("DescribeScalingActivities", &request, &doing)
+        .await?;
+    Ok(answer["Activities"].as_array().cloned().unwrap_or_default())
 }
 
 /// Why an activity failed, or ended an instance that failed.

@@ -104,6 +104,21 @@ pub(super) async fn in_use(
     }))
 }
 
+/// Whether AWS still has a version.
+pub(super) async fn exists(site: &Site, version: &Version) -> Result<bool, Failure> {
+    let doing = format!("look at {}", version.told());
+    let request =
+        json!({"LaunchTemplateId": version.id, "LaunchTemplateVersion": [version.number]});
+    let ask = Ask {
+        action: "DescribeLaunchTemplateVersions",
+        request: &request,
+        doing: &doing,
+    };
+    let gone = [UNKNOWN, &["InvalidLaunchTemplateId.VersionNotFound"]].concat();
+    let found = site.ec2_unless(ask, &gone).await?.unwrap_or_default();
+    Ok(found["launchTemplateVersionSet"][0].is_object())
+}
+
 /// Makes the template or its next version, once however often it is called in one attempt.
 pub(super) async fn make(
     cx: &mut StepContext<'_>,
