@@ -1,4 +1,8 @@
 //! `AwsLambdaDeploy`: a new version of a function, to which its aliases point then.
+//!
+//! An alias that points to `$LATEST` points to what that was, as a version of its own, until the new version is ready: new
+//! code would serve there before it is seen to work. What is no field of `CreateFunction`, as reserved concurrency and
+//! function URLs, is refused with the command that sets it; deployments leave it as it is.
 
 use async_trait::async_trait;
 use serde_json::Value;

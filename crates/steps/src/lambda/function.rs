@@ -10,6 +10,9 @@ use super::manifest::short;
 use super::site::Site;
 use crate::context::StepContext;
 
+/// What is not published of a function; an alias may point to it, too.
+pub(super) const LATEST: &str = "$LATEST";
+
 /// Longest time between two looks.
 const LONGEST_PAUSE: u64 = 10;
 

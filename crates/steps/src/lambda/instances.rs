@@ -8,6 +8,7 @@ use slipway_plan::ConnectorPlan;
 use slipway_store::record::{DeployedRecord, InstanceRecord, ReplacedRecord};
 
 use super::calls;
+use super::function::LATEST;
 use super::manifest::Documents;
 use super::release::Release;
 use super::site::Site;
@@ -39,12 +40,20 @@ pub(super) struct Noted {
 
 impl Noted {
     /// What serves as the aliases of the manifests say, where none of them points to the version that is noted: somebody
-    /// moved them since, or a deployment ended half way. The noted version is told then, too.
-    pub(super) fn found_at(self, aliases: &[Value]) -> (Self, Option<String>) {
+    /// moved them since, or a deployment ended half way. The noted version is told then, too. `latest` is the version that
+    /// `$LATEST` was published as, where it could be.
+    pub(super) fn found_at(
+        self,
+        aliases: &[Value],
+        latest: Option<&str>,
+    ) -> (Self, Option<String>) {
         let versions = aliases
             .iter()
-            .filter_map(|alias| alias["FunctionVersion"].as_str());
-        let versions: Vec<&str> = versions.filter(|one| *one != "$LATEST").collect();
+            .filter_map(|alias| match alias["FunctionVersion"].as_str() {
+                Some(LATEST) => latest,
+                version => version,
+            });
+        let versions: Vec<&str> = versions.collect();
         let Some(version) = versions
             .first()
             .filter(|_| !versions.contains(&self.version.as_str()))

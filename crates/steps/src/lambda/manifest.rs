@@ -28,6 +28,23 @@ const ONLY_AT_CREATION: &[&str] = &[
     "TenancyConfig",
 ];
 
+/// What templates of CloudFormation and SAM say of a function and `CreateFunction` does not know, with the command that sets it.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("EventInvokeConfig", "put-function-event-invoke-config"),
+    ("Events", "create-event-source-mapping"),
+    ("EventSources", "create-event-source-mapping"),
+    ("FunctionUrlConfig", "create-function-url-config"),
+    (
+        "ProvisionedConcurrencyConfig",
+        "put-provisioned-concurrency-config",
+    ),
+    ("RecursiveLoop", "put-function-recursion-config"),
+    ("ReservedConcurrency", "put-function-concurrency"),
+    ("ReservedConcurrentExecutions", "put-function-concurrency"),
+    ("RuntimeManagementConfig", "put-runtime-management-config"),
+    ("UrlConfig", "create-function-url-config"),
+];
+
 /// What a deployment needs of the manifests and the artifact. Secrets are holes: it is stored as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Documents {
@@ -131,6 +148,7 @@ impl Documents {
                 "`{name}` does not go with an artifact of package type {package}"
             ));
         }
+        faults.extend(self.elsewhere());
         if !faults.is_empty() {
             return Err(invalid(format!(
                 "The {FUNCTION} manifest is not right: {}.",
@@ -161,6 +179,21 @@ impl Documents {
             "The {ALIAS} manifests are not right: {}.",
             faults.join("; ")
         )))
+    }
+
+    /// What AWS has calls of their own for: `CreateFunction` would ignore it without a word.
+    fn elsewhere(&self) -> impl Iterator<Item = String> {
+        self.function.keys().filter_map(|name| {
+            let known = ELSEWHERE.iter();
+            let (_, command) = known
+                .copied()
+                .find(|(field, _)| field.eq_ignore_ascii_case(name))?;
+            Some(format!(
+                "`{name}` is no field of CreateFunction, and AWS would ignore it: take it out, and set it with `aws lambda \
+                 {command} --function-name {}`; deployments leave it as it is",
+                self.short_name()
+            ))
+        })
     }
 
     pub(super) fn is_image(&self) -> bool {

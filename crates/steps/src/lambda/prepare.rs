@@ -5,12 +5,13 @@ use std::time::Duration;
 use serde_json::Value;
 use slipway_model::status::Failure;
 
+use super::alias::Target;
 use super::calls::{self, Changed};
-use super::function::{Standing, refused};
+use super::function::{LATEST, Standing, refused};
 use super::instances::Noted;
 use super::release::{Phase, Release, State};
 use super::snapshot::{self, Before, RollbackData};
-use super::{PREPARE, instances, restore, sharing};
+use super::{DEPLOY, PREPARE, instances, restore, sharing};
 use crate::context::StepContext;
 use crate::deployment::Replaced;
 
@@ -64,8 +65,8 @@ impl Release {
             Some(rollback) => rollback,
             None => RollbackData {
                 function: self.name().to_owned(),
+                noted: self.serving(cx, (&aliases, before.as_ref())).await?,
                 before,
-                noted: self.serving(cx, &aliases).await?,
                 aliases,
                 replaced: Replaced::read(cx).await?,
             },
@@ -85,13 +86,15 @@ impl Release {
     async fn serving(
         &self,
         cx: &mut StepContext<'_>,
-        aliases: &[Value],
+        (aliases, before): (&[Value], Option<&Before>),
     ) -> Result<Option<Noted>, Failure> {
         let (site, short) = (&self.site, self.documents.short_name());
+        let latest = before.and_then(|before| before.version.as_deref());
+        self.warn_of_latest(cx, (aliases, latest)).await?;
         let Some(noted) = instances::noted(cx, site, short).await? else {
             return Ok(None);
         };
-        let (serves, noted) = noted.found_at(aliases);
+        let (serves, noted) = noted.found_at(aliases, latest);
         if let Some(noted) = noted {
             let warning = format!(
                 "The aliases of function {short} in {site} point to version {}, and Slipway's records say version {noted}: \
@@ -102,6 +105,71 @@ impl Release {
             cx.warn_of_run(PREPARE, &warning).await?;
         }
         Ok(Some(serves))
+    }
+
+    /// Warns in the run of aliases that somebody pointed to `$LATEST`: what is uploaded serves there at once.
+    async fn warn_of_latest(
+        &self,
+        cx: &mut StepContext<'_>,
+        (aliases, latest): (&[Value], Option<&str>),
+    ) -> Result<(), Failure> {
+        for alias in aliases
+            .iter()
+            .filter(|alias| alias["FunctionVersion"] == LATEST)
+        {
+            let meanwhile = match latest {
+                Some(version) => format!(
+                    "it points to version {version}, which is the same, until the new version is ready"
+                ),
+                None => "its requests reach the new code as soon as that is uploaded".to_owned(),
+            };
+            let warning = format!(
+                "Alias {} of function {} in {} points to {LATEST}, where code serves before it is seen to work: {meanwhile}. \
+                 A rollback brings it back to {LATEST}.",
+                alias["Name"].as_str().unwrap_or_default(),
+                self.documents.short_name(),
+                self.site
+            );
+            cx.warn_of_run(PREPARE, &warning).await?;
+        }
+        Ok(())
+    }
+
+    /// Points aliases that were at `$LATEST` to what that was published as, before it is changed: how long to wait, where AWS
+    /// is not done with that version. An alias that somebody has moved meanwhile is theirs.
+    pub(super) async fn hold_aliases(
+        &mut self,
+        cx: &mut StepContext<'_>,
+    ) -> Result<Option<Duration>, Failure> {
+        let Some(rollback) = &self.state.rollback else {
+            return Ok(None);
+        };
+        let at_latest = |alias: &&Value| alias["FunctionVersion"] == LATEST;
+        let held: Vec<&Value> = rollback.aliases.iter().filter(at_latest).collect();
+        let (Some(version), false) = (rollback.version(), held.is_empty()) else {
+            return Ok(None);
+        };
+        let published = calls::configuration(&self.site, self.name(), Some(version)).await?;
+        match published.as_ref().map(Standing::of) {
+            Some(Standing::Settled) => {}
+            Some(Standing::Moving(_)) => return Ok(Some(self.pause())),
+            Some(Standing::Broken(_)) | None => return Ok(None),
+        }
+        for alias in held {
+            let name = alias["Name"].as_str().unwrap_or_default();
+            let now = calls::alias(&self.site, self.name(), name).await?;
+            let Some(now) = now.filter(|now| now["FunctionVersion"] == LATEST) else {
+                continue;
+            };
+            let target = Target {
+                site: &self.site,
+                function: self.name(),
+                unit: DEPLOY,
+            };
+            let wanted = calls::whole_alias(version);
+            target.set(cx, (name, Some(&now)), wanted).await?;
+        }
+        Ok(None)
     }
 
     /// Publishes what is there, so that it can be found again; `None` while somebody changes it.

@@ -212,6 +212,9 @@ impl Release {
 
     async fn code(&mut self, cx: &mut StepContext<'_>) -> Result<Option<Duration>, Failure> {
         cx.unit_started(DEPLOY);
+        if let Some(pause) = self.hold_aliases(cx).await? {
+            return Ok(Some(pause));
+        }
         let name = self.documents.short_name().to_owned();
         let mut document = self.documents.code();
         if let Some(architectures) = self.documents.function.get("Architectures") {

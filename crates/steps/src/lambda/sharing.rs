@@ -4,6 +4,7 @@ use serde_json::Value;
 use slipway_model::status::Failure;
 
 use super::calls;
+use super::function::LATEST;
 use super::ready::unlike;
 use super::release::Release;
 use crate::context::StepContext;
@@ -18,7 +19,7 @@ pub(super) async fn check(
 ) -> Result<(), Failure> {
     let documents = &release.documents;
     for alias in aliases {
-        if alias["FunctionVersion"] == "$LATEST" {
+        if alias["FunctionVersion"] == LATEST {
             return Err(invalid(format!(
                 "alias {} of function {} points to $LATEST, which cannot share traffic: point it to a published version, \
                  then run the canary.",

@@ -6,6 +6,7 @@ use slipway_model::status::Failure;
 use super::ROLLBACK;
 use super::alias::{Target, is, versions};
 use super::calls;
+use super::function::LATEST;
 use super::manifest::{alias_name, short};
 use super::undo::Undoing;
 use crate::context::StepContext;
@@ -21,7 +22,7 @@ impl Undoing {
         for manifest in &self.documents.aliases {
             let name = alias_name(manifest);
             let was = self.data.alias(name);
-            let to_latest = was.is_some_and(|was| was["FunctionVersion"] == "$LATEST");
+            let to_latest = was.is_some_and(|was| was["FunctionVersion"] == LATEST);
             if to_latest != latest {
                 continue;
             }

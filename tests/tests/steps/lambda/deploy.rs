@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use slipway_fn_instances::{Deps, sweep};
-use slipway_sandbox::Pace;
+use slipway_sandbox::{Fault, FaultEffect, Pace};
 use slipway_store::InstanceFilter;
 
 use super::world::{alias, definition, image};
@@ -436,4 +436,51 @@ async fn after_a_rollback_the_instance_is_what_the_alias_points_to() {
     assert!(!log.contains("records say"), "{log}");
     world.run(ROLLBACK, json!({})).await.done();
     assert_eq!(counted(&world).await, ["shop:2 by ?"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alias_at_latest_stays_with_what_that_was_and_comes_back_to_it() {
+    let mut world = World::with_pace(Pace::brisk()).await;
+    world.deploys_package(1).await;
+    world.run(DEPLOY, json!({})).await.done();
+    world.somebody_points_live_to_latest().await;
+    for refused in [true, false] {
+        world.next_run();
+        world.deploys_package(2).await;
+        if refused {
+            world.sandbox.faults().add(Fault {
+                service: Some("lambda".to_owned()),
+                operation: Some("UpdateFunctionConfiguration".to_owned()),
+                skip: 0,
+                count: None,
+                effect: FaultEffect::AccessDenied,
+            });
+            world.run(DEPLOY, json!({})).await.failed();
+            world.sandbox.faults().clear();
+            // The new code is there, and gets no requests.
+            let account = world.account().await;
+            assert!(account.contains("shop package 2 "), "{account}");
+            assert!(account.ends_with("live at 2"), "{account}");
+        } else {
+            world.run(DEPLOY, json!({})).await.done();
+            assert_eq!(counted(&world).await, [format!("shop:3 by {}", world.run)]);
+        }
+        let log = world.log(DEPLOY, "Prepare Rollback").await;
+        let held = "Alias live of function shop in eu-west-1 (infrastructure prod_cluster) points to $LATEST, where code serves \
+                    before it is seen to work: it points to version 2, which is the same, until the new version is ready. A \
+                    rollback brings it back to $LATEST.";
+        assert!(log.contains(held), "{log}");
+        // What the records say is put right by the first rollback.
+        let records = "point to version 2, and Slipway's records say version 1: ";
+        assert_eq!(log.contains(records), refused, "{log}");
+        world.run(ROLLBACK, json!({})).await.done();
+        let account = world.account().await;
+        assert!(
+            account.starts_with("absent, function shop package 1 timeout 9 Active, versions 1 2"),
+            "{account}"
+        );
+        assert!(account.ends_with("live at $LATEST"), "{account}");
+        assert_eq!(counted(&world).await, ["shop:2 by ?"], "{refused}");
+        assert!(world.traffic_was_ready());
+    }
 }

@@ -298,3 +298,33 @@ async fn a_function_that_somebody_made_meanwhile_is_not_deleted() {
         );
     }
 }
+
+/// AWS ignores members that it does not know, so nobody would hear of them.
+#[tokio::test(start_paused = true)]
+async fn what_aws_has_calls_of_their_own_for_is_refused_with_the_command() {
+    let mut world = World::with_pace(Pace::brisk()).await;
+    world.deploys_package(1).await;
+    for (field, command) in [
+        ("reservedConcurrentExecutions", "put-function-concurrency"),
+        ("ReservedConcurrentExecutions", "put-function-concurrency"),
+        ("functionUrlConfig", "create-function-url-config"),
+        ("urlConfig", "create-function-url-config"),
+        ("eventSources", "create-event-source-mapping"),
+        (
+            "ProvisionedConcurrencyConfig",
+            "put-provisioned-concurrency-config",
+        ),
+    ] {
+        world.deploys_function(&with(field, json!(5)), &[]);
+        world.next_run();
+        let message = world.run(DEPLOY, json!({})).await.failed().message;
+        let told = format!("set it with `aws lambda {command} --function-name shop`");
+        assert!(message.contains(&told), "{message}");
+        let named = message
+            .to_lowercase()
+            .contains(&format!("`{}`", field.to_lowercase()));
+        assert!(named, "{message}");
+    }
+    let calls = world.sandbox.calls();
+    assert!(calls.iter().all(|call| call.service != "lambda"));
+}

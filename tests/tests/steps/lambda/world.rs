@@ -210,6 +210,18 @@ impl World {
         moved.function_version(version).send().await.expect("moved");
     }
 
+    /// Somebody else changes the function, and points `live` to what is not published of it.
+    pub(crate) async fn somebody_points_live_to_latest(&self) {
+        let lambda = self.lambda();
+        let change = lambda.update_function_configuration();
+        let change = change.function_name("shop").timeout(9);
+        change.send().await.expect("changed");
+        self.clock.sleep(std::time::Duration::from_secs(60)).await;
+        let moved = lambda.update_alias().function_name("shop").name("live");
+        let moved = moved.function_version("$LATEST").send().await;
+        moved.expect("moved");
+    }
+
     /// Whether traffic ever reached a version that was not ready for it.
     pub(crate) fn traffic_was_ready(&self) -> bool {
         let seen = self.sandbox.alias_traffic("eu-west-1", "shop");
