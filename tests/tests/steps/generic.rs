@@ -64,8 +64,11 @@ fn trials(step_type: &str) -> Vec<Trial> {
             trials.extend(balanced(Kind::Weighted, shift).pop());
             trials
         }
-        "EcsBlueGreenSwapTargetGroups" | "EcsBlueGreenRollback" => {
-            balanced(Kind::Own, |_| json!({}))
+        "EcsBlueGreenSwapTargetGroups" => balanced(Kind::Own, |_| json!({})),
+        "EcsBlueGreenRollback" => {
+            let mut trials = balanced(Kind::Own, |_| json!({}));
+            trials.extend(balanced(Kind::Weighted, |_| json!({})));
+            trials
         }
         "EcsBlueGreenTrafficShift" => balanced(Kind::Weighted, |_| inherit_spec(100)),
         "StandAloneTrafficShiftRollback" => balanced(Kind::Weighted, |_| json!({}))
@@ -127,8 +130,9 @@ fn percentage(share: u32) -> Value {
 }
 
 /// The steps of the same stage that come before a step.
-fn before(step_type: &str) -> Vec<(&'static str, Spec)> {
+fn before(step_type: &str, of: &Spec) -> Vec<(&'static str, Spec)> {
     let plain = |step_type, spec| (step_type, Spec::Plain(spec));
+    let shifts = matches!(of, Spec::Balanced(Kind::Weighted, _));
     let create = |spec: fn(&Balancer) -> Value| {
         ("EcsBlueGreenCreateService", Spec::Balanced(Kind::Own, spec))
     };
@@ -147,6 +151,10 @@ fn before(step_type: &str) -> Vec<(&'static str, Spec)> {
         "EcsCanaryDelete" => vec![plain("EcsCanaryDeploy", json!({}))],
         "EcsRollingRollback" => vec![plain("EcsRollingDeploy", json!({}))],
         "EcsBlueGreenSwapTargetGroups" => vec![create(Balancer::swap_spec)],
+        "EcsBlueGreenRollback" if shifts => vec![
+            create(shift),
+            plain("EcsBlueGreenTrafficShift", inherit_spec(30)),
+        ],
         "EcsBlueGreenRollback" => vec![
             create(Balancer::swap_spec),
             plain("EcsBlueGreenSwapTargetGroups", json!({})),
@@ -175,7 +183,7 @@ async fn ready(store: &World, step_type: &str, trial: &Trial) -> World {
         true => functions(store, trial).await,
         false => world(store, trial).await,
     };
-    for (step_type, spec) in before(step_type) {
+    for (step_type, spec) in before(step_type, &trial.spec) {
         world.run(step_type, spec.of(&world)).await.done();
     }
     world

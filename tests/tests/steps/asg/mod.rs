@@ -9,6 +9,7 @@ mod instances;
 mod others;
 mod phased;
 mod rolling;
+mod strategies;
 
 use std::time::Duration;
 
