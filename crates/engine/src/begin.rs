@@ -413,10 +413,10 @@ pub(crate) async fn release_infrastructure(
     let holder = holder(&of_run.run.id, &of_run.stage().id, attempt);
     let next = runs.store.release(&key, &holder).await;
     let next = next.doing(|| format!("give back the infrastructure {key}"))?;
-    match next {
-        Some(token) => complete(runs, &token).await,
-        None => Ok(()),
+    for token in &next {
+        complete(runs, token).await?;
     }
+    Ok(())
 }
 
 /// Completes a task token. One that was completed before, or whose wait timed out, is as good.

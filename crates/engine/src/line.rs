@@ -60,10 +60,8 @@ async fn ahead(
     key: String,
     own: impl Fn(&Holder) -> bool,
 ) -> Result<Option<Line>, RunError> {
-    let line = runs.store.line(name).await;
-    let mut ahead = line.doing(|| format!("read who waits for {name}"))?;
-    let at = ahead.iter().position(own);
-    ahead.truncate(at.unwrap_or(0));
+    let ahead = runs.store.ahead_of(name, own).await;
+    let ahead = ahead.doing(|| format!("read who waits for {name}"))?;
     Ok((!ahead.is_empty()).then_some(Line { key, ahead }))
 }
 

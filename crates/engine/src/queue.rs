@@ -1,12 +1,15 @@
 //! Queues: `Queue` steps hold a key of the account, first come first served, until their stage or run has ended.
-//! Source: docs platform/pipelines/controlling-pipelines/control-resource-usage-with-queue-steps.
+//! Source: docs platform/pipelines/controlling-pipelines/control-resource-usage-with-queue-steps. They say nothing of a run
+//! that asks for what it has. It does not wait for itself: what a stage holds, its run may take over, what a run holds, its
+//! stages have as well, and so have the runs of pipelines that it runs, since they are parts of it. Such runs take turns among themselves, and hold the key too: one that outlives its parent, because it
+//! is still being stopped, has it until it ends.
 
 use serde_json::Value;
 use slipway_model::id::{AccountId, NodeId, PrincipalId, RunId, StageId};
 use slipway_model::status::Status;
 use slipway_plan::{Node, Plan};
 use slipway_store::record::{Again, NodeRecord, RunRecord, SignalRecord};
-use slipway_store::{Holder, StoreError, Turn};
+use slipway_store::{Claim, Holder, StoreError, Turn};
 
 use crate::error::{Doing, RunError};
 use crate::runs::Runs;
@@ -38,7 +41,7 @@ impl Scope {
     }
 
     /// Who holds a key for this long. Steps of one stage, or of one run, hold it together.
-    pub fn holder(self, run: &RunId, stage: &StageId) -> Holder {
+    pub(crate) fn holder(self, run: &RunId, stage: &StageId) -> Holder {
         Holder {
             run: run.clone(),
             stage: match self {
@@ -51,13 +54,67 @@ impl Scope {
 }
 
 /// The hold of a key.
-pub fn hold(account: &AccountId, key: &str) -> String {
+pub(crate) fn hold(account: &AccountId, key: &str) -> String {
     format!("queue/{account}/{key}")
 }
 
 /// What is noted of who stands in line, so that [`release_stage`] and [`release_run`] find it.
-pub fn token(run: &RunId) -> String {
+fn token(run: &RunId) -> String {
     format!("{RUN}{run}")
+}
+
+/// Takes a key for a stage of a run, or a place in its line. Asking again keeps the place. Those that the run holds it
+/// for too, and that waited for others until now, are called.
+///
+/// # Errors
+/// When the store cannot be read or written, or the line is full.
+pub async fn take(
+    runs: &Runs,
+    run: &RunRecord,
+    stage: &StageId,
+    key: &str,
+    scope: Scope,
+) -> Result<Turn, RunError> {
+    let doing = || format!("take the queue {key} for run {}", run.id);
+    let whole = |run: &RunId| Scope::Pipeline.holder(run, stage);
+    let above = runs_above(runs, run).await?;
+    let mut within: Vec<Holder> = above.iter().map(whole).collect();
+    let widens = match scope {
+        Scope::Stage => {
+            within.push(whole(&run.id));
+            None
+        }
+        Scope::Pipeline => Some(Scope::Stage.holder(&run.id, stage)),
+    };
+    let claim = Claim {
+        holder: scope.holder(&run.id, stage),
+        within,
+        widens,
+        token: Some(token(&run.id)),
+    };
+    let name = hold(&run.scope.account, key);
+    let claimed = runs.store.claim(&name, &claim).await.doing(doing)?;
+    for next in claimed.called.iter().filter_map(|token| run_of(token)) {
+        let kind = format!("queue:{key}:{}:{stage}:shared", run.id);
+        call(runs, &next, key, kind).await?;
+    }
+    Ok(claimed.turn)
+}
+
+/// The runs whose steps run a run, the next one first.
+async fn runs_above(runs: &Runs, run: &RunRecord) -> Result<Vec<RunId>, RunError> {
+    let mut above = Vec::new();
+    let mut parent = run.parent.as_ref().map(|parent| parent.run.clone());
+    while let Some(id) = parent {
+        let record = runs.run(&id).await?;
+        above.push(id);
+        parent = record.parent.map(|parent| parent.run);
+    }
+    Ok(above)
+}
+
+fn run_of(token: &str) -> Option<RunId> {
+    token.strip_prefix(RUN).map(RunId::new)
 }
 
 /// Whether a plan has steps that hold keys.
@@ -94,11 +151,7 @@ pub(crate) async fn take_over(
         let Some((key, Scope::Pipeline)) = held(node).filter(|_| kept) else {
             continue;
         };
-        let holder = Scope::Pipeline.holder(&run.id, &node.stage);
-        let name = hold(&plan.scope.account, key);
-        let turn = runs.store.hold(&name, &holder, Some(&token(&run.id))).await;
-        let turn = turn.doing(|| format!("take the queue {key} again for run {}", run.id))?;
-        if turn != Turn::Held {
+        if take(runs, run, &node.stage, key, Scope::Pipeline).await? != Turn::Held {
             return Ok(Some(key.to_owned()));
         }
     }
@@ -144,20 +197,21 @@ async fn release<'n>(
         let holder = scope.holder(&node.run, &node.stage);
         let next = runs.store.release(&hold(account, key), &holder).await;
         let next = next.doing(|| format!("give back the queue {key}"))?;
-        if let Some(run) = next.as_deref().and_then(|token| token.strip_prefix(RUN)) {
-            call(runs, &RunId::new(run), node, key).await?;
+        for next in next.iter().filter_map(|token| run_of(token)) {
+            let kind = format!("queue:{key}:{}:{}", node.run, node.stage);
+            call(runs, &next, key, kind).await?;
         }
     }
     Ok(())
 }
 
 /// Tells the next in line. It is recorded, so that a lane that is just about to wait hears it.
-async fn call(runs: &Runs, next: &RunId, node: &NodeRecord, key: &str) -> Result<(), RunError> {
+async fn call(runs: &Runs, next: &RunId, key: &str, kind: String) -> Result<(), RunError> {
     let signal = SignalRecord {
         run: next.clone(),
         node: NodeId::new(""),
         attempt: 0,
-        kind: format!("queue:{key}:{}:{}", node.run, node.stage),
+        kind,
         says: "your turn".to_owned(),
         who: PrincipalId::new("slipway"),
         at_ms: runs.clock.now_ms(),

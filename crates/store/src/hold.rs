@@ -9,6 +9,7 @@ use crate::Store;
 use crate::error::StoreError;
 use crate::item::{Expression, Row, json, number, read_json, read_number, row};
 use crate::key;
+use crate::line::{Claim, Line};
 
 /// Most that hold and wait for one key; with the longest task tokens that is a third of an item.
 const LONGEST_QUEUE: usize = 100;
@@ -36,12 +37,13 @@ pub enum Turn {
     Waiting(usize),
 }
 
-/// A holder or waiter, and the token that wakes it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Entry {
-    holder: Holder,
-    #[serde(default)]
-    token: Option<String>,
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// Where who asked stands.
+    pub turn: Turn,
+    /// What wakes those that are a part of who asked, where it has the hold: it may be theirs too now.
+    pub called: Vec<String>,
 }
 
 impl Store {
@@ -56,61 +58,57 @@ impl Store {
         holder: &Holder,
         token: Option<&str>,
     ) -> Result<Turn, StoreError> {
-        let turn = |at| {
-            if at == 0 {
-                Turn::Held
-            } else {
-                Turn::Waiting(at)
-            }
+        let claim = Claim {
+            holder: holder.clone(),
+            within: Vec::new(),
+            widens: None,
+            token: token.map(str::to_owned),
         };
+        Ok(self.claim(key, &claim).await?.turn)
+    }
+
+    /// As [`Store::hold`], for who may be a part of others that hold `key`. Asking again after a crash answers with
+    /// the same tokens, so that nobody is forgotten.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`] when the queue is full.
+    pub async fn claim(&self, key: &str, claim: &Claim) -> Result<Claimed, StoreError> {
         for attempt in 0..ATTEMPTS {
-            let (mut queue, version) = self.queue(key).await?;
-            let at = match queue.iter().position(|entry| entry.holder == *holder) {
-                Some(at) if token.is_none() || queue[at].token.as_deref() == token => {
-                    return Ok(turn(at));
-                }
-                Some(at) => {
-                    queue[at].token = token.map(str::to_owned);
-                    at
-                }
-                None => {
-                    queue.push(Entry {
-                        holder: holder.clone(),
-                        token: token.map(str::to_owned),
-                    });
-                    queue.len() - 1
-                }
-            };
-            if queue.len() > LONGEST_QUEUE {
+            let (mut line, version) = self.queue(key).await?;
+            let placed = line.place(claim);
+            if placed.changed && line.len() > LONGEST_QUEUE {
                 let what = format!("the queue for {key}");
                 return Err(StoreError::TooLarge {
                     what,
-                    size: queue.len(),
+                    size: line.len(),
                     limit: LONGEST_QUEUE,
                 });
             }
-            if self.put_queue(key, &queue, version, attempt).await? {
-                return Ok(turn(at));
+            if placed.changed && !self.put_queue(key, &line, version, attempt).await? {
+                continue;
             }
+            let (turn, called) = match placed.ahead {
+                0 => (Turn::Held, line.parts_of(&claim.holder)),
+                ahead => (Turn::Waiting(ahead), Vec::new()),
+            };
+            return Ok(Claimed { turn, called });
         }
         Err(StoreError::Conflict {
             what: format!("the queue for {key}"),
         })
     }
 
-    /// Gives the hold or the place in the queue back and answers with the token of whoever's turn it is
-    /// then, to be completed. Giving back twice answers the same again, so that a crash between giving
+    /// Gives the hold or the place in the queue back and answers with the tokens of those whose turn it is
+    /// then, to be completed: one, unless others are a part of it. Giving back twice answers the same again, so that a crash between giving
     /// back and completing loses nobody.
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub async fn release(&self, key: &str, holder: &Holder) -> Result<Option<String>, StoreError> {
+    pub async fn release(&self, key: &str, holder: &Holder) -> Result<Vec<String>, StoreError> {
         for attempt in 0..ATTEMPTS {
-            let (mut queue, version) = self.queue(key).await?;
-            let before = queue.len();
-            queue.retain(|entry| entry.holder != *holder);
-            if queue.len() == before || self.put_queue(key, &queue, version, attempt).await? {
-                return Ok(queue.into_iter().next().and_then(|entry| entry.token));
+            let (mut line, version) = self.queue(key).await?;
+            if !line.leave(holder) || self.put_queue(key, &line, version, attempt).await? {
+                return Ok(line.called());
             }
         }
         Err(StoreError::Conflict {
@@ -118,19 +116,23 @@ impl Store {
         })
     }
 
-    /// Who holds a key, and who waits for it, in order.
+    /// Whom the first in the line waits for that `own` is true of: not for those that it is a part of.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn line(&self, key: &str) -> Result<Vec<Holder>, StoreError> {
-        let (queue, _) = self.queue(key).await?;
-        Ok(queue.into_iter().map(|entry| entry.holder).collect())
+    pub async fn ahead_of(
+        &self,
+        key: &str,
+        own: impl Fn(&Holder) -> bool,
+    ) -> Result<Vec<Holder>, StoreError> {
+        let (line, _) = self.queue(key).await?;
+        Ok(line.ahead_of(own))
     }
 
-    async fn queue(&self, name: &str) -> Result<(Vec<Entry>, Option<u64>), StoreError> {
+    async fn queue(&self, name: &str) -> Result<(Line, Option<u64>), StoreError> {
         let key = key::hold(name);
         let Some(item) = self.get(&key).await? else {
-            return Ok((Vec::new(), None));
+            return Ok((Line::default(), None));
         };
         let queue = read_json(&key.what(), &item, "queue")?.unwrap_or_default();
         Ok((queue, Some(read_number(&item, "version").unwrap_or(0))))
@@ -140,13 +142,13 @@ impl Store {
     async fn put_queue(
         &self,
         name: &str,
-        queue: &[Entry],
+        line: &Line,
         version: Option<u64>,
         attempt: u32,
     ) -> Result<bool, StoreError> {
         let key = key::hold(name);
         let item = row(&key)
-            .with("queue", json(&key.what(), &queue)?)
+            .with("queue", json(&key.what(), line)?)
             .with("version", number(version.map_or(1, |v| v + 1)));
         let condition = match version {
             None => Expression::absent(),

@@ -1,15 +1,16 @@
 //! `Queue`: waits until no other stage or run holds the key, and holds it then. What a run holds as a whole, its stages
-//! need not wait for. Source: QueueStepInfo in the pipeline
-//! schema; [`slipway_engine::queue`] gives it back.
+//! need not wait for, and neither do the runs of pipelines that it runs: these take turns among themselves. A stage that
+//! holds the key may ask for it again with the scope Pipeline: its run has it from then on. Source: QueueStepInfo in the
+//! pipeline schema; [`slipway_engine::queue`] gives it back.
 
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use slipway_engine::queue::{Scope, hold, token};
+use slipway_engine::queue::{Scope, take};
 use slipway_model::status::{Failure, Status};
 use slipway_store::Turn;
 
-use crate::context::{StepContext, store_failure};
+use crate::context::{StepContext, run_failure, store_failure};
 use crate::step::{Progress, Step, Undo};
 use crate::variable::{is_expression, read, wrong};
 
@@ -72,22 +73,12 @@ impl Step for Queue {
             return Err(wrong(&step, &fault));
         }
         let scope = spec.scope().map_err(|message| wrong(&step, &message))?;
-        let holder = scope.holder(cx.run(), &cx.stage().id);
-        let name = hold(&cx.plan().scope.account, &spec.key);
-        let done = || Ok(Progress::Done(json!({"output": {"key": spec.key}})));
-        let of_run = Scope::Pipeline.holder(cx.run(), &cx.stage().id);
-        if holder != of_run {
-            let line = cx.store().line(&name).await;
-            let line = line.map_err(|error| store_failure("look at the queue", &error))?;
-            // It is kept until the run ends: who waited for it would wait for himself.
-            if line.first() == Some(&of_run) {
-                return done();
-            }
-        }
-        let woken_by = token(cx.run());
-        let turn = cx.store().hold(&name, &holder, Some(&woken_by)).await;
-        match turn.map_err(|error| store_failure("take a place in the queue", &error))? {
-            Turn::Held => done(),
+        let runs = &cx.starts().runs;
+        let run = cx.store().get_run(cx.run()).await;
+        let run = run.map_err(|error| store_failure("read the run", &error))?;
+        let turn = take(runs, &run, &cx.stage().id, &spec.key, scope).await;
+        match turn.map_err(|error| run_failure("take a place in the queue", &error))? {
+            Turn::Held => Ok(Progress::Done(json!({"output": {"key": spec.key}}))),
             Turn::Waiting(_) => Ok(Progress::Hold {
                 time: cx.time_left(),
                 status: Status::ResourceWaiting,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use slipway_model::id::StageId;
-use slipway_store::{Holder, Missed, MissedRecord, Turn};
+use slipway_store::{Claim, Holder, Missed, MissedRecord, Turn};
 
 use crate::{clock, run, store};
 
@@ -39,27 +39,26 @@ async fn whoever_comes_first_is_served_first() {
     assert_eq!(hold(0, None).await, Turn::Held);
     assert_eq!(hold(1, None).await, Turn::Waiting(1));
     assert_eq!(hold(2, Some("two")).await, Turn::Waiting(2));
-    let line = store.line("svc/infra").await.expect("a line");
-    assert_eq!(line, [holder(0), holder(1), holder(2)]);
-    assert_eq!(store.line("nobody's").await.expect("a line"), []);
+    let ahead = async |key: &'static str| store.ahead_of(key, |own| *own == holder(2)).await;
+    assert_eq!(
+        ahead("svc/infra").await.expect("a line"),
+        [holder(0), holder(1)]
+    );
+    assert_eq!(ahead("nobody's").await.expect("a line"), []);
     assert_eq!(
         hold(1, Some("one")).await,
         Turn::Waiting(1),
         "asking again keeps the place"
     );
-    assert_eq!(release(0).await.as_deref(), Some("one"));
+    assert_eq!(release(0).await, ["one"]);
     assert_eq!(
-        release(0).await.as_deref(),
-        Some("one"),
+        release(0).await,
+        ["one"],
         "again, should the first answer be lost"
     );
     assert_eq!(hold(1, None).await, Turn::Held);
-    assert_eq!(
-        release(2).await.as_deref(),
-        Some("one"),
-        "a waiter may leave"
-    );
-    assert_eq!(release(1).await, None);
+    assert_eq!(release(2).await, ["one"], "a waiter may leave");
+    assert!(release(1).await.is_empty());
     assert_eq!(hold(3, None).await, Turn::Held);
     assert_eq!(
         store
@@ -68,6 +67,29 @@ async fn whoever_comes_first_is_served_first() {
             .expect("an answer"),
         Turn::Held
     );
+}
+
+#[tokio::test]
+async fn a_part_of_who_holds_does_not_wait_for_it() {
+    let store = store();
+    let turn = store.hold("k", &holder(0), Some("parent")).await;
+    assert_eq!(turn.expect("asked"), Turn::Held);
+    let turn = store.hold("k", &holder(1), Some("stranger")).await;
+    assert_eq!(turn.expect("asked"), Turn::Waiting(1));
+    let child = Claim {
+        holder: holder(2),
+        within: vec![holder(0)],
+        widens: None,
+        token: Some("child".to_owned()),
+    };
+    let claimed = store.claim("k", &child).await.expect("asked");
+    assert_eq!((claimed.turn, claimed.called), (Turn::Held, vec![]));
+    let ahead = store.ahead_of("k", |own| *own == holder(1)).await;
+    assert_eq!(ahead.expect("a line"), [holder(0), holder(2)]);
+    let called = store.release("k", &holder(0)).await;
+    assert_eq!(called.expect("given back"), ["child"]);
+    let called = store.release("k", &holder(2)).await;
+    assert_eq!(called.expect("given back"), ["stranger"]);
 }
 
 #[tokio::test]
@@ -92,8 +114,9 @@ async fn of_many_at_once_each_has_its_turn_alone() {
     let mut next = (0..32).find(|n| matches!(turns[*n], Ok(Turn::Held)));
     while let Some(n) = next {
         served.push(n);
-        let token = store.release("k", &holder(n)).await.expect("given back");
-        next = token.and_then(|token| token.strip_prefix('t').and_then(|n| n.parse().ok()));
+        let tokens = store.release("k", &holder(n)).await.expect("given back");
+        let token = tokens.first().and_then(|token| token.strip_prefix('t'));
+        next = token.and_then(|n| n.parse().ok());
     }
     served.sort_unstable();
     assert_eq!(served, (0..32).collect::<Vec<_>>());
