@@ -1,5 +1,5 @@
-//! Attempts that steps wait for: after a failure, until the time of the next one has come. Meanwhile nothing of such a step
-//! runs, and its record is that of the attempt that failed.
+//! Attempts that steps and step groups wait for: after a failure, until the time of the next one has come. Meanwhile nothing
+//! of such a step or group runs, and its record is that of the attempt that failed.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::runs::{Runs, deadline_ms, fact, summary};
 use crate::signal::stopped;
 use crate::stage_word::{Part, aborted_by, part_of};
 
-/// The attempts that steps of a run wait for. `nodes` are its newest attempts.
+/// The attempts that steps and step groups of a run wait for. `nodes` are its newest attempts.
 pub fn of_run(
     run: &RunRecord,
     plan: &Plan,
@@ -25,7 +25,7 @@ pub fn of_run(
     all.collect()
 }
 
-/// The attempts that steps of a stage wait for: none where it does not go on, and none that somebody stopped already.
+/// The attempts that steps and step groups of a stage wait for: none where it does not go on, and none that somebody stopped already.
 fn of_stage(
     run: &RunRecord,
     plan: &Plan,
@@ -53,7 +53,7 @@ fn of_stage(
     found
 }
 
-/// The attempts that steps of a run wait for, as they are recorded.
+/// The attempts that steps and step groups of a run wait for, as they are recorded.
 ///
 /// # Errors
 /// When the store cannot be read.

@@ -256,7 +256,8 @@ fn check_answer(action: &str) -> Result<(), RunError> {
     Err(RunError::refused(ErrorName::InvalidRequest, message))
 }
 
-/// A step that runs or waits for its next attempt, or all such below a step group or parallel block.
+/// A step that runs or waits for its next attempt, or all such below a step group or parallel block; a group that waits
+/// for its own next attempt is such a step itself.
 async fn failed_node(runs: &Runs, run: &RunId, node: &NodeId) -> Result<Vec<Said>, RunError> {
     let says = |id: &NodeId, attempt| (id.clone(), attempt, STOP.to_owned(), "fail".to_owned());
     let nodes = runs.nodes(run, None).await?;
@@ -535,12 +536,17 @@ pub(crate) fn answers(run: &RunRecord) -> BTreeMap<(NodeId, u32), Answer> {
         .collect()
 }
 
-/// Who stopped an attempt of a node.
+/// Who stopped an attempt of a node, or, where nobody did, of a step group around it.
 pub fn stopped_by<'r>(run: &'r RunRecord, node: &NodeId, attempt: u32) -> Option<&'r PrincipalId> {
-    let of_this = |signal: &&SignalRecord| {
-        signal.kind == STOP && signal.node == *node && signal.attempt == attempt
+    let stops = || run.signals.iter().filter(|signal| signal.kind == STOP);
+    let of_this = |signal: &&SignalRecord| signal.node == *node && signal.attempt == attempt;
+    let around = |signal: &&SignalRecord| {
+        let below = node.as_str().strip_prefix(signal.node.as_str());
+        below.is_some_and(|below| below.starts_with('.'))
     };
-    run.signals.iter().find(of_this).map(|signal| &signal.who)
+    let found = stops().find(of_this);
+    let found = found.or_else(|| stops().filter(around).last());
+    found.map(|signal| &signal.who)
 }
 
 /// Whether the lanes of a run were told that an attempt of a node has ended ([`tell_end`]).

@@ -355,7 +355,7 @@ fn of_node(node: &NodeRecord, word: StageWord) -> Option<Said> {
     }
 }
 
-/// Steps that wait for their next attempt: that is stopped before it does anything.
+/// Steps and step groups that wait for their next attempt: that is stopped before it does anything.
 fn retries(
     stage: &StagePlan,
     nodes: &BTreeMap<NodeId, NodeRecord>,

@@ -491,6 +491,60 @@ async fn a_step_that_waits_to_be_tried_again_says_so_and_is_marked_as_failed() {
     }
 }
 
+/// As a step does; whatever of the group would run first fails in the place of its next attempt.
+#[tokio::test(start_paused = true)]
+async fn a_group_that_waits_to_begin_again_says_so_and_is_marked_as_failed() {
+    for (named, kind, came_to) in [
+        ("g", "UserMarkedFailure", "IgnoreFailed"),
+        ("stages.deploy", "UserMarkedFailAll", "IgnoreFailed"),
+        ("stages.deploy", "StageRollback", "Failed"),
+    ] {
+        let world = World::new().await;
+        let sam = Sam::new(&world).await;
+        let again = tries_again("Ignore").replace("Retry,", "RetryStepGroup,");
+        let again: String = again.lines().map(|line| format!("    {line}\n")).collect();
+        let inner = group("i", &[script("good", "ok", ""), script("bad", "fail", "")]);
+        let steps = group("g", &[inner]) + &again + &script("next", "ok", "");
+        let undo = script("undo", "ok", "");
+        world
+            .apply(&pipeline(&[stage("deploy", &steps, &undo, "")]))
+            .await;
+        let run = world.start("release").await;
+        minutes(&world, 1).await;
+        let waits = sam.waits(&run).await;
+        let [told] = waits.as_slice() else {
+            panic!("{waits:?}");
+        };
+        let expected = "g: Retry: its attempt 2, at 2026-01-01 0";
+        assert!(told.starts_with(expected), "{told}");
+        let (status, told) = sam.says(&run, "", "UserMarkedFailAll").await;
+        let advice =
+            format!("steps.g waits to be tried again: `slipway fail {run} --step stages.deploy.");
+        assert!(status == 409 && told.contains(&advice), "{told}");
+        sam.interrupts(&run, named, kind).await;
+        minutes(&world, 1).await;
+        let story = sam.end(&run).await;
+        let good = format!("deploy.steps.g.steps.i.steps.good #1 {came_to}");
+        let line = story.lines().find(|line| line.starts_with(&good));
+        assert!(line.is_some(), "{good}: {story}");
+        let goes_on = came_to == "IgnoreFailed";
+        assert_eq!(
+            story.contains("deploy.steps.next #0 Success"),
+            goes_on,
+            "{story}"
+        );
+        assert_eq!(story.contains("rollbackSteps.undo #0"), !goes_on, "{story}");
+        assert_eq!(sam.waits(&run).await, [""; 0]);
+        let run = world.store.get_run(&run).await.expect("the run");
+        let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
+        assert_eq!(hours, 0);
+        if !goes_on {
+            let why = run.failure.expect("a failure").message;
+            assert!(why.contains("by sam"), "{why}");
+        }
+    }
+}
+
 /// Found by a tester: the failure of the step that waited was told as why the stage ended.
 #[tokio::test(start_paused = true)]
 async fn an_abort_is_why_a_stage_ends_whose_step_waits_to_be_tried_again() {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use slipway_model::id::NodeId;
 use slipway_model::status::{ErrorType, Failure, Status};
-use slipway_plan::{FailureStrategy, GroupPlan, StagePlan, StepPlan};
+use slipway_plan::{FailureStrategy, GroupPlan, Node, StagePlan, StepPlan};
 
 use super::facts::{Facts, NodeFact};
 use super::moves::{Opening, StopReason};
-use super::plan::{LanePlan, runs_in};
+use super::plan::{LanePlan, children, runs_in};
+use super::walk::begins_again;
 use crate::name::Lane;
 use crate::stage::each_step;
 use crate::strategy::{self, Failed, Level, Undo, Verdict};
@@ -126,7 +127,7 @@ pub fn judge(
     now_ms: i64,
 ) -> Verdict {
     let attempt = facts.nodes.get(node.id).map_or(0, |fact| fact.attempt);
-    if let Some(ruled) = ruled(facts, (node.id, attempt), failure.error, failed) {
+    if let Some(ruled) = ruled(lane, facts, (node.id, attempt), failure.error, failed) {
         return ruled;
     }
     let failed = Failed {
@@ -142,26 +143,48 @@ pub fn judge(
     strategy::judge(&around(lane, facts, node), &failed)
 }
 
+/// Why a person stopped an attempt of a step: itself, or that of a group around it, of which nothing runs then but what
+/// rolls it back.
+pub(super) fn stopped(
+    lane: &LanePlan<'_>,
+    facts: &Facts,
+    step: &NodeId,
+    attempt: u32,
+) -> Option<StopReason> {
+    if facts.stopped.is_empty() {
+        return None;
+    }
+    let own = facts.stopped.get(&(step.clone(), attempt));
+    own.copied().or_else(|| {
+        let mut groups = lane.around(step)?.into_iter().rev();
+        groups.find_map(|group| {
+            let begun = facts.nodes.get(&group.id)?;
+            let said = facts.stopped.get(&(group.id.clone(), begun.attempt))?;
+            runs_in(&group.nodes, step).then_some(*said)
+        })
+    })
+}
+
 /// What a person said with the word that stopped a step, which no failure strategy is asked about.
 fn ruled(
+    lane: &LanePlan<'_>,
     facts: &Facts,
     (step, attempt): (&NodeId, u32),
     error: ErrorType,
     status: Status,
 ) -> Option<Verdict> {
-    let said = facts.stopped.get(&(step.clone(), attempt))?;
-    let rolls_back =
-        *said == StopReason::MarkedForRollback && error == ErrorType::UserMarkedFailure;
+    let said = stopped(lane, facts, step, attempt)?;
+    let rolls_back = said == StopReason::MarkedForRollback && error == ErrorType::UserMarkedFailure;
     rolls_back.then_some(Verdict::Over {
         status,
         halt: Some(Undo::Stage),
     })
 }
 
-/// The next attempt of a step that waits for it.
+/// The next attempt of a step or step group that waits for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Awaited {
-    /// The step.
+    /// The step or group.
     pub node: NodeId,
     /// The attempt, from 0.
     pub attempt: u32,
@@ -169,7 +192,7 @@ pub struct Awaited {
     pub at_ms: i64,
 }
 
-/// The attempts that steps of a stage wait for after a failure, by what is known of its nodes.
+/// The attempts that steps and step groups of a stage wait for after a failure, by what is known of its nodes.
 pub(crate) fn awaited_retries(
     stage: &StagePlan,
     nodes: BTreeMap<NodeId, NodeFact>,
@@ -179,12 +202,14 @@ pub(crate) fn awaited_retries(
         nodes,
         ..Facts::default()
     };
+    let Some(lane) = LanePlan::of(stage, &Lane::steps(&stage.id)) else {
+        return Vec::new();
+    };
     let waits = |step: &StepPlan| {
         let fact = facts.nodes.get(&step.id)?;
         if !fact.status.is_final() || fact.status.is_good() {
             return None;
         }
-        let lane = LanePlan::of(stage, &Lane::steps(&stage.id))?;
         let groups = lane.around(&step.id)?;
         let frames = frames(&groups, &facts);
         if fact.round < frames.last().map_or(0, |frame| frame.round) {
@@ -201,11 +226,30 @@ pub(crate) fn awaited_retries(
             at_ms: later(fact.ended_ms.unwrap_or(fact.started_ms), wait),
         })
     };
+    let group_waits = |group: &GroupPlan| {
+        let fact = facts.nodes.get(&group.id)?;
+        Some(Awaited {
+            node: group.id.clone(),
+            attempt: fact.again().number,
+            at_ms: begins_again(&lane, &facts, group, now_ms)?,
+        })
+    };
     let mut found = Vec::new();
     for nodes in [&stage.steps, &stage.rollback_steps] {
         each_step(nodes, &mut |step| found.extend(waits(step)));
+        each_group(nodes, &mut |group| found.extend(group_waits(group)));
     }
     found
+}
+
+/// The step groups among `nodes` and below them; those of rollback steps of a group are not among them.
+fn each_group<'p>(nodes: &'p [Node], visit: &mut impl FnMut(&'p GroupPlan)) {
+    for node in nodes {
+        if let Node::Group(group) = node {
+            visit(group);
+        }
+        each_group(children(node), visit);
+    }
 }
 
 /// A time in epoch milliseconds, and a wait after it.
@@ -255,7 +299,7 @@ pub(super) fn recorded(
     let ended = fact.ended_ms.unwrap_or(fact.started_ms);
     let error = fact.failure.as_ref().map(|failure| failure.error);
     let error = error.unwrap_or(ErrorType::Unknown);
-    if let Some(ruled) = ruled(facts, (node.id, fact.attempt), error, fact.status) {
+    if let Some(ruled) = ruled(lane, facts, (node.id, fact.attempt), error, fact.status) {
         return ruled;
     }
     let failed = Failed {

@@ -56,6 +56,36 @@ pub fn steps_verdict(lane: &LanePlan<'_>, facts: &Facts, now_ms: i64) -> WalkOut
     }
 }
 
+/// When a step group begins again that has ended, in epoch milliseconds: where that is how the failures in it came out,
+/// and what is around it goes on.
+pub(super) fn begins_again(
+    lane: &LanePlan<'_>,
+    facts: &Facts,
+    group: &GroupPlan,
+    now_ms: i64,
+) -> Option<i64> {
+    let around = lane.around(&group.id)?;
+    let ended = |fact: Option<&NodeFact>| fact.is_none_or(|fact| fact.status.is_final());
+    if around.iter().any(|outer| ended(facts.nodes.get(&outer.id))) {
+        return None;
+    }
+    let mut frames = level::frames(&around, facts);
+    let (walker, _) = Walker::new(lane, facts, now_ms);
+    let fact = walker.fact(&group.id, &frames)?;
+    if !fact.status.is_final() || fact.status.is_good() {
+        return None;
+    }
+    let own = frames.len();
+    frames.push(level::frame(group, Some(fact), round(&frames)));
+    match walker.visit_all(&group.nodes, &mut frames) {
+        Visit::Halt(Halt::Group {
+            depth,
+            then: GroupThen::Again { at_ms },
+        }) if depth == own => Some(at_ms),
+        _ => None,
+    }
+}
+
 struct Walker<'a, 'p> {
     lane: &'a LanePlan<'p>,
     /// What the `stageStatus` of a condition looks at, and the groups around it.
@@ -389,13 +419,13 @@ impl<'a, 'p> Walker<'a, 'p> {
         let from_ms = given.copied().unwrap_or(fact.started_ms);
         let from_ms = from_ms.max(fact.started_ms);
         let late = self.now_ms >= from_ms.saturating_add(limit);
-        let stopped = self.facts.stopped.get(&(step.id.clone(), attempt));
+        let stopped = level::stopped(self.lane, self.facts, &step.id, attempt);
         let reason = match self.stopping() {
             Some(Halt::Abort) => Some(StopReason::Abort),
             Some(_) => Some(StopReason::StageTimeout),
             None if late => Some(StopReason::StepTimeout),
             None if self.is_late_in_group(step) => Some(StopReason::GroupTimeout),
-            None => stopped.copied(),
+            None => stopped,
         };
         match reason {
             Some(reason) => Move::Stop {
@@ -419,12 +449,13 @@ impl<'a, 'p> Walker<'a, 'p> {
         }
         // An attempt that is stopped before its time has nothing to wait for.
         let next = fact.again();
-        let stopped = match node {
-            Opening::Step(step) => {
-                (self.facts.stopped).contains_key(&(step.id.clone(), next.number))
-            }
-            Opening::Group(_) | Opening::Parallel(_) => false,
+        let id = match node {
+            Opening::Step(step) => Some(&step.id),
+            Opening::Group(group) => Some(&group.id),
+            Opening::Parallel(_) => None,
         };
+        let said = |id: &NodeId| self.facts.stopped.contains_key(&(id.clone(), next.number));
+        let stopped = id.is_some_and(said);
         Visit::Move(if stopped || self.now_ms >= at_ms {
             Move::Start {
                 node,

@@ -1,6 +1,6 @@
 //! Whom the stages and steps of a run wait for: other runs in front of them in the line for an infrastructure or a queue,
 //! places of a barrier that nobody has reached, and what the run of another pipeline waits for that a stage runs. And when a
-//! step that failed is tried again.
+//! step or step group that failed is tried again.
 //!
 //! Nodes of the graph, and the summary in the detail of a run, show it as `waitsFor`, Slipway's own field: `[{"type":"Queue","name":"shared","message":"…",
 //! "runs":[{"planExecutionId":"…","pipelineIdentifier":"…","stageIdentifier":"deploy","status":"Running"}]}]`.
@@ -110,7 +110,7 @@ async fn of_node(
     }
 }
 
-/// That a step is tried again, and when.
+/// That a step or step group is tried again, and when.
 fn next_attempt(next: &Awaited) -> Value {
     let at = Timestamp::from_millisecond(next.at_ms).unwrap_or(Timestamp::MAX);
     let name = format!("attempt {}", next.attempt.saturating_add(1));

@@ -148,6 +148,15 @@ impl<'c> Place<'c> {
         std::iter::once(step).chain(groups).chain([stage]).collect()
     }
 
+    /// The groups around whose own steps are here, or below: not those that are being rolled back.
+    pub(super) fn groups_running(&self) -> impl DoubleEndedIterator<Item = &str> {
+        let runs = |group: &&Around<'c>| {
+            let within = self.list.strip_prefix(&group.id);
+            within.is_some_and(|within| !within.contains(".rollbackSteps"))
+        };
+        self.groups.iter().filter(runs).map(|group| &*group.id)
+    }
+
     pub(super) fn list(&self) -> &str {
         &self.list
     }
@@ -309,7 +318,9 @@ impl Run {
                     depth,
                     then: GroupThen::Again { at_ms },
                 }) if depth == place.depth() => {
+                    self.set(&id, |node| node.comes_again = true);
                     if let Some(halt) = self.again_at(section, &id, at_ms).await {
+                        self.set(&id, |node| node.comes_again = false);
                         return Flow::Halt(halt);
                     }
                     section.forgets(&id);

@@ -50,6 +50,7 @@ impl Run {
         let mut retried = 0;
         loop {
             self.begins(id, true);
+            self.stops_with_group(place, id);
             let end = self.attempt(section, step, id).await;
             self.model.passes().await;
             let (error, status) = match end {
@@ -242,6 +243,20 @@ impl Run {
         let state = self.state();
         let stopped = |node: &super::state::NodeState| node.stopped.is_some();
         self.is_aborted(&section.stage.id) || state.nodes.get(id).is_some_and(stopped)
+    }
+
+    /// Where an attempt of a group is stopped, nothing of it runs but what rolls it back.
+    fn stops_with_group(&self, place: &Place<'_>, id: &str) {
+        let said = {
+            let state = self.state();
+            let mut groups = place.groups_running().rev();
+            groups.find_map(|group| state.nodes.get(group)?.stopped)
+        };
+        if let Some(stop) = said {
+            self.set(id, |node| {
+                node.stopped.get_or_insert(stop);
+            });
+        }
     }
 
     /// Short waits pass; longer ones are cut short by whatever is said.
