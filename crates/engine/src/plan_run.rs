@@ -11,7 +11,7 @@ use crate::begin::{LaneStart, begins_at_once};
 use crate::copy::take_over;
 use crate::error::{Doing, RunError};
 use crate::name;
-use crate::notify::Event;
+use crate::notify::{Event, warn_of_plan};
 use crate::runs::Runs;
 
 /// Answer of `Plan`.
@@ -104,6 +104,7 @@ pub async fn plan_run(runs: &Runs, run: &RunId) -> Result<Planned, RunError> {
     let (record, plan) = runs.load_written(run).await?;
     take_over(runs, &record).await?;
     if record.status == Status::NotStarted {
+        warn_of_plan(runs, run, &plan).await?;
         let begun = begin(runs, &record, &plan).await;
         begun.doing(|| format!("record that run {run} is running"))?;
     }

@@ -104,6 +104,9 @@ pub struct NotificationPlan {
     /// What the template says, its inputs filled in; without one the standard message is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessagePlan>,
+    /// Why the standard message is sent all the same, where a template is linked that cannot word one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// The body of a notification template.

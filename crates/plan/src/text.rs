@@ -383,6 +383,10 @@ fn notification(rule: &NotificationPlan) -> String {
         Some(message) => format!(", with a message of its own ({})", message.kind),
         None => String::new(),
     };
+    let own = match &rule.fault {
+        Some(fault) => format!(", with the standard message: {fault}"),
+        None => own,
+    };
     format!(
         "notification \"{}\": {method} on {}{own}{off}",
         rule.name,

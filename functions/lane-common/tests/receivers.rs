@@ -2,7 +2,7 @@
 //! servers on real sockets.
 
 use slipway_engine::name::notify_execution;
-use slipway_engine::signal::{Word, say};
+use slipway_engine::signal::{Word, say, warnings};
 use slipway_model::id::{NodeId, PrincipalId};
 use slipway_model::status::Status;
 use slipway_world::receiver::Receiver;
@@ -182,4 +182,60 @@ async fn a_template_words_the_message() {
     slack "application/json" {"text":"build ends"}
     text "text/plain; charset=utf-8" "build ends"
     "#);
+}
+
+/// Found by a tester: such a template was sent as it was written, or refused the run.
+#[tokio::test(start_paused = true)]
+async fn a_template_that_words_nothing_is_a_warning_and_the_standard_message_is_sent() {
+    let receiver = Receiver::new().await;
+    let world = World::with_receiver(&receiver).await;
+    let template = |id: &str, kind: &str, content: &str| {
+        format!(
+            "template:\n  name: {id}\n  identifier: {id}\n  versionLabel: v1\n  type: Notification\n  orgIdentifier: \
+             default\n  projectIdentifier: shop\n  spec:\n    body:\n      type: {kind}\n      content: '{content}'\n"
+        )
+    };
+    let json = template("json", "JSON", "{\"text\": \"<+pipeline.name>\"");
+    let fine = template("fine", "STRING", "<+pipeline.name> goes on");
+    world.apply(&[json, fine].join("---\n")).await;
+    let to = receiver.url("slack");
+    let rule = || {
+        let method = format!("{{type: Slack, spec: {{webhookUrl: '{to}'}}}}");
+        ("{type: PipelineStart}, {type: PipelineSuccess}", method)
+    };
+    let mut text = with_rules(
+        &[stage("build", &script("a", "ok", ""), "", "")],
+        &[rule(), rule(), rule()],
+    );
+    for (number, named) in ["fine", "json", "gone"].into_iter().enumerate() {
+        let name = format!("name: rule{number},");
+        let link = format!("{name} template: {{templateRef: {named}, versionLabel: v1}},");
+        text = text.replacen(&name, &link, 1);
+    }
+    world.apply(&text).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    assert_eq!(run.status, Status::Success);
+    minutes(&world, 10).await;
+    let got = receiver.got();
+    let standard = ["Pipeline release started", "Pipeline release succeeded"];
+    for text in standard {
+        let sent = got.iter().filter(|got| got.body["text"] == text).count();
+        assert_eq!(sent, 2, "{text}");
+    }
+    let own = got
+        .iter()
+        .filter(|got| got.body["text"] == "release goes on");
+    assert_eq!((own.count(), got.len()), (2, 6));
+    let run = world.store.get_run(&run.id).await.expect("the run");
+    let mut told: Vec<_> = warnings(&run)
+        .into_iter()
+        .map(|one| one.says.as_str())
+        .collect();
+    told.sort_unstable();
+    insta::assert_snapshot!(told.join("\n"), @"
+    The notification rule `rule1` sends the standard message: its template is no JSON when its expressions are filled in: EOF while parsing an object at line 1 column 18
+    The notification rule `rule2` sends the standard message: the template `gone` version v1 does not exist in project `shop` of organization `default`
+    ");
+    world.assert_clean(&run.id).await;
 }

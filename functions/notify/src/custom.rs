@@ -1,9 +1,10 @@
 //! Messages that a notification template words (developer.harness.io, *Custom Notification templates for Pipeline
 //! Notifications*).
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use slipway_expr::{Context, Limits, Piece, SecretText, evaluate_json, parse};
+use slipway_expr::{Context, Limits, ParseError, Piece, SecretText, evaluate_json, parse};
 use slipway_plan::MessagePlan;
 
 /// What stands for a secret: a message is read by people, and kept by those who deliver it.
@@ -21,11 +22,21 @@ pub(crate) struct Custom {
 impl Custom {
     /// Fills a template in. What cannot be resolved is an empty text, as the documentation says; in JSON, where no string
     /// stands around it, `null`. In JSON and HTML a value stays a value, whatever it holds.
-    pub(crate) fn of(message: &MessagePlan, cx: &dyn Context) -> Self {
-        Self {
-            kind: message.kind.clone(),
-            text: filled(&message.kind, &message.content, cx),
+    ///
+    /// # Errors
+    /// Why nobody could read what the template says.
+    pub(crate) fn of(message: &MessagePlan, cx: &dyn Context) -> Result<Self, String> {
+        let text = filled(&message.kind, &message.content, cx)
+            .map_err(|error| format!("an expression in its template cannot be read: {error}"))?;
+        if message.kind == "JSON" {
+            serde_json::from_str::<IgnoredAny>(&text).map_err(|error| {
+                format!("its template is no JSON when its expressions are filled in: {error}")
+            })?;
         }
+        Ok(Self {
+            kind: message.kind.clone(),
+            text,
+        })
     }
 
     /// The text as JSON, where it is an object of the type JSON.
@@ -45,10 +56,8 @@ impl Custom {
     }
 }
 
-fn filled(kind: &str, content: &str, cx: &dyn Context) -> String {
-    let Ok(template) = parse(content) else {
-        return content.to_owned();
-    };
+fn filled(kind: &str, content: &str, cx: &dyn Context) -> Result<String, ParseError> {
+    let template = parse(content)?;
     let mut out = String::with_capacity(content.len());
     let mut rest = content;
     let mut quoted = Quoted::default();
@@ -68,7 +77,7 @@ fn filled(kind: &str, content: &str, cx: &dyn Context) -> String {
         rest = after;
     }
     out.push_str(rest);
-    out
+    Ok(out)
 }
 
 /// Whether a place of a JSON text is inside of a string.
@@ -163,7 +172,7 @@ mod tests {
         }
     }
 
-    fn of(kind: &str, content: &str) -> Custom {
+    fn read(kind: &str, content: &str) -> Result<Custom, String> {
         let message = MessagePlan {
             kind: kind.to_owned(),
             content: content.to_owned(),
@@ -171,12 +180,15 @@ mod tests {
         Custom::of(&message, &Names)
     }
 
+    fn of(kind: &str, content: &str) -> Custom {
+        read(kind, content).unwrap_or_else(|fault| panic!("{content}: {fault}"))
+    }
+
     #[test]
     fn what_is_unknown_is_empty_and_secrets_are_hidden() {
         let table = [
             ("<+pipeline.name> #<+pipeline.sequenceId>", "Release #7"),
             ("<+stage.name>|<+pipeline.name>|", "|Release|"),
-            ("not closed: <+pipeline.name", "not closed: <+pipeline.name"),
             ("key <+secrets.getValue(\"x\")>", "key ******"),
             ("nothing", "nothing"),
         ];
@@ -222,7 +234,20 @@ mod tests {
                 .is_some()
         );
         assert_eq!(of("JSON", "[1]").object(), None);
-        assert_eq!(of("JSON", "{").object(), None);
         assert_eq!(of("STRING", "{}").object(), None);
+        assert_eq!(of("JSON", "{\"a\": <+said>}").kind, "JSON");
+    }
+
+    #[test]
+    fn what_nobody_could_read_says_why_without_its_values() {
+        let table = [
+            ("STRING", "not closed: <+pipeline.name", "cannot be read"),
+            ("JSON", "{", "no JSON"),
+            ("JSON", "{\"a\": \"<+said>\"", "no JSON"),
+        ];
+        for (kind, content, why) in table {
+            let fault = read(kind, content).expect_err("no message");
+            assert!(fault.contains(why) && !fault.contains("'d'"), "{fault}");
+        }
     }
 }

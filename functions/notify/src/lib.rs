@@ -27,7 +27,9 @@ use serde_json::{Value, json};
 use slipway_engine::error::{Doing, RunError};
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::freeze::{customized_message, notification_rules};
-use slipway_engine::notify::{Event, FreezeNotice, FreezeWatch, Notice, approver_rules};
+use slipway_engine::notify::{
+    Event, FreezeNotice, FreezeWatch, Notice, approver_rules, warn_of_template,
+};
 use slipway_engine::runs::{Runs, newest, unrolled_by};
 use slipway_model::Kind;
 use slipway_model::id::{EntityId, NodeId, Scope};
@@ -108,7 +110,13 @@ pub async fn handle(deps: &Deps, notice: &Notice) -> Result<bool, HandlerError> 
         HandlerError::new(ErrorName::DeliveryRefused, message)
     })?;
     let rule = Rule::new(deps, &facts, notice, planned);
-    message.custom = rule.custom();
+    match rule.custom() {
+        Ok(custom) => message.custom = custom,
+        Err(fault) => {
+            let rule = (notice.rule, rule.name());
+            warn_of_template(&deps.runs, &notice.run_id, rule, &fault).await?;
+        }
+    }
     if let Event::DeploymentRejectedDueToFreeze { .. } = &notice.event {
         let said = said_by_freeze(deps, notice).await?;
         message

@@ -2,12 +2,7 @@
 //! learns that nobody was told.
 
 use serde_json::Value;
-use slipway_engine::error::Doing;
-use slipway_engine::notify::{Event, Notice};
-use slipway_engine::signal::WARNING;
-use slipway_model::id::{NodeId, PrincipalId};
-use slipway_store::StoreError;
-use slipway_store::record::SignalRecord;
+use slipway_engine::notify::{Event, Notice, warn};
 
 use crate::rule::Rule;
 use crate::{Deps, HandlerError, facts, rules};
@@ -27,25 +22,13 @@ pub(crate) async fn tell(
     if is_not_meant(deps, notice).await? {
         return Ok(false);
     }
-    let signal = SignalRecord {
-        run: notice.run_id.clone(),
-        node: NodeId::new(""),
-        attempt: 0,
-        kind: format!("{WARNING}:{}", notice.id()),
-        says: format!(
-            "Nobody was told of {}: {}",
-            notice.event.name(),
-            reason(error)
-        ),
-        who: PrincipalId::new("slipway"),
-        at_ms: deps.runs.clock.now_ms(),
-    };
-    match deps.runs.store.put_signal(&signal).await {
-        Ok(()) | Err(StoreError::AlreadyExists { .. }) => Ok(true),
-        Err(error) => Ok(Err(error)
-            .doing(|| format!("note in run {} what was not told", notice.run_id))
-            .map(|()| true)?),
-    }
+    let says = format!(
+        "Nobody was told of {}: {}",
+        notice.event.name(),
+        reason(error)
+    );
+    warn(&deps.runs, &notice.run_id, &notice.id(), says).await?;
+    Ok(true)
 }
 
 /// Whether nobody expects the notice: approvals try every method, and their groups have settings for a few.

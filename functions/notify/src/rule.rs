@@ -129,10 +129,15 @@ impl<'a> Rule<'a> {
         Ok(())
     }
 
-    /// The message as the rule's template words it.
-    pub(crate) fn custom(&self) -> Option<Custom> {
-        let message = self.plan.message.as_ref()?;
-        Some(Custom::of(message, &*self.context))
+    /// The message as the rule's template words it; or why the standard one is sent, although there is a template.
+    pub(crate) fn custom(&self) -> Result<Option<Custom>, String> {
+        if let Some(fault) = &self.plan.fault {
+            return Err(fault.clone());
+        }
+        let Some(message) = &self.plan.message else {
+            return Ok(None);
+        };
+        Custom::of(message, &*self.context).map(Some)
     }
 
     /// `notificationMethod.type`.

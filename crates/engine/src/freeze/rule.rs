@@ -40,6 +40,7 @@ fn of_body(body: &Value) -> Vec<NotificationPlan> {
             method: rule.get("notificationMethod").cloned(),
             template: None,
             message: None,
+            fault: None,
         }
     });
     rules.collect()

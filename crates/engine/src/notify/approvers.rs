@@ -24,6 +24,7 @@ pub fn approver_rules(groups: &[String]) -> Vec<NotificationPlan> {
         method: Some(json!({"type": method, "spec": {"userGroups": [group]}})),
         template: None,
         message: None,
+        fault: None,
     });
     rules.collect()
 }

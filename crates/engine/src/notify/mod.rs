@@ -10,6 +10,7 @@
 
 mod approvers;
 mod of_freeze;
+mod warned;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,6 +26,8 @@ pub use approvers::approver_rules;
 pub use of_freeze::{
     FreezeEvent, FreezeNotice, FreezeWatch, Looked, SavedFreeze, is_enabled, look,
 };
+pub(crate) use warned::warn_of_plan;
+pub use warned::{warn, warn_of_template};
 
 /// What happened. The names are those of `pipelineEvents[].type` (FEATURES 17).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ fn rule(events: Value, method: Value) -> NotificationPlan {
         method: Some(method),
         template: None,
         message: None,
+        fault: None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use slipway_model::diagnostic::nearest;
 use slipway_model::id::{EntityId, NodeId};
-use slipway_model::{Code, Diagnostic, Ref};
+use slipway_model::{Code, Diagnostic, Ref, Tree};
 
 use super::barriers::place_of;
 use super::{Resolver, texts};
@@ -23,13 +23,19 @@ impl Resolver<'_> {
             if enabled {
                 self.tell_silent(rule, pipeline);
             }
+            let message = link.map(|link| self.message(link)).transpose();
+            let (message, fault) = match message {
+                Ok(message) => (message.flatten(), None),
+                Err(fault) => (None, Some(fault)),
+            };
             out.push(NotificationPlan {
                 name: rule.get_text("name").unwrap_or_default().to_owned(),
                 enabled,
                 events: events(rule.get("pipelineEvents")),
                 method: rule.get("notificationMethod").map(Ref::to_json),
                 template: rule.get("template").map(Ref::to_json),
-                message: link.and_then(|link| self.message(link)),
+                message,
+                fault,
             });
         }
         out
@@ -95,22 +101,26 @@ impl Resolver<'_> {
         }
     }
 
-    /// What the notification template of a rule says.
-    fn message(&mut self, link: Ref<'_>) -> Option<MessagePlan> {
+    /// What the notification template of a rule says; or why the standard message is sent in its place: nothing of what is
+    /// deployed depends on the words of a notice, and those who wait for it are better told in others than not at all.
+    fn message(&mut self, link: Ref<'_>) -> Result<Option<MessagePlan>, String> {
         let source = super::source(self.request, self.asked);
-        match template::notification(&source, link, self.request.scope) {
-            Ok(spec) => {
-                let body = spec.root().get("body")?;
-                Some(MessagePlan {
-                    kind: body.get_text("type")?.to_owned(),
-                    content: body.get_text("content")?.to_owned(),
-                })
-            }
-            Err(faults) => {
+        let found = template::notification(&source, link, self.request.scope);
+        let faults = match found {
+            Ok(spec) => return Ok(message_of(&spec)),
+            Err(faults) => faults,
+        };
+        let fault = match faults.as_slice() {
+            [missing] if missing.code == Code::NotFound => missing.message.clone(),
+            _ => {
                 self.faults.extend(faults);
-                None
+                return Ok(None);
             }
-        }
+        };
+        let told = format!("{fault}; the standard message is sent");
+        self.faults
+            .warn_with(|| Diagnostic::at(Code::NotFound, link, told));
+        Err(fault)
     }
 
     /// `flowControl.barriers`, in order.
@@ -157,6 +167,14 @@ impl Resolver<'_> {
         }
         self.waiting.insert(NodeId::new(id), place_of(field));
     }
+}
+
+fn message_of(spec: &Tree) -> Option<MessagePlan> {
+    let body = spec.root().get("body")?;
+    Some(MessagePlan {
+        kind: body.get_text("type")?.to_owned(),
+        content: body.get_text("content")?.to_owned(),
+    })
 }
 
 /// What a rule means by "all stages", beside naming none.
