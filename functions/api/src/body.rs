@@ -130,3 +130,15 @@ impl Body {
         Ok(value)
     }
 }
+
+/// A moment of a body in epoch milliseconds, as a number or a text; none where nothing is given.
+pub(crate) fn moment(value: &Value, name: &str) -> ApiResult<Option<i64>> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let found = value
+        .as_i64()
+        .or_else(|| value.as_str().and_then(|text| text.parse().ok()));
+    let wrong = || ApiError::field(name, "must be epoch milliseconds");
+    found.map(Some).ok_or_else(wrong)
+}

@@ -27,7 +27,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::page::Page;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
-use crate::{Deps, edit, flat};
+use crate::{Deps, body, edit, flat};
 
 /// Most identifiers of one request.
 const MOST: usize = 100;
@@ -104,6 +104,7 @@ async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
         let given = body.get(field).and_then(Value::as_str);
         given.filter(|text| !text.is_empty()).map(str::to_owned)
     };
+    let between = between(&body)?;
     let named = body.get("freezeIdentifiers").and_then(Value::as_array);
     let named = named.into_iter().flatten().filter_map(Value::as_str);
     let filter = Filter {
@@ -124,6 +125,7 @@ async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let now = deps.runs.clock.now();
     let kept: Vec<Value> = found
         .iter()
+        .filter(|record| between.is_none_or(|between| is_within(record, between)))
         .map(|record| render(record, now))
         .filter(|freeze| {
             wanted
@@ -133,6 +135,34 @@ async fn list(Call(deps, caller, query): Call, body: Body) -> ApiResult {
         .collect();
     let total = kept.len();
     Ok(success(page.render(page.cut(kept), total)))
+}
+
+/// `startTime` and `endTime` of a filter, in epoch milliseconds; without one of them that side is open.
+fn between(body: &Value) -> ApiResult<Option<(Timestamp, Timestamp)>> {
+    let moment = |field: &str| {
+        let Some(ms) = body::moment(&body[field], field)? else {
+            return Ok(None);
+        };
+        let found = Timestamp::from_millisecond(ms);
+        let wrong = |_| ApiError::field(field, "is no moment that there is");
+        found.map(Some).map_err(wrong)
+    };
+    let (from, to) = (moment("startTime")?, moment("endTime")?);
+    if let (Some(from), Some(to)) = (from, to)
+        && to < from
+    {
+        return Err(ApiError::field("endTime", "must not be before startTime"));
+    }
+    let given = from.is_some() || to.is_some();
+    let all = (Timestamp::MIN, Timestamp::MAX);
+    Ok(given.then_some((from.unwrap_or(all.0), to.unwrap_or(all.1))))
+}
+
+/// Whether a freeze has a window that is open in a time, turns of recurring ones among them. What cannot be read holds
+/// deployments back until it is put right, and is left out of no list.
+fn is_within(record: &EntityRecord, (from, to): (Timestamp, Timestamp)) -> bool {
+    let freeze = Freeze::read(record.id.as_str(), &said(&record.yaml));
+    freeze.map_or(true, |freeze| freeze.is_open_between(from, to))
 }
 
 async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {

@@ -109,6 +109,12 @@ impl Freeze {
             .min_by_key(|one| one.start)
     }
 
+    /// Whether a window is open between two moments, or at one of them.
+    pub fn is_open_between(&self, from: Timestamp, to: Timestamp) -> bool {
+        let mut windows = self.windows.iter();
+        windows.any(|window| window.at_or_after(from).is_some_and(|one| one.start <= to))
+    }
+
     /// The windows that are open, each once.
     pub fn open(&self, now: Timestamp) -> Vec<Occurrence> {
         let mut open: Vec<Occurrence> = Vec::new();

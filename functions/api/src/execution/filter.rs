@@ -8,6 +8,7 @@ use slipway_store::record::RunRecord;
 
 use super::summary;
 use crate::auth::Caller;
+use crate::body;
 use crate::error::{ApiError, ApiResult};
 use crate::query::Query;
 
@@ -221,18 +222,7 @@ fn texts(body: &Value, field: &str) -> ApiResult<Vec<String>> {
 
 /// A bound of `timeRange`, in epoch milliseconds.
 fn moment(body: &Value, field: &str) -> ApiResult<Option<i64>> {
-    let value = &body["timeRange"][field];
-    if value.is_null() {
-        return Ok(None);
-    }
-    let found = value
-        .as_i64()
-        .or_else(|| value.as_str().and_then(|text| text.parse().ok()));
-    let wrong = || {
-        let name = format!("timeRange.{field}");
-        ApiError::field(&name, "must be epoch milliseconds")
-    };
-    found.map(Some).ok_or_else(wrong)
+    body::moment(&body["timeRange"][field], &format!("timeRange.{field}"))
 }
 
 /// `pipelineTags`: `[{"key": "team", "value": "shop"}]`.

@@ -308,6 +308,36 @@ async fn freezes_are_kept_and_understood() {
         api.post(&path("/list"), &list).await.data()["totalItems"],
         1
     );
+    // From 2026-12-20 10:00 to 2026-12-25 10:00, by its filter of times.
+    let hour = 3_600_000;
+    let (opens, closes) = (1_797_760_800_000_i64, 1_798_192_800_000_i64);
+    for (times, listed) in [
+        (json!({"startTime": opens - hour, "endTime": opens}), 1),
+        (
+            json!({"startTime": opens + hour, "endTime": opens + hour}),
+            1,
+        ),
+        (json!({"startTime": opens - hour, "endTime": opens - 1}), 0),
+        (json!({"startTime": closes - 1}), 1),
+        (json!({"startTime": closes.to_string()}), 0),
+        (json!({"endTime": opens, "startTime": null}), 1),
+        (json!({"endTime": opens - 1}), 0),
+        (
+            json!({"startTime": i64::from(i32::MIN), "endTime": closes}),
+            1,
+        ),
+    ] {
+        let found = api.post(&path("/list"), &times).await.data();
+        assert_eq!(found["totalItems"], listed, "{times}");
+    }
+    for wrong in [
+        json!({"startTime": "monday"}),
+        json!({"endTime": i64::MAX}),
+        json!({"startTime": opens, "endTime": opens - 1}),
+    ] {
+        let (status, ..) = api.post(&path("/list"), &wrong).await.refusal();
+        assert_eq!(status, 400, "{wrong}");
+    }
     let enabled = FREEZE.replace("Disabled", "Enabled");
     let put = api
         .call("PUT", &path("/winter"), "application/yaml", &enabled)
