@@ -3,7 +3,10 @@
 //! A run is refused for them, or would fail in the middle. `slipway validate` tells them, and whoever saves the
 //! pipeline is warned: Harness keeps a draft that cannot run yet. The rules are those of a run, asked early: the planner's
 //! ([`slipway_plan::draft`]), the engine's for failure strategies, and each step's own for its `spec`. Where an expression
-//! or a runtime input may still put something right, nothing is said.
+//! or a runtime input may still put something right, nothing is said. Names in expressions that nothing can have are
+//! warnings ([`variables`]).
+
+mod variables;
 
 use std::collections::HashSet;
 
@@ -54,7 +57,10 @@ pub fn faults(
         }
         _ => {}
     }
-    walk.out.into_vec()
+    let mut found = walk.out.into_vec();
+    let undeclared = variables::undeclared(entity, &found);
+    found.extend(undeclared);
+    found
 }
 
 /// Keys of lists that hold stages or steps.

@@ -127,6 +127,58 @@ fn a_loop_of_no_turns_is_told() {
 }
 
 #[test]
+fn variables_that_nobody_declares_are_told_with_the_nearest() {
+    let with = |key: &str| {
+        let variables = "variables: [{name: tag, type: String, value: a}, {name: a.b, type: String, value: <+input>}],";
+        let step = queue(
+            &format!("'{key}'"),
+            "description: <+pipeline.variables.no>,",
+        );
+        let text = custom(&step, variables).replace(
+            "type: Custom,",
+            "type: Custom, variables: [{name: zone, type: String, value: eu}],",
+        );
+        told(&text)
+    };
+    for fine in [
+        "<+pipeline.variables.tag>-<+stage.variables.zone>",
+        "<+pipeline.variables.a.b.toUpperCase()><+pipeline.variables.<+stage.variables.zone>>",
+        "<+pipeline.variables[\"tag\"].length()>",
+        "<+pipeline.stages.x.variables.y><+service.variables.z>",
+    ] {
+        assert_eq!(with(fine), "", "{fine}");
+    }
+    let at = "pipeline.stages[0].stage.spec.execution.steps[0].step.spec.key";
+    assert_eq!(
+        with("<+pipeline.variables.tga> <+stage.variables.tag>"),
+        format!(
+            "Warning {at}: the pipeline declares no variable `tga`: a run fails where it is read\n\
+             Warning {at}: the stage declares no variable `tag`: a run fails where it is read\n"
+        )
+    );
+}
+
+#[test]
+fn variables_that_a_template_or_a_chained_pipeline_may_bring_are_not_told() {
+    let key = queue("<+pipeline.variables.x>-<+stage.variables.y>", "");
+    let of_template = "pipeline: {identifier: p, name: P, template: {templateRef: t, versionLabel: v, templateInputs: {stages: [{stage: {identifier: s, type: Custom, variables: [{name: z, type: String, value: <+pipeline.variables.x>}]}}]}}}";
+    assert_eq!(told(of_template), "");
+    let step = format!(
+        "template: {{identifier: t, name: T, versionLabel: v, type: StepGroup, spec: {{steps: [{key}]}}}}"
+    );
+    assert_eq!(told(&step), "");
+    let stage = format!(
+        "template: {{identifier: t, name: T, versionLabel: v, type: Stage, spec: {{type: Custom, spec: {{execution: {{steps: [{key}]}}}}}}}}"
+    );
+    insta::assert_snapshot!(told(&stage), @"Warning template.spec.spec.execution.steps[0].step.spec.key: the stage declares no variable `y`: a run fails where it is read");
+    let linked = "pipeline: {identifier: p, name: P, stages: [{stage: {identifier: s, name: S, template: {templateRef: t, versionLabel: v, templateInputs: {type: Custom, variables: [{name: y, type: String, value: '<+stage.variables.z><+pipeline.variables.x>'}]}}}}]}";
+    insta::assert_snapshot!(told(linked), @"Warning pipeline.stages[0].stage.template.templateInputs.variables[0].value: the pipeline declares no variable `x`: a run fails where it is read");
+    let chained = "pipeline: {identifier: p, name: P, stages: [{stage: {identifier: s, name: S, type: Pipeline, spec: {org: o, project: p, pipeline: c,
+  outputs: [{name: a, value: <+pipeline.variables.of_child>}], inputs: {identifier: c, variables: [{name: b, type: String, value: <+pipeline.variables.own>}]}}}}]}";
+    insta::assert_snapshot!(told(chained), @"Warning pipeline.stages[0].stage.spec.inputs.variables[0].value: the pipeline declares no variable `own`: a run fails where it is read");
+}
+
+#[test]
 fn templates_are_judged_too() {
     let group = |action: &str| {
         format!("template: {{identifier: t, name: T, versionLabel: v, type: StepGroup, spec: {{
