@@ -12,7 +12,7 @@ use crate::template::reference as template_reference;
 use crate::{Found, Reference, Request};
 
 /// Fields that hold the inputs of something that a field beside them names.
-const HELD: &[(&str, &str, Kind)] = &[
+pub(crate) const HELD: &[(&str, &str, Kind)] = &[
     ("serviceRef", "serviceInputs", Kind::Service),
     ("environmentRef", "environmentInputs", Kind::Environment),
 ];

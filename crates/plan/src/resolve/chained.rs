@@ -1,6 +1,8 @@
 //! Stages that run another pipeline (developer.harness.io, *Pipeline chaining in Harness*; schema
 //! `v0/pipeline/stages/custom/pipeline-stage-node.yaml`).
 
+mod targets;
+
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
@@ -117,12 +119,10 @@ impl Resolver<'_> {
         let found = match inputs::fill_noting(pipeline.body(), &given, key, Unfilled::Note) {
             Ok((filled, missing)) => {
                 let ill = entity::from_tree(below(key, filled.root())).err();
+                let of_targets = self.target_faults(filled.root(), &child.scope);
+                let more = ill.into_iter().flatten().chain(of_targets);
                 let mut found = missing;
-                found.extend(
-                    ill.into_iter()
-                        .flatten()
-                        .filter(|one| one.severity == Severity::Error),
-                );
+                found.extend(more.filter(|one| one.severity == Severity::Error));
                 found
             }
             Err(faults) => faults,

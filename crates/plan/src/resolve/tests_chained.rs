@@ -144,3 +144,54 @@ fn what_is_given_or_still_open_is_no_fault() {
         assert!(plan.is_ok(), "{inputs}\n{}", faults(plan));
     }
 }
+
+const DEPLOYS: &str =
+    "pipeline: {identifier: asks, name: Asks, orgIdentifier: default, projectIdentifier: shop,
+  stages: [{stage: {identifier: d, name: D, type: Deployment, spec: {deploymentType: ECS,
+    service: {serviceRef: sized, serviceInputs: <+input>},
+    environment: {environmentRef: account.prod, deployToAll: false, infrastructureDefinitions: [{identifier: far, inputs: <+input>}]},
+    execution: {steps: []}}}}]}";
+
+const SIZED: &[&str] = &[
+    "service: {identifier: sized, name: Sized, orgIdentifier: default, projectIdentifier: shop, serviceDefinition: {type: ECS, spec: {
+  variables: [{name: size, type: String, value: '<+input>.allowedValues(small,large)'}]}}}",
+    "infrastructureDefinition: {identifier: far, name: Far, environmentRef: prod,
+  deploymentType: ECS, type: ECS, spec: {connectorRef: aws, region: <+input>, cluster: main}}",
+];
+
+/// Found when its stage began, after the stages before it had deployed.
+#[test]
+fn what_the_targets_of_a_chained_pipeline_lack_is_told_before_the_run() {
+    let told = |service: &str, infrastructure: &str| {
+        let inputs = format!(
+            ", inputs: {{identifier: asks, stages: [{{stage: {{identifier: d, type: Deployment, spec: {{
+  service: {{serviceInputs: {service}}}, environment: {{infrastructureDefinitions: [{{identifier: far, inputs: {infrastructure}}}]}}}}}}}}]}}"
+        );
+        let known: Vec<&str> = [DEPLOYS].into_iter().chain(SIZED.iter().copied()).collect();
+        let planned = planned(&stage(&inputs), &known);
+        planned
+            .err()
+            .into_iter()
+            .flatten()
+            .map(|one| format!("{one}\n"))
+            .collect::<String>()
+    };
+    let sized = |size: &str| {
+        format!(
+            "{{serviceDefinition: {{type: ECS, spec: {{variables: [{{name: size, type: String, value: '{size}'}}]}}}}}}"
+        )
+    };
+    let far = |region: &str| format!("{{type: ECS, spec: {{region: {region}}}}}");
+    for (service, region) in [
+        (sized("small"), far("us-east-1")),
+        (
+            sized("<+pipeline.sequenceId>"),
+            far("<+pipeline.variables.open>"),
+        ),
+        ("<+pipeline.variables.open>".to_owned(), far("us-east-1")),
+    ] {
+        assert_eq!(told(&service, &region), "", "{service} {region}");
+    }
+    insta::assert_snapshot!(told(&sized("huge"), &far("us-east-1")), @"pipeline.yaml:3:113: service.serviceDefinition.spec.variables[0].value: an input of the pipeline `asks`: `huge` is not allowed here; expected one of small, large");
+    insta::assert_snapshot!(told("{}", "{}"), @"pipeline.yaml:2:121: pipeline.stages[0].stage.spec.inputs: the pipeline `asks` is not given all that it asks for: the runtime input `size` has no value (service.serviceDefinition.spec.variables[0].value); expected one of small, large");
+}
