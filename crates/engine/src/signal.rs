@@ -545,7 +545,7 @@ pub fn stopped_by<'r>(run: &'r RunRecord, node: &NodeId, attempt: u32) -> Option
         below.is_some_and(|below| below.starts_with('.'))
     };
     let found = stops().find(of_this);
-    let found = found.or_else(|| stops().filter(around).last());
+    let found = found.or_else(|| stops().rfind(around));
     found.map(|signal| &signal.who)
 }
 
