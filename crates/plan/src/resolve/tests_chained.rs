@@ -193,5 +193,8 @@ fn what_the_targets_of_a_chained_pipeline_lack_is_told_before_the_run() {
         assert_eq!(told(&service, &region), "", "{service} {region}");
     }
     insta::assert_snapshot!(told(&sized("huge"), &far("us-east-1")), @"pipeline.yaml:3:113: service.serviceDefinition.spec.variables[0].value: an input of the pipeline `asks`: `huge` is not allowed here; expected one of small, large");
-    insta::assert_snapshot!(told("{}", "{}"), @"pipeline.yaml:2:121: pipeline.stages[0].stage.spec.inputs: the pipeline `asks` is not given all that it asks for: the runtime input `size` has no value (service.serviceDefinition.spec.variables[0].value); expected one of small, large");
+    insta::assert_snapshot!(told("{}", "{}"), @"
+    pipeline.yaml:2:121: pipeline.stages[0].stage.spec.inputs: the pipeline `asks` is not given all that it asks for: the runtime input `size` has no value (service.serviceDefinition.spec.variables[0].value); expected one of small, large
+    pipeline.yaml:2:121: pipeline.stages[0].stage.spec.inputs: the pipeline `asks` is not given all that it asks for: the runtime input `region` has no value (infrastructureDefinition.spec.region)
+    ");
 }
