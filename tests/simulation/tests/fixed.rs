@@ -3,8 +3,10 @@
 
 use slipway_model::status::Status;
 use slipway_simulation::ast::{
-    Action, Case, Child, Fault, Http, Kind, Node, Pipeline, Script, Stage, Step, Strategy, When,
+    Action, Case, Child, Fault, Http, Kind, Node, Pipeline, Said, Script, Stage, Step, Strategy,
+    When, Word,
 };
+use slipway_simulation::model::{self, Delays};
 use slipway_simulation::seen::SeenChild;
 use slipway_simulation::{check, play, seed, simulate};
 use slipway_world::tap::Verdict;
@@ -13,8 +15,8 @@ use slipway_world::tap::Verdict;
 const SEEDS: std::ops::Range<u64> = 0..40;
 
 /// Seeds in which a fault was found that no other test had shown.
-const FOUND: [u64; 9] = [
-    100_008, 102_175, 202_035, 206_262, 703_315, 701_867, 704_469, 905_999, 901_029,
+const FOUND: [u64; 10] = [
+    107, 100_008, 102_175, 202_035, 206_262, 703_315, 701_867, 704_469, 905_999, 901_029,
 ];
 
 #[test]
@@ -150,6 +152,30 @@ fn talkative() -> Case {
     }]);
     case.notices = Some(0);
     case
+}
+
+#[test]
+fn a_paused_run_begins_nothing_nor_does_the_run_of_its_stage() {
+    let mut waits = case(Action::Ignore);
+    let steps = &mut waits.pipeline.groups[0][0].steps;
+    steps.push(step("c", Kind::Wait(40), None));
+    steps.push(script("d", Script::Good, None));
+    let mut runs_another = talkative();
+    runs_another.pipeline.groups.remove(0);
+    runs_another.notices = None;
+
+    let said = |at, word| Said { at, run: 0, word };
+    for mut case in [waits, runs_another] {
+        case.words = vec![said(10, Word::Pause), said(100, Word::Resume)];
+        let seen = play::play(&case, false);
+        assert_eq!(seen.runs[0].ended_ms / 1_000, 100);
+        assert_eq!(check::check(&case, &seen, 10), Ok(check::Judged::Exactly));
+
+        // To the end of the time that a pipeline has which names none: the same as in `slipway_plan`.
+        case.words.pop();
+        let ended_ms = model::play(&case, Delays::none())[0].ended_ms;
+        assert_eq!(ended_ms / 1_000, 30 * 24 * 3_600);
+    }
 }
 
 #[test]

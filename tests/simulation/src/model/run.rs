@@ -13,8 +13,8 @@ use super::verdict::{Failed, Verdict, judge};
 use super::{Asked, Model};
 use crate::ast::{Stage, Stop, Story, Wanted, Word};
 
-/// A pipeline's own limit where none is written.
-const PIPELINE_TIMEOUT: u64 = 35 * 24 * 3_600;
+/// A pipeline's own limit where none is written: that of Harness's team plan.
+const PIPELINE_TIMEOUT: u64 = 30 * 24 * 3_600;
 
 /// A run.
 pub(super) struct Run {

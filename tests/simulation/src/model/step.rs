@@ -93,6 +93,7 @@ impl Run {
             .deadline
             .map_or(expires, |deadline| deadline.min(expires));
         let mut vanished = false;
+        let mut waits_until = None;
         // There may be nothing to undo.
         let at_once = step.kind == Kind::Undo && model.one_in(2);
         let deployed = match at_once {
@@ -100,6 +101,10 @@ impl Run {
             false if model.one_in(4) => started + model.between(DEPLOY / 2, DEPLOY, LONG_DEPLOY),
             false => started + model.between(DEPLOY - 15_000, DEPLOY, DEPLOY + 30_000),
         };
+        if let Kind::Chained(_) = &step.kind {
+            // The other run begins after this step.
+            model.passes().await;
+        }
         loop {
             if let Kind::Barrier(name) = &step.kind
                 && (model.reads_late() || self.sees_abort_late(&section.stage.id))
@@ -189,16 +194,17 @@ impl Run {
                     self.hold_until(limit).await;
                     model.passes().await;
                 }
-                Kind::Chained(child) => {
-                    let over = started + child.time * 1_000;
-                    if model.now() >= over {
-                        return match child.good {
-                            true => End::Good,
-                            false => End::Failed(ErrorType::Unknown, Status::Failed),
-                        };
+                // It is paused with the run around: neither its wait begins meanwhile, nor what follows that.
+                Kind::Chained(child) => match waits_until {
+                    Some(over) if model.now() < over => {
+                        self.hold_until(over.min(limit)).await;
+                        model.passes().await;
                     }
-                    self.hold_until(over.min(limit)).await;
-                }
+                    _ if self.state().paused => self.hold_until(limit).await,
+                    None => waits_until = Some(model.now() + child.time * 1_000),
+                    Some(_) if child.good => return End::Good,
+                    Some(_) => return End::Failed(ErrorType::Unknown, Status::Failed),
+                },
                 Kind::Http(http) => {
                     model.works().await;
                     // Whoever asks may be late.
