@@ -11,6 +11,7 @@ use crate::ast::{Case, Fault, Kind, Step};
 use crate::effects;
 use crate::model::{self, Delays, Outcome};
 use crate::notices;
+use crate::search::Search;
 use crate::seen::{Seen, SeenRun};
 
 /// How wide the model's answer was.
@@ -151,9 +152,13 @@ fn against_model(case: &Case, seen: &Seen, answers: u64) -> Result<Judged, Strin
     if left.is_empty() {
         return Ok(Judged::Exactly);
     }
+    let expanded = case.expanded();
+    let mut search = Search::new(&expanded, seen, slack);
     for attempt in 0..answers {
-        let delays = Delays::some(case.seed.wrapping_add(attempt), slack);
-        let wrong = differences(&model::play(case, delays), seen, slack);
+        let delays = search.next(attempt);
+        let answer = model::play(case, delays.clone());
+        search.learn(&delays, &answer);
+        let wrong = differences(&answer, seen, slack);
         match share(case) {
             true if !wrong.is_empty() => {}
             // What becomes of one run says nothing about the other.

@@ -19,6 +19,7 @@ pub mod grammar;
 pub mod model;
 pub mod notices;
 pub mod play;
+mod search;
 pub mod seed;
 pub mod seen;
 pub mod shrink;

@@ -6,6 +6,7 @@
 
 mod abort;
 mod barrier;
+mod delays;
 mod run;
 mod section;
 mod span;
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 use slipway_world::tap::Verdict;
 
 use crate::ast::{Case, Fault, Stage, Story};
+pub use delays::{Delays, Part};
 use run::Run;
 
 /// Longest silence of a delegate, in milliseconds.
@@ -64,69 +66,6 @@ pub struct Asked {
     pub often: usize,
 }
 
-/// What the world adds to the times of a case: instants between things that happen at once, in any order, and a few
-/// longer delays.
-#[derive(Clone, Debug)]
-pub struct Delays {
-    random: fastrand::Rng,
-    /// What is left of the longer delays, in all.
-    left: Duration,
-    /// One in so many beginnings and ends takes some of it.
-    rare: u32,
-    /// How long a delegate takes at most, in milliseconds.
-    work: u64,
-    /// How long the machine takes at most until branches begin, in milliseconds.
-    fork: u64,
-    none: bool,
-}
-
-impl Delays {
-    /// Nothing is ever late.
-    pub fn none() -> Self {
-        Self {
-            random: fastrand::Rng::with_seed(0),
-            left: Duration::ZERO,
-            rare: 1,
-            work: 1,
-            fork: 1,
-            none: true,
-        }
-    }
-
-    /// Beginnings and ends are late by so much in all, each seed in its own way.
-    pub fn some(seed: u64, left: Duration) -> Self {
-        let mut random = fastrand::Rng::with_seed(seed);
-        let rare = 1 << random.u32(0..8);
-        let work = 1 << random.u32(0..8);
-        let fork = 1 << random.u32(0..6);
-        Self {
-            random,
-            left,
-            rare,
-            work,
-            fork,
-            none: false,
-        }
-    }
-
-    fn instant(&mut self) -> Duration {
-        match self.none || self.random.bool() {
-            true => Duration::ZERO,
-            false => Duration::from_millis(self.random.u64(0..5)),
-        }
-    }
-
-    fn next(&mut self) -> Duration {
-        if self.none || self.random.u32(0..self.rare) != 0 {
-            return self.instant();
-        }
-        // Short ones are the more likely: a request that is made again, rather than all that may be late at once.
-        let some = self.left.mul_f64(self.random.f64().powi(3));
-        self.left -= some;
-        some
-    }
-}
-
 /// What all runs of a case share.
 struct Model {
     case: Case,
@@ -162,10 +101,9 @@ impl Model {
     async fn forks(&self) {
         let instant = {
             let mut delays = self.delays.borrow_mut();
-            let most = delays.fork;
             match delays.none {
                 true => Duration::ZERO,
-                false => Duration::from_millis(delays.random.u64(0..most)),
+                false => delays.fork(),
             }
         };
         if !instant.is_zero() {
@@ -177,13 +115,9 @@ impl Model {
     async fn works(&self) -> bool {
         let (instant, first) = {
             let mut delays = self.delays.borrow_mut();
-            let most = delays.work;
             match delays.none {
                 true => (Duration::ZERO, false),
-                false => (
-                    Duration::from_millis(delays.random.u64(0..most)),
-                    delays.random.u32(0..4) > 0,
-                ),
+                false => (delays.work(), delays.random().u32(0..4) > 0),
             }
         };
         if !instant.is_zero() {
@@ -231,7 +165,7 @@ impl Model {
 
     fn one_in(&self, number: u32) -> bool {
         let mut delays = self.delays.borrow_mut();
-        !delays.none && delays.random.u32(0..number) == 0
+        !delays.none && delays.random().u32(0..number) == 0
     }
 
     /// A time of the account's own.
@@ -239,7 +173,7 @@ impl Model {
         let mut delays = self.delays.borrow_mut();
         match delays.none {
             true => usual,
-            false => delays.random.u64(least..most),
+            false => delays.random().u64(least..most),
         }
     }
 

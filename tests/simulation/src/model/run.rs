@@ -10,7 +10,7 @@ use super::abort::stops;
 use super::section::{Flow, Halt, Place, Section};
 use super::state::{NodeState, StageState, State};
 use super::verdict::{Failed, Verdict, judge};
-use super::{Asked, Model};
+use super::{Asked, Delays, Model};
 use crate::ast::{Stage, Stop, Story, Wanted, Word};
 
 /// A pipeline's own limit where none is written: that of Harness's team plan.
@@ -130,7 +130,9 @@ impl Run {
             let places = places(stages);
             let plays = stages.iter().map(|stage| async {
                 let _place = places.acquire().await.expect("it is open");
-                self.stage(index, stage, start + limit, limit).await;
+                let part = Some((self.number, stage.id.clone()));
+                let plays = self.stage(index, stage, start + limit, limit);
+                Delays::of(part, plays).await;
             });
             futures::future::join_all(plays).await;
         }
@@ -382,7 +384,11 @@ impl Run {
         let ids = due.iter().flatten().map(|stage| stage.id.as_str());
         self.state_mut().undoes(ids);
         for stages in due {
-            futures::future::join_all(stages.into_iter().map(|stage| self.undoes(stage))).await;
+            let undo = stages.into_iter().map(|stage| {
+                let part = Some((self.number, stage.id.clone()));
+                Delays::of(part, self.undoes(stage))
+            });
+            futures::future::join_all(undo).await;
         }
     }
 
