@@ -111,6 +111,14 @@ impl World {
         })
     }
 
+    /// Handles an event, as who accepted it asks. In a function that dies as [`World::crash`] says.
+    pub async fn handle(&self, event: &str) {
+        let deps = deps(&self.tapped);
+        let asked = json!({"event": event});
+        // What fails is found by the next sweep.
+        let _ = self.in_danger(Box::pin(answer(&deps, asked))).await;
+    }
+
     /// Asks registries for new versions, as the schedule does. In a function that dies as [`World::crash`] says: `None`
     /// when it did.
     pub async fn poll(&self, registries: &Arc<dyn SourceReader>) -> Option<Value> {
