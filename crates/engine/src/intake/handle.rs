@@ -142,7 +142,7 @@ async fn one(
         }
     };
     let shot = match decided(on.runs, event, happening, (place, &trigger, &record)).await? {
-        Verdict::Fires(shot) => shot,
+        Verdict::Fires(shot) => *shot,
         Verdict::Refuses(refusal) => {
             return Ok(Some(noted(refusal.outcome, refusal.message)));
         }
@@ -211,7 +211,7 @@ pub async fn rehearse(on: Starting<'_>, event: &EventRecord) -> Result<Vec<Rehea
                     place: &place,
                     trigger: &trigger,
                     event,
-                    shot,
+                    shot: *shot,
                 };
                 let (refusal, inputs) = Box::pin(would_start(on, &with)).await?;
                 rehearsed(refusal, inputs)
@@ -223,7 +223,7 @@ pub async fn rehearse(on: Starting<'_>, event: &EventRecord) -> Result<Vec<Rehea
 
 /// What a trigger makes of an event.
 enum Verdict {
-    Fires(Shot),
+    Fires(Box<Shot>),
     Refuses(Refusal),
     /// It is about something that the trigger has nothing to do with.
     Elsewhere,
@@ -275,7 +275,7 @@ async fn decided(
                 );
                 return Ok(refuses(Outcome::TargetDidNotExecute, message));
             }
-            Ok(Verdict::Fires(Shot {
+            Ok(fires(Shot {
                 trigger_type: "SCHEDULER_CRON",
                 by: trigger.name.clone(),
                 facts: facts_of_schedule(*at_ms),
@@ -294,6 +294,10 @@ async fn decided(
         // It was another trigger when it was listed.
         _ => Ok(Verdict::Elsewhere),
     }
+}
+
+fn fires(shot: Shot) -> Verdict {
+    Verdict::Fires(Box::new(shot))
 }
 
 fn refuses(outcome: Outcome, message: String) -> Verdict {
@@ -318,7 +322,7 @@ async fn of_webhook(
     }
     let facts = facts::of_event(event);
     let custom = spec.provider == Provider::Custom;
-    Ok(Verdict::Fires(Shot {
+    Ok(fires(Shot {
         trigger_type: if custom { "WEBHOOK_CUSTOM" } else { "WEBHOOK" },
         by: event.user.clone().unwrap_or_else(|| trigger.name.clone()),
         about: about(event),
@@ -418,7 +422,7 @@ fn of_build((feed, build): (&str, &Build), trigger: &Trigger, place: &TriggerPla
         return Verdict::Refuses(refusal);
     }
     let charts = matches!(trigger.source, Source::Manifest(_));
-    Verdict::Fires(Shot {
+    fires(Shot {
         trigger_type: if charts { "MANIFEST" } else { "ARTIFACT" },
         by: trigger.name.clone(),
         facts: feed::facts(spec, build),
@@ -466,7 +470,7 @@ fn of_run(
     if let Err(refusal) = decide::payload(&spec.conditions, &facts) {
         return Verdict::Refuses(refusal);
     }
-    Verdict::Fires(Shot {
+    fires(Shot {
         trigger_type: "SYSTEM_EVENT",
         by: record.name.clone(),
         facts: facts.into(),
