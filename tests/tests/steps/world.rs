@@ -725,6 +725,7 @@ impl World {
             variables: Vec::new(),
             scope_variables: Vec::new(),
             files: Vec::new(),
+            trigger: None,
             notifications: Vec::new(),
             barriers: Vec::new(),
             warnings: Vec::new(),

@@ -1,5 +1,7 @@
 //! Webhooks, schedules and ends of runs, from the sender to the run: what starts, once, and what does not.
 
+#![allow(clippy::expect_used, reason = "everything here is a test")]
+
 mod faults;
 mod feeds;
 mod hostile;
