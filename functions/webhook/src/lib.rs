@@ -236,7 +236,10 @@ async fn git(State(deps): State<Deps>, request: Request) -> Result<Response, Ref
         let why = "No provider sends such headers: a webhook of any other sender goes to the URL of its trigger";
         return Err(Refused::Invalid(why.to_owned()));
     };
-    let signed = verified(&deps, &within, provider, &delivery).await?;
+    let Some(signed) = verified(&deps, &within, provider, &delivery).await? else {
+        let why = format!("no trigger of this account listens to {}", provider.name());
+        return Ok(ignored(&why));
+    };
     let heard = webhook::read(provider, &delivery).map_err(Refused::Invalid)?;
     let events = match heard {
         Heard::Ignored(why) => {
@@ -246,32 +249,35 @@ async fn git(State(deps): State<Deps>, request: Request) -> Result<Response, Ref
         heard => heard.events(),
     };
     let mut first = None;
-    for event in events {
+    for (part, event) in events.into_iter().enumerate() {
         let happening = |event: Event| Happening::Webhook {
             event: Box::new(event),
             to: None,
             within: within.project.is_some().then(|| within.clone()),
             signed: signed.clone(),
         };
-        let id = take(&deps, &within.account, event, happening, &delivery).await?;
+        let id = take(&deps, &within.account, (part, event), happening, &delivery).await?;
         first.get_or_insert(id);
     }
     Ok(success(json!(first)))
 }
 
-/// The secrets of listening triggers that a delivery is signed with. A delivery that none of the triggers would believe
-/// is refused before it is read.
+/// The secrets of listening triggers that a delivery is signed with; `None` where no trigger listens. A delivery that none
+/// of the triggers would believe is refused before it is read.
 async fn verified(
     deps: &Deps,
     within: &Scope,
     provider: Provider,
     delivery: &Delivery,
-) -> Result<Vec<String>, Refused> {
+) -> Result<Option<Vec<String>>, Refused> {
     let store = &deps.runs.store;
     let listed = store
         .listeners(&within.account, &of_provider(provider))
         .await?;
-    let mut open = listed.is_empty();
+    if listed.is_empty() {
+        return Ok(None);
+    }
+    let mut open = false;
     let mut wanted: Vec<(Scope, String)> = Vec::new();
     for (place, secret) in listed {
         match secret.as_str() {
@@ -303,7 +309,7 @@ async fn verified(
             tell_refused(deps, within, provider, &why);
             Err(Refused::Unauthenticated(why))
         }
-        _ => Ok(signed),
+        _ => Ok(Some(signed)),
     }
 }
 
@@ -330,11 +336,11 @@ fn tell_refused(deps: &Deps, within: &Scope, provider: Provider, why: &str) {
     }
 }
 
-/// Keeps an event and has it handled. Answers with its id.
+/// Keeps an event, of which a delivery may bring several, and has it handled. Answers with its id.
 async fn take(
     deps: &Deps,
     account: &AccountId,
-    event: Event,
+    (part, event): (usize, Event),
     happening: impl FnOnce(Event) -> Happening,
     delivery: &Delivery,
 ) -> Result<String, Refused> {
@@ -351,7 +357,7 @@ async fn take(
     let offer = Offer {
         account: account.clone(),
         happening: happening(event),
-        delivery: sent_as.map(|id| format!("{}:{id}", provider.name())),
+        delivery: sent_as.map(|id| format!("{}:{part}:{id}", provider.name())),
         body: delivery.body.clone(),
     };
     let (record, accepted) = accept(&deps.runs, offer).await?;
@@ -493,7 +499,7 @@ async fn custom(
     }
     let heard = webhook::read(provider, &delivery).map_err(Refused::Invalid)?;
     let mut first = None;
-    for event in heard.events() {
+    for (part, event) in heard.events().into_iter().enumerate() {
         let to = place.clone();
         let happening = move |event: Event| Happening::Webhook {
             event: Box::new(event),
@@ -501,7 +507,14 @@ async fn custom(
             within: None,
             signed: Vec::new(),
         };
-        let id = take(deps, &place.scope.account, event, happening, &delivery).await?;
+        let id = take(
+            deps,
+            &place.scope.account,
+            (part, event),
+            happening,
+            &delivery,
+        )
+        .await?;
         first.get_or_insert(id);
     }
     Ok(first.map(|id| {

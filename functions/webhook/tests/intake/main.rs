@@ -335,3 +335,50 @@ async fn a_newer_event_aborts_the_run_of_the_one_before() {
     assert_eq!(second.abort, None);
     assert_eq!(world.finish(&second.id).await.status, Status::Success);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_push_of_two_branches_starts_a_run_of_each() {
+    let world = world().await;
+    let source = "type: Webhook\nspec:\n  type: Bitbucket\n  spec:\n    type: Push\n    spec:\n      repoName: shop\n";
+    world.apply(&trigger("pushed", source, "")).await;
+    let hooks = world.hooks();
+    let change = |branch: &str, hash: &str| {
+        let at = |hash: &str| {
+            json!({
+                "type": "branch", "name": branch,
+                "target": {"type": "commit", "hash": hash.repeat(40), "date": "2026-01-01T00:00:00+00:00"},
+            })
+        };
+        json!({"old": at("0"), "new": at(hash), "created": false, "closed": false, "forced": false, "truncated": false})
+    };
+    let body = json!({
+        "actor": {"type": "user", "display_name": "Alex", "nickname": "alex", "account_id": "1"},
+        "repository": {
+            "type": "repository", "name": "shop", "full_name": "acme/shop", "uuid": "{1}",
+            "links": {"html": {"href": "https://bitbucket.org/acme/shop"}},
+        },
+        "push": {"changes": [change("main", "a"), change("next", "b")]},
+    })
+    .to_string();
+    let headers = [("x-event-key", "repo:push"), ("x-request-uuid", "r-1")];
+    for _ in 0..2 {
+        let (status, answer) = hooks.post(GIT, &headers, body.clone()).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+    let all = runs(&world).await;
+    let about = all.iter().filter_map(|run| run.trigger.as_ref());
+    let mut branches: Vec<&str> = about.map(|by| by.about["branch"].as_str()).collect();
+    branches.sort_unstable();
+    assert_eq!(branches, ["main", "next"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_listens_to_is_not_kept() {
+    let world = world().await;
+    let hooks = world.hooks();
+    let writes = world.store.writes();
+    let (status, answer) = deliver(&hooks, "d-1", &push("0", "a", "2026-01-01T00:00:00Z")).await;
+    assert_eq!((status, world.store.writes()), (200, writes));
+    let why = answer["metaData"]["ignored"].as_str();
+    assert!(why.is_some_and(|why| why.contains("Github")), "{answer}");
+}
