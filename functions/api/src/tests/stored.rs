@@ -260,7 +260,7 @@ async fn triggers_are_kept_listed_and_say_when_they_are_next() {
     // What never could start anything is refused with the reason.
     for (expression, why) in [
         ("0 4 * *", "five"),
-        ("* * * * *", "5 minutes"),
+        ("\"* * * * *\"", "5 minutes"),
         ("99 4 * * *", "99"),
     ] {
         let wrong = TRIGGER
