@@ -45,9 +45,11 @@ pub(super) fn routes() -> Router<Deps> {
         )
 }
 
-/// Registries are not asked by this version.
+/// What registries answered is not kept as they said it.
 async fn polled() -> ApiError {
-    ApiError::unsupported("This version does not ask registries for new artifacts")
+    ApiError::unsupported(
+        "This version keeps no answers of registries: what came of each new version is in /pipeline/api/triggers/eventHistory",
+    )
 }
 
 /// A row, with what the event told where that is known.
