@@ -25,6 +25,15 @@ fn hits(world: &World, operation: &str, count: Option<u32>, effect: FaultEffect)
     });
 }
 
+/// Calls that are repeated after a second each: how long a step waits does not depend on the dice of an SDK.
+fn patient() -> Value {
+    json!({
+        "credential": {"type": "InheritFromDelegate"},
+        "awsSdkClientBackOffStrategyOverride":
+            {"type": "FixedDelayBackoffStrategy", "spec": {"fixedBackoff": 1000}},
+    })
+}
+
 /// How often a log says something.
 fn times(log: &str, what: &str) -> usize {
     log.matches(what).count()
@@ -40,6 +49,7 @@ async fn each_call_of_a_deployment_and_its_rollback_may_be_turned_away_for_minut
         FaultEffect::Cut { after: true },
     ] {
         let mut world = store.beside(Pace::brisk()).await;
+        world.connector = patient();
         world.run(DEPLOY, json!({})).await.done();
         world.next_run();
         world.deploys(&task_definition("nginx:2"), &service_definition(3));
@@ -162,6 +172,7 @@ async fn a_session_that_ends_too_soon_is_taken_anew() {
 #[tokio::test(start_paused = true)]
 async fn groups_and_functions_wait_too() {
     let mut groups = Groups::new().await.beside().await;
+    groups.world.connector = patient();
     for number in 1..=2 {
         groups.world.next_run();
         groups.deploys(&format!("ami-{number}"), 2);
@@ -179,6 +190,7 @@ async fn groups_and_functions_wait_too() {
     assert_eq!(groups.account().await, "web v2 2/2 of v2 | web");
 
     let mut world = World::with_pace(Pace::brisk()).await;
+    world.connector = patient();
     for number in 1..=2 {
         world.next_run();
         world.deploys_package(number).await;
@@ -207,6 +219,7 @@ async fn who_waits_may_be_killed() {
         let mut world = store.beside(Pace::brisk()).await;
         world.run(DEPLOY, json!({})).await.done();
         world.next_run();
+        world.connector = patient();
         world.deploys(&task_definition("nginx:2"), &service_definition(3));
         hits(&world, "UpdateService", Some(25), FaultEffect::Throttle);
         world.tap.set(Mode::DieAfter(call));
