@@ -239,7 +239,8 @@ async fn a_delivery_is_tried_and_sent_by_hand() {
         file,
     ]);
     assert!(fired.status.success(), "{}", text(&fired.stderr));
-    let event = text(&fired.stdout).trim().to_owned();
+    let fired: serde_json::Value = serde_json::from_slice(&fired.stdout).expect("JSON");
+    let event = fired[0]["eventId"].as_str().expect("an event").to_owned();
     let history = [
         "trigger",
         "history",

@@ -304,6 +304,7 @@ impl Store {
             Some(known) if known.event == newest.event => return Ok(Ok(known.replaces)),
             Some(known) if known.is_newer_than(&newest) => return Ok(Err(known)),
             Some(known) => {
+                newest.follow(&known);
                 newest.replaces = Some(known.run);
                 Expression::new("#event = :known").value(":known", text(known.event))
             }

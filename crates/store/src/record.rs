@@ -515,8 +515,20 @@ pub struct EventRecord {
     pub delivery: Option<String>,
     /// Digest of the body as it was sent.
     pub digest: String,
+    /// The event of the same happening that came first, where this one lets triggers fire that could not by that one.
+    #[serde(default)]
+    pub first: Option<FirstEvent>,
     /// What happened; `slipway_engine::intake` knows its form.
     pub body: Value,
+}
+
+/// The event by which a happening was heard of first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FirstEvent {
+    /// Its id.
+    pub id: String,
+    /// When it came, epoch milliseconds.
+    pub received_ms: i64,
 }
 
 /// What became of an event for a trigger: a row of the trigger's event history.
@@ -550,6 +562,12 @@ pub struct NewestRecord {
     pub event: String,
     /// When it happened, epoch milliseconds, where the sender says.
     pub happened_ms: Option<i64>,
+    /// What its newest commit says of its own time, epoch milliseconds, where the sender does not say when it happened.
+    #[serde(default)]
+    pub committed_ms: Option<i64>,
+    /// When it came, epoch milliseconds.
+    #[serde(default)]
+    pub received_ms: i64,
     /// What the ref pointed at after it.
     pub commit: Option<String>,
     /// What the ref pointed at before it.
@@ -562,15 +580,45 @@ pub struct NewestRecord {
 }
 
 impl NewestRecord {
-    /// Whether it is about a later state of the ref than `other`: it happened later, or it follows directly on what
-    /// `other` made.
+    /// Takes over what is known of the state from the one before, where this one tells of none.
+    pub(crate) fn follow(&mut self, before: &Self) {
+        let times = [self.happened_ms, self.committed_ms];
+        let commits = [&self.commit, &self.base];
+        if times.iter().all(Option::is_none) && commits.iter().all(|commit| commit.is_none()) {
+            self.happened_ms = before.happened_ms;
+            self.committed_ms = before.committed_ms;
+            self.commit.clone_from(&before.commit);
+            self.base.clone_from(&before.base);
+        }
+    }
+
+    /// Whether it is about a later state of the ref than `other`, which came after it.
+    ///
+    /// It is where it happened later, and where nothing says when, where it follows directly on what `other` made. Dates of
+    /// commits count only where neither follows on the other and both came at about the same time: senders overtake
+    /// themselves by seconds, and an old commit may be pushed on any later day.
     pub fn is_newer_than(&self, other: &Self) -> bool {
-        match (self.happened_ms, other.happened_ms) {
-            (Some(own), Some(others)) if own != others => own > others,
-            _ => self.base.is_some() && self.base == other.commit && other.base != self.commit,
+        if let (Some(own), Some(others)) = (self.happened_ms, other.happened_ms)
+            && own != others
+        {
+            return own > others;
+        }
+        let follows =
+            |later: &Self, earlier: &Self| later.base.is_some() && later.base == earlier.commit;
+        match (follows(self, other), follows(other, self)) {
+            (true, follows_back) => !follows_back,
+            (false, true) => false,
+            (false, false) => {
+                let apart = self.received_ms.abs_diff(other.received_ms);
+                let dates = self.committed_ms.zip(other.committed_ms);
+                apart <= OVERTAKING_MS && dates.is_some_and(|(own, others)| own > others)
+            }
         }
     }
 }
+
+/// How far apart events of a ref may come that a sender sent in the other order, in milliseconds.
+const OVERTAKING_MS: u64 = 120_000;
 
 /// What a feed of artifacts or charts had when it was last asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

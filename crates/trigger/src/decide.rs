@@ -33,8 +33,9 @@ pub fn webhook(
         );
         return Err(Refusal::new(Outcome::NoEnabledTriggerForProject, why));
     }
-    listens(spec, event)?;
+    of_provider(spec, event)?;
     is_of(spec, event, repository)?;
+    listens(spec, event)?;
     let facts = head(event);
     let context = || EventContext::new(&facts, &event.payload);
     for condition in &spec.header_conditions {
@@ -97,15 +98,32 @@ pub fn wants_files(spec: &WebhookSpec) -> bool {
         .any(|condition| condition.key.trim() == CHANGED_FILES)
 }
 
+/// Whether a webhook trigger has anything to do with an event: the provider and the repository are its own. `repository` is
+/// that of [`webhook`].
+///
+/// # Errors
+/// Why it has not.
+pub fn concerns(
+    spec: &WebhookSpec,
+    event: &Event,
+    repository: Option<&str>,
+) -> Result<(), Refusal> {
+    of_provider(spec, event)?;
+    is_of(spec, event, repository)
+}
+
+fn of_provider(spec: &WebhookSpec, event: &Event) -> Result<(), Refusal> {
+    if spec.provider == event.provider {
+        return Ok(());
+    }
+    let [wanted, found] = [spec.provider, event.provider].map(Provider::name);
+    let why = format!("the trigger listens to {wanted}, and this event is of {found}");
+    Err(Refusal::new(Outcome::NoMatchingTriggerForEventAction, why))
+}
+
 /// Whether the trigger listens to this kind of event.
 fn listens(spec: &WebhookSpec, event: &Event) -> Result<(), Refusal> {
     let refuse = |why| Err(Refusal::new(Outcome::NoMatchingTriggerForEventAction, why));
-    if spec.provider != event.provider {
-        let [wanted, found] = [spec.provider, event.provider].map(Provider::name);
-        return refuse(format!(
-            "the trigger listens to {wanted}, and this event is of {found}"
-        ));
-    }
     if spec.event != event.name {
         let [wanted, found] = [&spec.event, &event.name];
         return refuse(format!(

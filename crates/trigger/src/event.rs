@@ -90,6 +90,10 @@ pub struct Event {
     pub changed_files: ChangedFiles,
     /// When it happened, epoch milliseconds, where the delivery says so.
     pub happened_ms: Option<i64>,
+    /// What the newest commit of a push says of its own time, epoch milliseconds, where nothing says when it was pushed.
+    /// Whoever makes a commit chooses it: it says little of when the ref came to point at it.
+    #[serde(default)]
+    pub committed_ms: Option<i64>,
     /// Equal for all deliveries of one happening, different for different ones: provider, repository, event, action, ref,
     /// commits and time. `None` where the provider's payload has no such thing (custom webhooks): then
     /// [`Event::delivery`] decides.

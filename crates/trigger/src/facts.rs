@@ -43,6 +43,22 @@ pub(crate) fn head(event: &Event) -> Map<String, Json> {
     facts
 }
 
+/// Whether an event may have a fact of this name.
+pub(crate) fn is_name(word: &str) -> bool {
+    const MORE: [&str; 9] = [
+        "type",
+        "event",
+        "action",
+        "prNumber",
+        "commitSha",
+        "baseCommitSha",
+        "gitUser",
+        "repoUrl",
+        "sourceRepo",
+    ];
+    MORE.contains(&word)
+}
+
 /// `<+trigger.event>`: `PR` and `PUSH` are Harness's words, the others are the names of events written like them.
 fn kind(event: &Event) -> String {
     match event.name.as_str() {

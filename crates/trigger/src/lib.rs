@@ -7,6 +7,7 @@
 pub mod condition;
 pub mod decide;
 mod delivery;
+pub mod draft;
 mod event;
 pub mod facts;
 pub mod feed;

@@ -255,6 +255,7 @@ async fn git(State(deps): State<Deps>, request: Request) -> Result<Response, Ref
             to: None,
             within: within.project.is_some().then(|| within.clone()),
             signed: signed.clone(),
+            by_hand: false,
         };
         let id = take(&deps, &within.account, (part, event), happening, &delivery).await?;
         first.get_or_insert(id);
@@ -419,7 +420,7 @@ async fn custom_v1(State(deps): State<Deps>, request: Request) -> Result<Respons
     let taken = custom(&deps, None, request).await?;
     Ok(match taken {
         Some((id, _)) => success(json!(id)),
-        None => ignored("there is no enabled trigger of this name"),
+        None => ignored("there is no trigger of this name"),
     })
 }
 
@@ -443,11 +444,12 @@ fn in_v2(taken: Option<(String, String)>) -> Response {
             "uiUrl": null,
             "uiSetupUrl": null,
         })),
-        None => ignored("there is no enabled trigger of this name"),
+        None => ignored("there is no trigger of this name"),
     }
 }
 
-/// A webhook for one trigger; its id and where to ask what became of it. `None` where the trigger is disabled or gone.
+/// A webhook for one trigger; its id and where to ask what became of it. `None` where there is no such trigger. A disabled one
+/// has it in its history.
 async fn custom(
     deps: &Deps,
     token: Option<&str>,
@@ -471,7 +473,7 @@ async fn custom(
     let found = found.await?;
     let trigger = found.and_then(|record| read_trigger(&record).ok());
     let provider = trigger.as_ref().and_then(|trigger| match &trigger.source {
-        Source::Webhook(spec) if trigger.enabled => Some(spec.provider),
+        Source::Webhook(spec) => Some(spec.provider),
         _ => None,
     });
     let (Some(trigger), Some(provider)) = (trigger, provider) else {
@@ -480,7 +482,7 @@ async fn custom(
             account = %place.scope.account,
             trigger.id = %place.trigger,
             action = "ignored",
-            "a delivery for a trigger that is disabled or gone"
+            "a delivery for a trigger that is gone"
         );
         return Ok(None);
     };
@@ -506,6 +508,7 @@ async fn custom(
             to: Some(to),
             within: None,
             signed: Vec::new(),
+            by_hand: false,
         };
         let id = take(
             deps,

@@ -39,6 +39,7 @@ const VERDICTS: &[Column] = &[
     ("STATUS", "/status"),
     ("WHY", "/message"),
 ];
+const EVENTS: &[Column] = &[("EVENT", "/eventId")];
 const DEAD: &[Column] = &[
     ("EVENT", "/eventId"),
     ("AT", "@/receivedAt"),
@@ -84,9 +85,9 @@ pub async fn trigger(
             let path = "/slipway/api/triggers/fire";
             let answer = client.call(Method::POST, path, &[], body).await?;
             let ids = answer["data"]["eventCorrelationIds"].as_array().cloned();
-            for id in ids.unwrap_or_default() {
-                output::line(id.as_str().unwrap_or_default())?;
-            }
+            let ids = ids.unwrap_or_default().into_iter();
+            let rows: Vec<Value> = ids.map(|id| json!({"eventId": id})).collect();
+            output::rows(format, EVENTS, &rows)?;
         }
         TriggerCommand::Dead => {
             let answer = client.get("/slipway/api/events/dead", &[]).await?;
@@ -96,7 +97,7 @@ pub async fn trigger(
         TriggerCommand::Redrive { event } => {
             let path = format!("/slipway/api/events/{}/redrive", segment(event));
             client.call(Method::POST, &path, &[], Body::Empty).await?;
-            output::line(event)?;
+            output::rows(format, EVENTS, &[json!({"eventId": event})])?;
         }
     }
     Ok(Exit::Succeeded)

@@ -14,6 +14,7 @@ use slipway_model::render::render;
 use slipway_model::{Code, Diagnostic, Kind, Parsed, Severity, entity};
 use slipway_plan::{Entities, Fetched, Found, Reference, RemoteFiles};
 use slipway_steps::registry::STEP_TYPES;
+use slipway_trigger::draft;
 
 use crate::args::{Format, ValidateArgs};
 use crate::commands::files;
@@ -93,11 +94,13 @@ fn diagnostics(sources: &[(String, String)], now: Timestamp) -> Vec<Diagnostic> 
             let links = slipway_plan::template::links(&entity, &scope, &folder).found;
             let of_runs = written::faults(&entity, &scope, &folder, &STEP_TYPES);
             let over = freeze::over(&entity, now);
+            let of_triggers = draft::faults(&entity, now.as_millisecond());
             found.extend(entity.warnings);
             // Templates of a server are not known here.
             found.extend(links.into_iter().filter(|one| one.code != Code::NotFound));
             found.extend(of_runs);
             found.extend(over);
+            found.extend(of_triggers);
         }
     }
     once_each(found)

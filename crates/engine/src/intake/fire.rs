@@ -10,10 +10,10 @@ use slipway_model::{Kind, Tree, emit, entity, yaml};
 use slipway_plan::{Chosen, event_fact};
 use slipway_store::record::{EventRecord, NewestRecord, RunRecord, TriggerRecord};
 use slipway_store::{StoreError, TriggerPlace};
-use slipway_trigger::{Event, Outcome, Refusal, Texts, Trigger};
+use slipway_trigger::{Outcome, Refusal, Texts, Trigger};
 
 use super::handle::Starting;
-use super::run_of;
+use super::{first_of, run_of};
 use crate::abort::abort_run;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -23,6 +23,22 @@ use crate::unstarted::start_execution;
 
 /// How often the newest event of a ref is looked at again when somebody else changed it.
 const ATTEMPTS: usize = 5;
+
+/// A commit whose date is later than its push, by more than clocks differ, says nothing of time. In milliseconds.
+const CLOCKS_APART_MS: i64 = 5 * 60 * 1000;
+
+/// What an event tells of the state that it is about.
+#[derive(Default)]
+pub(super) struct State {
+    /// As [`Event::happened_ms`](slipway_trigger::Event::happened_ms).
+    pub(super) happened_ms: Option<i64>,
+    /// As [`Event::committed_ms`](slipway_trigger::Event::committed_ms).
+    pub(super) committed_ms: Option<i64>,
+    /// What the ref points at.
+    pub(super) commit: Option<String>,
+    /// What it pointed at before.
+    pub(super) base: Option<String>,
+}
 
 /// What a trigger that fires gives to its run.
 pub(super) struct Shot {
@@ -34,8 +50,8 @@ pub(super) struct Shot {
     pub(super) facts: Value,
     /// What lists of runs show of the event.
     pub(super) about: BTreeMap<String, String>,
-    /// The line of states that it is one of, where there is one.
-    pub(super) newest: Option<(String, Event)>,
+    /// The line of states that it is one of, where there is one, and what is known of its place in it.
+    pub(super) newest: Option<(String, State)>,
     /// Whether the run of the state before is aborted.
     pub(super) auto_abort: bool,
 }
@@ -85,9 +101,16 @@ pub(super) async fn fire(on: Starting<'_>, fire: Fire<'_>) -> Result<FireResult,
     let replaced = match take_turn(on, &fire, &run).await? {
         Ok(replaced) => replaced,
         Err(newer) => {
+            let found = on.runs.store.find_run(&newer.run).await;
+            let started = match found.doing(|| format!("read run {}", newer.run))? {
+                Some(run) => format!("started run {}", run.id),
+                None => format!(
+                    "started nothing (the history says why, at event {})",
+                    newer.event
+                ),
+            };
             let message = format!(
-                "a newer event of the same ref came first and started run {}: what is older does not deploy over it",
-                newer.run
+                "a newer event of the same ref came first and {started}: what is older does not deploy over it"
             );
             return Ok(FireResult::not(Outcome::TargetDidNotExecute, message));
         }
@@ -106,14 +129,18 @@ async fn take_turn(
     fire: &Fire<'_>,
     run: &RunId,
 ) -> Result<Result<Option<RunId>, NewestRecord>, RunError> {
-    let Some((line, event)) = &fire.shot.newest else {
+    let Some((line, state)) = &fire.shot.newest else {
         return Ok(Ok(None));
     };
+    let (first, received_ms) = first_of(fire.event);
+    let latest = received_ms.saturating_add(CLOCKS_APART_MS);
     let newest = NewestRecord {
-        event: fire.event.id.clone(),
-        happened_ms: event.happened_ms,
-        commit: event.commit.clone(),
-        base: event.base_commit.clone(),
+        event: first.to_owned(),
+        happened_ms: state.happened_ms,
+        committed_ms: state.committed_ms.filter(|at| *at <= latest),
+        received_ms,
+        commit: state.commit.clone(),
+        base: state.base.clone(),
         run: run.clone(),
         replaces: None,
     };

@@ -11,7 +11,7 @@ use slipway_trigger::{
     decide, facts,
 };
 
-use super::fire::{Fire, Shot, fire, would_start};
+use super::fire::{Fire, Shot, State, fire, would_start};
 use super::listen::{feed_of, find_trigger, of_feed, of_project, of_provider, read_trigger};
 use super::{Happening, facts_of_schedule, read, secret_key};
 use crate::error::{Doing, RunError};
@@ -106,7 +106,7 @@ async fn audience(
 }
 
 /// Whether a scope is the other or above it.
-fn holds(outer: &Scope, inner: &Scope) -> bool {
+pub(super) fn holds(outer: &Scope, inner: &Scope) -> bool {
     outer.account == inner.account
         && (outer.org.is_none() || outer.org == inner.org)
         && (outer.project.is_none() || outer.project == inner.project)
@@ -123,6 +123,11 @@ async fn one(
     let Some(record) = find_trigger(on.runs, place).await? else {
         return Ok(None);
     };
+    if let Some(first) = &event.first
+        && has_decided(on.runs, &first.id, place).await?
+    {
+        return Ok(None);
+    }
     let noted = |outcome: Outcome, message: String| OutcomeRecord {
         place: place.clone(),
         event: event.id.clone(),
@@ -159,6 +164,15 @@ async fn one(
     outcome.run = fired.run;
     outcome.inputs = fired.inputs;
     Ok(Some(outcome))
+}
+
+/// Whether a trigger has decided on an event for another reason than who signed it.
+async fn has_decided(runs: &Runs, event: &str, place: &TriggerPlace) -> Result<bool, RunError> {
+    let noted = runs.store.list_outcomes(event).await;
+    let noted = noted.doing(|| format!("list what became of event {event}"))?;
+    let unsigned = Outcome::TriggerAuthenticationFailed.name();
+    let mut decided = noted.iter().filter(|outcome| outcome.status != unsigned);
+    Ok(decided.any(|outcome| outcome.place == *place))
 }
 
 /// What a trigger would do for an event, without doing it.
@@ -247,24 +261,40 @@ async fn decided(
     match (happening, &trigger.source) {
         (
             Happening::Webhook {
-                event, signed, to, ..
+                event,
+                signed,
+                to,
+                by_hand,
+                ..
             },
             Source::Webhook(spec),
         ) => {
-            if spec.provider != event.provider {
+            let repository = match repository(runs, place, spec).await? {
+                Ok(url) => url,
+                Err(refusal) => return Ok(Verdict::Refuses(refusal)),
+            };
+            // First: what is about another repository is signed with another secret, and no news to this trigger.
+            if decide::concerns(spec, event, repository.as_deref()).is_err() {
                 return Ok(Verdict::Elsewhere);
             }
             if let Some(secret) = &trigger.secret
                 && !signed.contains(&secret_key(&place.scope, secret))
                 // A URL that only those know who were told it is as good.
                 && to.is_none()
+                && !by_hand
             {
                 let message = format!(
                     "the delivery is not signed with the secret `{secret}` of the trigger: set it in the webhook of the repository"
                 );
                 return Ok(refuses(Outcome::TriggerAuthenticationFailed, message));
             }
-            of_webhook(runs, (place, trigger, spec), event).await
+            let mut verdict = of_webhook((trigger, spec), event, repository.as_deref());
+            if let (true, Verdict::Fires(shot)) = (by_hand, &mut verdict)
+                && let Some((_, state)) = &mut shot.newest
+            {
+                *state = State::default();
+            }
+            Ok(verdict)
         }
         (Happening::Scheduled { at_ms, .. }, Source::Scheduled { .. }) => {
             let late = runs.clock.now_ms().saturating_sub(*at_ms);
@@ -304,42 +334,55 @@ fn refuses(outcome: Outcome, message: String) -> Verdict {
     Verdict::Refuses(Refusal::new(outcome, message))
 }
 
-async fn of_webhook(
-    runs: &Runs,
-    (place, trigger, spec): (&TriggerPlace, &Trigger, &WebhookSpec),
+fn of_webhook(
+    (trigger, spec): (&Trigger, &WebhookSpec),
     event: &Event,
-) -> Result<Verdict, RunError> {
-    let repository = match repository(runs, place, spec).await? {
-        Ok(url) => url,
-        Err(refusal) => return Ok(Verdict::Refuses(refusal)),
-    };
-    let decided = decide::webhook(trigger, spec, event, repository.as_deref(), None);
-    if let Err(refusal) = decided {
-        return Ok(match refusal.outcome {
-            Outcome::NoMatchingTriggerForRepo => Verdict::Elsewhere,
-            _ => Verdict::Refuses(refusal),
-        });
+    repository: Option<&str>,
+) -> Verdict {
+    if let Err(refusal) = decide::webhook(trigger, spec, event, repository, None) {
+        return Verdict::Refuses(refusal);
     }
     let facts = facts::of_event(event);
     let custom = spec.provider == Provider::Custom;
-    Ok(fires(Shot {
+    fires(Shot {
         trigger_type: if custom { "WEBHOOK_CUSTOM" } else { "WEBHOOK" },
         by: event.user.clone().unwrap_or_else(|| trigger.name.clone()),
         about: about(event),
-        newest: line_of(event).map(|line| (line, event.clone())),
+        newest: line_of(event),
         auto_abort: spec.auto_abort,
         facts,
-    }))
+    })
 }
 
-/// What happens one after the other: the states of a ref or of a pull request.
-fn line_of(event: &Event) -> Option<String> {
-    let of = match (event.name.as_str(), event.pr_number, &event.git_ref) {
-        (_, Some(number), _) => format!("pr/{number}"),
-        ("Push" | "Tag", None, Some(name)) => name.clone(),
+/// What is said about a pull request and changes nothing of what it would merge.
+const REMARKS: [&str; 5] = ["Assign", "Unassign", "Label", "Unlabel", "ReviewRequested"];
+
+/// What happens one after the other, and which of it is the newest: the states of a ref or of a pull request. What else
+/// happens to a pull request (comments, labels) has an order too, for the runs that are to be aborted, but nothing of it is
+/// too old to be answered.
+fn line_of(event: &Event) -> Option<(String, State)> {
+    let (of, is_state) = match (event.name.as_str(), event.pr_number, &event.git_ref) {
+        ("PullRequest" | "MergeRequest", Some(number), _) => {
+            let action = event.action.as_deref().unwrap_or_default();
+            (format!("pr/{number}"), !REMARKS.contains(&action))
+        }
+        (_, Some(number), _) => (format!("pr/{number}"), false),
+        ("Push" | "Tag", None, Some(name)) => (name.clone(), true),
         _ => return None,
     };
-    Some(format!("{}/{of}", event.repository))
+    let state = match is_state {
+        true => State {
+            happened_ms: event.happened_ms,
+            committed_ms: event.committed_ms,
+            commit: event.commit.clone(),
+            base: event
+                .base_commit
+                .clone()
+                .filter(|_| event.pr_number.is_none()),
+        },
+        false => State::default(),
+    };
+    Some((format!("{}/{of}", event.repository), state))
 }
 
 /// What lists of runs show of an event.

@@ -8,7 +8,7 @@ use slipway_model::{Kind, entity};
 use slipway_store::record::EntityRecord;
 use slipway_store::{Due, TriggerPlace};
 use slipway_trigger::feed::Feed;
-use slipway_trigger::{FeedSpec, Provider, Schedule, Source, Trigger};
+use slipway_trigger::{FeedSpec, Provider, Schedule, Source, Trigger, draft};
 
 use super::{poll, secret_key};
 use crate::error::{Doing, RunError};
@@ -102,17 +102,6 @@ enum Listening {
     Named,
 }
 
-/// Checks what the shape of a trigger leaves open.
-///
-/// # Errors
-/// What is wrong, for people: a cron expression, a time zone.
-fn check(trigger: &Trigger) -> Result<(), String> {
-    match schedule_of(trigger)? {
-        Some(schedule) => schedule.check(),
-        None => Ok(()),
-    }
-}
-
 fn schedule_of(trigger: &Trigger) -> Result<Option<Schedule>, String> {
     match &trigger.source {
         Source::Scheduled {
@@ -196,10 +185,11 @@ pub(crate) fn due(place: &TriggerPlace, at_ms: i64) -> Result<Due, RunError> {
 /// When its YAML cannot be read, or the store cannot be written.
 pub async fn before_saving(runs: &Runs, record: &EntityRecord) -> Result<(), RunError> {
     let (trigger, place) = (read_trigger(record)?, place_of(record));
-    check(&trigger).map_err(|why| {
-        let message = format!("trigger {}: {why}", place.trigger);
-        RunError::refused(ErrorName::InvalidRequest, message)
-    })?;
+    let parsed = entity::parse(record.id.as_str(), &record.yaml).map_err(RunError::faulty)?;
+    let refused = draft::refused(&parsed);
+    if !refused.is_empty() {
+        return Err(RunError::faulty(refused));
+    }
     let doing = || format!("list trigger {}", place.trigger);
     match listening(&trigger, &place, runs.clock.now_ms()) {
         Listening::To(source, about) => {

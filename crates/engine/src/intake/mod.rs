@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use slipway_model::id::{AccountId, RunId, Scope};
-use slipway_store::record::{EventRecord, RunRecord};
+use slipway_store::record::{EventRecord, FirstEvent, RunRecord};
 use slipway_store::{Accept, TriggerPlace};
 use slipway_trigger::Event;
 use slipway_trigger::feed::Build;
@@ -43,6 +43,9 @@ pub enum Happening {
         within: Option<Scope>,
         /// The secrets that the delivery was signed with, by [`secret_key`].
         signed: Vec<String>,
+        /// Whether a person who may start runs sent it: it needs no signature, and is not too old for what came before.
+        #[serde(default)]
+        by_hand: bool,
     },
     /// The time of a schedule came.
     Scheduled {
@@ -87,7 +90,11 @@ pub struct Offer {
     pub body: Vec<u8>,
 }
 
-/// Keeps what happened, once. Answers with the event's id, whether it is new or was known.
+/// Keeps what happened, once. Answers with the event, and whether it is new or was known.
+///
+/// One happening may be told by several senders: two webhooks of a repository, or a stranger. A delivery that is signed with
+/// a secret, or came by the URL of a project, that those before had not, is an event of its own, so that the triggers fire
+/// that want it. Each fires once ([`run_of`]).
 ///
 /// # Errors
 /// When the store cannot be written: the sender must try again.
@@ -95,7 +102,64 @@ pub async fn accept(runs: &Runs, offer: Offer) -> Result<(EventRecord, Accept), 
     let record = offered(runs, offer)?;
     let accepted = runs.store.accept_event(&record).await;
     let accepted = accepted.doing(|| format!("keep event {}", record.id))?;
+    let Accept::Known(first) = &accepted else {
+        return Ok((record, accepted));
+    };
+    let Some(record) = beyond(runs, first, &record).await? else {
+        return Ok((record, accepted));
+    };
+    let accepted = runs.store.accept_event(&record).await;
+    let accepted = accepted.doing(|| format!("keep event {}", record.id))?;
     Ok((record, accepted))
+}
+
+/// The event that a delivery of a known happening makes, where it may let triggers fire that the first could not.
+async fn beyond(
+    runs: &Runs,
+    first: &str,
+    offered: &EventRecord,
+) -> Result<Option<EventRecord>, RunError> {
+    let found = runs.store.find_event(first).await;
+    let Some(first) = found.doing(|| format!("read event {first}"))? else {
+        return Ok(None);
+    };
+    let (
+        Happening::Webhook {
+            signed: known,
+            within: reached,
+            ..
+        },
+        Happening::Webhook { signed, within, .. },
+    ) = (read(&first)?, read(offered)?)
+    else {
+        return Ok(None);
+    };
+    let is_reached = match (&reached, &within) {
+        (None, _) => true,
+        (Some(reached), Some(within)) => handle::holds(reached, within),
+        (Some(_), None) => false,
+    };
+    if is_reached && signed.iter().all(|secret| known.contains(secret)) {
+        return Ok(None);
+    }
+    let mut signed: Vec<&str> = signed.iter().map(String::as_str).collect();
+    signed.sort_unstable();
+    let reach = within
+        .map(|scope| secret_key(&scope, ""))
+        .unwrap_or_default();
+    let parts: Vec<&str> = [first.id.as_str(), &reach]
+        .into_iter()
+        .chain(signed)
+        .collect();
+    Ok(Some(EventRecord {
+        id: hex(&digest(&parts)[..16]),
+        delivery: None,
+        first: Some(FirstEvent {
+            id: first.id,
+            received_ms: first.received_ms,
+        }),
+        ..offered.clone()
+    }))
 }
 
 /// What happened as it would be kept.
@@ -115,6 +179,7 @@ pub fn offered(runs: &Runs, offer: Offer) -> Result<EventRecord, RunError> {
         delivery: offer.delivery,
         digest: hex(&Sha256::digest(&offer.body)),
         id: id.clone(),
+        first: None,
     })
 }
 
@@ -138,12 +203,22 @@ fn id_of(offer: &Offer) -> String {
     hex(&digest(&[offer.account.as_str(), &of, &to])[..16])
 }
 
-/// The id of the run that an event starts by a trigger: the same whenever it is asked for.
+/// The event by which the happening of an event was heard of first: its id, and when it came.
+pub(crate) fn first_of(event: &EventRecord) -> (&str, i64) {
+    match &event.first {
+        Some(first) => (&first.id, first.received_ms),
+        None => (&event.id, event.received_ms),
+    }
+}
+
+/// The id of the run that an event starts by a trigger: the same whenever it is asked for, and by whichever event of the
+/// same happening.
 pub(crate) fn run_of(event: &EventRecord, place: &TriggerPlace) -> RunId {
-    let digest = digest(&[&event.id, &place.key()]);
+    let (first, received_ms) = first_of(event);
+    let digest = digest(&[first, &place.key()]);
     let mut random = [0; 10];
     random.copy_from_slice(&digest[..10]);
-    let at = u64::try_from(event.received_ms).unwrap_or(0);
+    let at = u64::try_from(received_ms).unwrap_or(0);
     let id = uuid::Builder::from_unix_timestamp_millis(at, &random).into_uuid();
     RunId::new(id.to_string())
 }

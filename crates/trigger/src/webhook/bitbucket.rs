@@ -68,7 +68,7 @@ fn changed(post: &Post, change: Fields) -> Result<Option<Event>, String> {
     event.email = author
         .rsplit_once('<')
         .and_then(|(_, end)| Some(end.split_once('>')?.0.to_owned()));
-    event.happened_ms = change.time("new.target.date")?;
+    event.committed_ms = change.time("new.target.date")?;
     let commit = new.text("target.hash")?;
     let before = change.maybe("old.target.hash")?;
     let name = new.text("name")?;

@@ -52,12 +52,16 @@ fn push(post: &Post) -> Result<Heard, String> {
         None => body.first(&["pusher.email", "head_commit.author.email"])?,
     };
     event.changed_files = files(body)?;
-    // Gitea has no time of the push; that of its newest commit is the nearest.
-    let time = ["repository.pushed_at", "head_commit.timestamp"]
-        .into_iter()
-        .find(|path| body.find(path).is_some());
-    let time = time.unwrap_or("repository.pushed_at");
-    event.happened_ms = body.time(time)?;
+    // Gitea has no time of the push.
+    let pushed = "repository.pushed_at";
+    event.happened_ms = body.time(pushed)?;
+    let time = match event.happened_ms {
+        Some(_) => pushed,
+        None => "head_commit.timestamp",
+    };
+    if event.happened_ms.is_none() {
+        event.committed_ms = body.time(time)?;
+    }
     let before = body.text("before")?;
     let event = event.about_ref(&git_ref, Some(after), Some(before));
     Ok(Heard::Event(Box::new(event.keyed(&[&body.stamp(time)?]))))
@@ -237,7 +241,7 @@ fn merge_queue(post: &Post) -> Result<Heard, String> {
     let mut event = event(post, "MergeQueue")?;
     event.commit = Some(group.text("head_sha")?);
     event.base_commit = Some(group.text("base_sha")?);
-    event.happened_ms = group.time("head_commit.timestamp")?;
+    event.committed_ms = group.time("head_commit.timestamp")?;
     let source = short(group.text("head_ref")?);
     let target = short(group.text("base_ref")?);
     Ok(Heard::Event(Box::new(

@@ -57,12 +57,11 @@ fn pushed(post: &Post, name: &str) -> Result<Option<Event>, String> {
         .and_then(serde_json::Value::as_u64);
     let all = total.is_none_or(|total| usize::try_from(total) == Ok(listed.len()));
     event.changed_files = body.changed_files("commits", all)?;
-    // Nothing says when it was pushed. The newest commit is the nearest.
     let newest = listed
         .len()
         .checked_sub(1)
         .map(|at| format!("commits.{at}.timestamp"));
-    event.happened_ms = newest.as_deref().map_or(Ok(None), |path| body.time(path))?;
+    event.committed_ms = newest.as_deref().map_or(Ok(None), |path| body.time(path))?;
     // An annotated tag is an object of its own: what it is of is what is checked out.
     let commit = body.maybe("checkout_sha")?.unwrap_or_else(|| after.clone());
     let event = event.about_ref(&git_ref, Some(commit), Some(before.clone()));

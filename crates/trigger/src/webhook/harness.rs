@@ -63,7 +63,7 @@ fn moved(post: &Post, names: &[&str], action: Option<&str>) -> Result<Heard, Str
         let mut event = event(post, name)?;
         event.action = action.filter(|_| *name != "Push").map(str::to_owned);
         event.changed_files.clone_from(&files);
-        event.happened_ms = body.time(time)?;
+        event.committed_ms = body.time(time)?;
         let event = event.about_ref(&full, after.clone(), before.clone());
         events.push(event.keyed(&[&body.stamp(time)?]));
     }
@@ -119,6 +119,6 @@ fn merge_queue(post: &Post) -> Result<Heard, String> {
     let event = event(post, "MergeQueue")?;
     let mut event = event.between(None, Some(short(body.text("merge_queue.branch")?)));
     event.commit = Some(body.text("sha")?);
-    event.happened_ms = body.time("head_commit.committer.when")?;
+    event.committed_ms = body.time("head_commit.committer.when")?;
     Ok(Heard::Event(Box::new(event.keyed(&[]))))
 }

@@ -241,6 +241,7 @@ fn blank(provider: Provider, name: &str, repository: String) -> Event {
         email: None,
         changed_files: ChangedFiles::Unknown,
         happened_ms: None,
+        committed_ms: None,
         key: None,
         delivery: None,
         payload: Value::Null,

@@ -301,6 +301,7 @@ pub fn line(event: &Event) -> String {
     say("user", event.user.clone());
     say("email", event.email.clone());
     say("at", event.happened_ms.map(|ms| ms.to_string()));
+    say("committed", event.committed_ms.map(|ms| ms.to_string()));
     say("delivery", event.delivery.clone());
     if let ChangedFiles::Known(files) = &event.changed_files {
         say("files", Some(files.join(",")));

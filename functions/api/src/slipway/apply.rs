@@ -23,7 +23,7 @@ use crate::entity::{self, Change, Draft, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::query::{self, Query};
-use crate::{connector, file_store, freeze, overrides, secret, template, variable};
+use crate::{connector, file_store, freeze, overrides, secret, template, trigger, variable};
 
 /// Files of one request.
 const MOST_FILES: usize = 2_000;
@@ -272,6 +272,10 @@ async fn store(
         Kind::File => file_store::apply(deps, caller, &draft, parsed).await,
         Kind::Variable => {
             variable::check(&draft)?;
+            entity::upsert(deps, caller, draft).await
+        }
+        Kind::Trigger => {
+            trigger::look(deps, &mut draft, parsed).await?;
             entity::upsert(deps, caller, draft).await
         }
         Kind::Freeze => {

@@ -11,7 +11,7 @@ use axum::extract::Path;
 use serde_json::{Value, json};
 use slipway_engine::intake::handle::{Rehearsed, Starting, rehearse};
 use slipway_engine::intake::listen::{place_of, read_trigger};
-use slipway_engine::intake::{Happening, Offer, accept, offered, secret_key};
+use slipway_engine::intake::{Happening, Offer, accept, offered};
 use slipway_model::entity::Kind;
 use slipway_model::id::Scope;
 use slipway_steps::registry::STEP_TYPES;
@@ -64,7 +64,7 @@ async fn asked(deps: &Deps, caller: &Caller, query: &Query, body: &Value) -> Api
     })
 }
 
-/// What happened, as if the delivery had come: signed with the secret of the trigger that is named.
+/// What happened, as if the delivery had come, from somebody who needs no signature.
 fn happenings(deps: &Deps, asked: &Asked) -> ApiResult<Vec<Happening>> {
     let named = asked
         .trigger
@@ -99,10 +99,6 @@ fn happenings(deps: &Deps, asked: &Asked) -> ApiResult<Vec<Happening>> {
             "No trigger can listen to it: {why}"
         )));
     }
-    let secret = trigger
-        .as_ref()
-        .and_then(|trigger| trigger.secret.as_deref());
-    let signed = secret.map(|secret| secret_key(&asked.scope, secret));
     Ok(heard
         .events()
         .into_iter()
@@ -110,7 +106,8 @@ fn happenings(deps: &Deps, asked: &Asked) -> ApiResult<Vec<Happening>> {
             event: Box::new(event),
             to: to.clone(),
             within: Some(asked.scope.clone()),
-            signed: signed.clone().into_iter().collect(),
+            signed: Vec::new(),
+            by_hand: true,
         })
         .collect())
 }

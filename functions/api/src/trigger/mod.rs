@@ -2,6 +2,7 @@
 //! (API 4.10). Webhooks themselves are taken by the function `webhook`.
 
 mod history;
+mod look;
 
 use axum::Router;
 use axum::extract::Path;
@@ -13,6 +14,8 @@ use slipway_model::id::EntityId;
 use slipway_store::Page;
 use slipway_store::record::EntityRecord;
 use slipway_trigger::{Source, Trigger};
+
+pub(crate) use look::look;
 
 use crate::Deps;
 use crate::auth::Caller;
@@ -195,15 +198,29 @@ fn draft(caller: &Caller, query: &Query, body: &Body, id: Option<&str>) -> ApiRe
     Ok(draft)
 }
 
+/// As [`draft`], with what its author should look at.
+async fn looked_at(
+    deps: &Deps,
+    caller: &Caller,
+    query: &Query,
+    (body, id): (&Body, Option<&str>),
+) -> ApiResult<Draft> {
+    let mut draft = draft(caller, query, body, id)?;
+    if let Some(parsed) = flat::parsed(Kind::Trigger, &draft.yaml) {
+        look(deps, &mut draft, &parsed).await?;
+    }
+    Ok(draft)
+}
+
 async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
-    let draft = draft(&caller, &query, &body, None)?;
+    let draft = looked_at(&deps, &caller, &query, (&body, None)).await?;
     let saved = entity::create(&deps, &caller, draft).await?;
     let url = webhook_url(&deps, &saved.record).await?;
     Ok(saved.answer(|record| render(record, &url)))
 }
 
 async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
-    let draft = draft(&caller, &query, &body, Some(&id))?;
+    let draft = looked_at(&deps, &caller, &query, (&body, Some(&id))).await?;
     let saved = entity::update(&deps, &caller, draft).await?;
     let url = webhook_url(&deps, &saved.record).await?;
     Ok(saved.answer(|record| render(record, &url)))

@@ -5,7 +5,9 @@
 mod faults;
 mod feeds;
 mod hostile;
+mod order;
 mod schedules;
+mod senders;
 
 use std::fmt::Write as _;
 
@@ -90,6 +92,7 @@ fn push(before: &str, after: &str, at: &str) -> String {
             "id": 1,
             "name": "shop",
             "full_name": "acme/shop",
+            "pushed_at": at,
             "html_url": "https://github.com/acme/shop",
             "clone_url": "https://github.com/acme/shop.git",
             "ssh_url": "git@github.com:acme/shop.git",
