@@ -1,6 +1,6 @@
 //! Handles events that were accepted: which triggers fire for them, and the runs that they start.
 //!
-//! Invoked with `{"event": id}` by whoever accepted one, and with `{}` by a schedule every minute, which finds what a
+//! Invoked with `{"event": id}` by whoever accepted one (with `"again": true` where it came again and was refused), and with `{}` by a schedule every minute, which finds what a
 //! crash left, and the schedules whose time came. With `{"poll": true}` it asks registries for new versions. All of it may
 //! be repeated.
 
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use slipway_engine::error::HandlerError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::gather::SourceReader;
+use slipway_engine::intake::again::decide_anew;
 use slipway_engine::intake::handle::{Starting, handle_by_id};
 use slipway_engine::intake::poll::poll;
 use slipway_engine::intake::sweep::sweep;
@@ -36,6 +37,9 @@ pub struct Asked {
     /// Id of an accepted event; without one, everything that is due.
     #[serde(default)]
     pub event: Option<String>,
+    /// Whether only triggers that have refused the event decide, once more.
+    #[serde(default)]
+    pub again: bool,
     /// Whether registries are asked for new versions instead.
     #[serde(default)]
     pub poll: bool,
@@ -58,7 +62,10 @@ pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
     match asked.event {
         Some(id) => {
             // Boxed: planning nests deeper than the compiler likes to lay out.
-            let outcomes = Box::pin(handle_by_id(on, &id)).await?;
+            let outcomes = match asked.again {
+                true => Box::pin(decide_anew(on, &id)).await?,
+                false => Box::pin(handle_by_id(on, &id)).await?,
+            };
             let started = outcomes.iter().filter(|outcome| outcome.run.is_some());
             Ok(json!({"triggers": outcomes.len(), "started": started.count()}))
         }

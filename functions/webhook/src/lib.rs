@@ -20,6 +20,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
 use slipway_engine::error::RunError;
+use slipway_engine::intake::again::may_be_mended;
 use slipway_engine::intake::listen::{of_provider, read_trigger};
 use slipway_engine::intake::url;
 use slipway_engine::intake::{Happening, OLDEST_MS, Offer, accept, secret_key};
@@ -355,16 +356,27 @@ async fn take(
     let sent_as = event.delivery.clone();
     let sent_as = sent_as.filter(|id| id.len() <= LONGEST_DELIVERY);
     let provider = event.provider;
+    let happening = happening(event);
+    // A sender numbers its messages, not the URLs that each goes to.
+    let to = match &happening {
+        Happening::Webhook { to: Some(to), .. } => to.key(),
+        _ => String::new(),
+    };
     let offer = Offer {
         account: account.clone(),
-        happening: happening(event),
-        delivery: sent_as.map(|id| format!("{}:{part}:{id}", provider.name())),
+        happening,
+        delivery: sent_as.map(|id| format!("{}:{to}:{part}:{id}", provider.name())),
         body: delivery.body.clone(),
     };
     let (record, accepted) = accept(&deps.runs, offer).await?;
     match accepted {
         Accept::New => wake(deps, &record.id).await,
-        Accept::Known(id) => return Ok(id),
+        Accept::Known(id) => {
+            if may_be_mended(&deps.runs, &id).await? {
+                invoke(deps, &json!({"event": id, "again": true})).await;
+            }
+            return Ok(id);
+        }
         Accept::Altered(id) => {
             tracing::warn!(
                 target: "slipway::audit",
@@ -381,18 +393,21 @@ async fn take(
 
 /// Has an event handled now. Where that fails, the sweep of the next minute does it.
 async fn wake(deps: &Deps, event: &str) {
-    let payload = json!({"event": event}).to_string();
+    invoke(deps, &json!({"event": event})).await;
+}
+
+async fn invoke(deps: &Deps, asked: &Value) {
     let invoked = deps
         .lambda
         .invoke()
         .function_name(&deps.trigger_function)
         .invocation_type(InvocationType::Event)
-        .payload(Blob::new(payload))
+        .payload(Blob::new(asked.to_string()))
         .send()
         .await;
     if let Err(why) = invoked {
         let why = aws_sdk_lambda::error::DisplayErrorContext(why);
-        tracing::warn!(event.id = event, error = %why, "an event waits for the next sweep");
+        tracing::warn!(event = %asked, error = %why, "an event waits for the next sweep");
     }
 }
 

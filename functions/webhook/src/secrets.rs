@@ -59,7 +59,8 @@ impl Secrets {
             .await
             .map_err(|why| {
                 tracing::error!(secret = id, error = %why, "the secret of a trigger cannot be read");
-                format!("the secret `{id}` of the trigger cannot be read")
+                // A stranger may hear it: what it is called is in the log.
+                "the secret of the trigger cannot be read".to_owned()
             })?;
         let known = Known {
             asked_ms: now_ms,

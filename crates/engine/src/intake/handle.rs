@@ -56,10 +56,23 @@ pub async fn handle_by_id(on: Starting<'_>, id: &str) -> Result<Vec<OutcomeRecor
 /// # Errors
 /// When the store or Step Functions cannot be reached: the event stays listed.
 pub async fn handle(on: Starting<'_>, event: &EventRecord) -> Result<Vec<OutcomeRecord>, RunError> {
+    let places = audience(on.runs, event, &read(event)?).await?;
+    let outcomes = handle_for(on, event, &places).await?;
+    let handled = on.runs.store.handled(event).await;
+    handled.doing(|| format!("take event {} off the list", event.id))?;
+    Ok(outcomes)
+}
+
+/// Has some triggers decide on an event.
+pub(super) async fn handle_for(
+    on: Starting<'_>,
+    event: &EventRecord,
+    places: &[TriggerPlace],
+) -> Result<Vec<OutcomeRecord>, RunError> {
     let happening = read(event)?;
     let mut outcomes = Vec::new();
-    for place in audience(on.runs, event, &happening).await? {
-        let Some(outcome) = Box::pin(one(on, event, &happening, &place)).await? else {
+    for place in places {
+        let Some(outcome) = Box::pin(one(on, event, &happening, place)).await? else {
             continue;
         };
         let noted = on.runs.store.put_outcome(&outcome).await;
@@ -74,8 +87,6 @@ pub async fn handle(on: Starting<'_>, event: &EventRecord) -> Result<Vec<Outcome
         );
         outcomes.push(outcome);
     }
-    let handled = on.runs.store.handled(event).await;
-    handled.doing(|| format!("take event {} off the list", event.id))?;
     Ok(outcomes)
 }
 
@@ -283,9 +294,7 @@ async fn decided(
                 && to.is_none()
                 && !by_hand
             {
-                let message = format!(
-                    "the delivery is not signed with the secret `{secret}` of the trigger: set it in the webhook of the repository"
-                );
+                let message = unsigned(runs, &place.scope, secret).await?;
                 return Ok(refuses(Outcome::TriggerAuthenticationFailed, message));
             }
             let mut verdict = of_webhook((trigger, spec), event, repository.as_deref());
@@ -324,6 +333,21 @@ async fn decided(
         // It was another trigger when it was listed.
         _ => Ok(Verdict::Elsewhere),
     }
+}
+
+/// Why a delivery is not signed as a trigger wants it.
+async fn unsigned(runs: &Runs, scope: &Scope, secret: &str) -> Result<String, RunError> {
+    let (scope, id) = scope.resolve(secret);
+    let kind = Kind::Secret.key();
+    let found = runs.store.find_entity(&scope, kind, None, &id).await;
+    Ok(match found.doing(|| format!("read secret {secret}"))? {
+        Some(_) => format!(
+            "the delivery is not signed with the secret `{secret}` of the trigger: set it in the webhook of the repository"
+        ),
+        None => format!(
+            "the trigger's secret `{secret}` does not exist: create it, or name another one"
+        ),
+    })
 }
 
 fn fires(shot: Shot) -> Verdict {

@@ -5,6 +5,7 @@
 //! event and the trigger. So all of it may be repeated, by whoever was interrupted and by [`sweep`](sweep::sweep), which also looks
 //! at what has a time. What became of an event is in the history of each trigger that it was for.
 
+pub mod again;
 pub mod fire;
 pub mod handle;
 pub mod listen;

@@ -198,8 +198,11 @@ struct Post<'d> {
 impl Post<'_> {
     /// An event of a provider with nothing known of it yet but which delivery told.
     fn event(&self, provider: Provider, name: &str, repository: String) -> Event {
+        // Bitbucket Server's id of a delivery is what proxies call the request that others are part of.
+        let ours = |name: &&&str| **name != "x-request-id" || provider == Provider::Bitbucket;
         let sent = DELIVERY_IDS
             .iter()
+            .filter(ours)
             .find_map(|name| self.delivery.header(name));
         Event {
             delivery: sent.map(|id| short(id.to_owned())),

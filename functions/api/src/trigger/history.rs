@@ -22,6 +22,12 @@ use crate::wire;
 /// Newest events of a trigger that a list looks at.
 const MOST_LISTED: usize = 1_000;
 
+/// Most rows of a page: with [`LONGEST_LISTED`] that is less than a Lambda function may answer.
+const MOST_ROWS: usize = 100;
+
+/// Longest payload that a row shows, in bytes. Where it is null, `triggerProcessingDetails` has it.
+const LONGEST_LISTED: usize = 32 << 10;
+
 pub(super) fn routes() -> Router<Deps> {
     let path = "/pipeline/api/triggers/eventHistory";
     let hooks = "/pipeline/api/webhook";
@@ -54,7 +60,9 @@ async fn polled() -> ApiError {
 
 /// A row, with what the event told where that is known.
 fn render(outcome: &OutcomeRecord, event: Option<&EventRecord>) -> Value {
-    let payload = event.map(payload);
+    let payload = event
+        .map(payload)
+        .filter(|text| text.len() <= LONGEST_LISTED);
     json!({
         "triggerIdentifier": outcome.place.trigger.as_str(),
         "type": outcome.source,
@@ -100,6 +108,10 @@ async fn event_of(deps: &Deps, account: &AccountId, id: &str) -> ApiResult<Optio
 async fn of_trigger(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
     let page = NgPage::ng(&query)?;
+    let page = NgPage {
+        size: page.size.min(MOST_ROWS),
+        ..page
+    };
     let search = query.one("searchTerm")?.map(str::to_lowercase);
     let place = listen::place_of(&record);
     let listed = deps.store.list_history(&place, Page::first(MOST_LISTED));

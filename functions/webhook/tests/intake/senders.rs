@@ -6,7 +6,7 @@ use slipway_store::{Page, TriggerPlace};
 use slipway_trigger::Provider;
 use slipway_world::{Hooks, World, minutes};
 
-use crate::{GIT, SECRET, history, on_push, place, push, runs, signature, world};
+use crate::{GIT, SECRET, history, on_push, place, push, runs, signature, trigger, world};
 
 const AT: &str = "2026-01-01T00:00:00Z";
 
@@ -125,4 +125,90 @@ async fn a_delivery_of_another_repository_is_no_news_whoever_signed_it() {
     let hooks = world.hooks();
     post(&hooks, GIT, "d-1", Some(SECRET), &push("0", "a", AT)).await;
     assert!(history(&world, "billing").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delivery_that_is_sent_again_after_the_trigger_was_mended_starts_its_run() {
+    let world = world().await;
+    let wants = |branch: &str| {
+        let condition = format!("{{key: targetBranch, operator: Equals, value: {branch}}}");
+        on_push("main", &format!("payloadConditions:\n  - {condition}\n"))
+    };
+    world.apply(&wants("mian")).await;
+    let hooks = world.hooks();
+    let body = push("0", "a", AT);
+    for _ in 0..2 {
+        post(&hooks, GIT, "d-1", Some(SECRET), &body).await;
+        assert!(runs(&world).await.is_empty());
+    }
+    world.apply(&wants("main")).await;
+    // A trigger that was not there then is not asked.
+    world.apply(&on_push("later", "")).await;
+    for _ in 0..2 {
+        post(&hooks, GIT, "d-1", Some(SECRET), &body).await;
+        assert_eq!(started(&world, ["main", "later"]).await, [1, 0]);
+    }
+    assert_eq!(runs(&world).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w14_what_was_refused_days_ago_is_not_decided_anew() {
+    let world = world().await;
+    world
+        .apply(&on_push("main", "").replace("  source:", "  enabled: false\n  source:"))
+        .await;
+    let hooks = world.hooks();
+    let body = push("0", "a", AT);
+    post(&hooks, GIT, "d-1", Some(SECRET), &body).await;
+    world.apply(&on_push("main", "")).await;
+    minutes(&world, 4 * 24 * 60).await;
+    post(&hooks, GIT, "d-1", Some(SECRET), &body).await;
+    assert!(runs(&world).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_leaked_is_over_when_the_new_one_is_saved_twice() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.hooks();
+    post(&hooks, GIT, "d-1", Some(SECRET), &push("0", "a", AT)).await;
+    world.put_secret("hook", "the new one").await;
+    world.put_secret("hook", "the new one").await;
+    minutes(&world, 2).await;
+    let body = push("a", "b", "2026-01-01T00:01:00Z");
+    let signed = signature(SECRET, &body);
+    let headers = [
+        ("x-github-event", "push"),
+        ("x-hub-signature-256", &*signed),
+    ];
+    let (status, _) = hooks.post(GIT, &headers, body.clone()).await;
+    assert_eq!(status, 401);
+    post(&hooks, GIT, "d-2", Some("the new one"), &body).await;
+    assert_eq!(runs(&world).await.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_goes_to_two_triggers_starts_both() {
+    let world = world().await;
+    let source = "type: Webhook\nspec:\n  type: Custom\n  spec: {}\n";
+    for id in ["one", "two"] {
+        world.apply(&trigger(id, source, "")).await;
+    }
+    let hooks = world.hooks();
+    let send = async |id: &str, header: (&str, &str), body: &str| {
+        let path = format!(
+            "/pipeline/api/webhook/custom/v2?accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop&pipelineIdentifier=release&triggerIdentifier={id}"
+        );
+        let (status, answer) = hooks.post(&path, &[header], body.to_owned()).await;
+        assert_eq!(status, 200, "{answer}");
+    };
+    for id in ["one", "two", "one", "two"] {
+        send(id, ("webhook-id", "msg-1"), "{}").await;
+    }
+    assert_eq!(started(&world, ["one", "two"]).await, [1, 1]);
+    // A proxy numbers the request that all this is part of, not what is sent.
+    for body in ["{\"a\":1}", "{\"a\":2}"] {
+        send("one", ("x-request-id", "req-1"), body).await;
+    }
+    assert_eq!(started(&world, ["one", "two"]).await, [3, 1]);
 }
