@@ -444,3 +444,18 @@ fn an_expression_that_is_spelt_out_is_noted() {
             .contains("a mapping stands where a single value")
     );
 }
+
+/// Harness's own editor writes the empty list.
+#[test]
+fn no_actions_of_an_event_that_has_none_are_not_worth_a_word() {
+    let push = |actions: &str| {
+        let text = named(
+            "trigger",
+            &format!(
+                "  orgIdentifier: o\n  projectIdentifier: p\n  source:\n    type: Webhook\n    spec:\n      type: Github\n      spec:\n        type: Push\n        spec:\n          actions: {actions}\n"
+            ),
+        );
+        parse(&text).expect("a trigger").warnings.len()
+    };
+    assert_eq!((push("[]"), push("[Open]")), (0, 1));
+}

@@ -242,7 +242,12 @@ impl Checker<'_> {
             });
         };
         if let Some(advice) = ignored(field, key, object) {
-            return ignore(self.out, advice);
+            // An empty list says what its absence says, and editors write such.
+            let says_nothing = field.is_list() && field.items().len() == 0;
+            return match object.advice(key) {
+                Some(_) if says_nothing => {}
+                _ => ignore(self.out, advice),
+            };
         }
         if key == "<<" {
             let message = "YAML merge keys are not supported; write the fields out";
