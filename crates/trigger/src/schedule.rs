@@ -32,8 +32,9 @@ use field::{HOUR, MINUTE, MONTH, SECOND, YEAR};
 
 /// Longest expression, bytes: longer ones than any person writes.
 const LONGEST: usize = 512;
-/// Shortest time between two runs that is saved, minutes (Harness: *On Time Schedule Triggers must be equal to or greater
-/// than 5 minutes*).
+/// Shortest time between two runs that is saved, minutes (Harness's documentation of FirstGen: *On Time Schedule Triggers must
+/// be equal to or greater than 5 minutes*; that of what came after it says nothing). It is meant of how often a schedule
+/// comes, so a step that does not divide the hour may have one shorter time at the hour, where the step begins anew.
 const SHORTEST_MINUTES: u32 = 5;
 /// Most times that are looked at for one answer. Each but a few is of another day.
 const MOST_LOOKS: usize = 5_000;
@@ -202,6 +203,8 @@ fn zone(name: Option<&str>) -> Result<TimeZone, String> {
 struct Fields {
     seconds: Option<Vec<u16>>,
     minutes: Option<Vec<u16>>,
+    /// Whether the minutes are written as one step: `*/7`, `0/7`.
+    stepped: bool,
     hours: Option<Vec<u16>>,
     days: Days,
     months: Option<Vec<u16>>,
@@ -224,6 +227,7 @@ impl Fields {
         Ok(Self {
             seconds: Some(vec![0]),
             minutes: MINUTE.values(minute)?,
+            stepped: is_stepped(minute),
             hours: HOUR.values(hour)?,
             days: Days::unix(day, weekday)?,
             months: MONTH.values(month)?,
@@ -262,6 +266,7 @@ impl Fields {
         Ok(Self {
             seconds: SECOND.values(second)?,
             minutes: MINUTE.values(fields[0])?,
+            stepped: is_stepped(fields[0]),
             hours: HOUR.values(fields[1])?,
             days: Days::quartz(fields[2], fields[4])?,
             months: MONTH.values(fields[3])?,
@@ -294,7 +299,8 @@ impl Fields {
         })
     }
 
-    /// The shortest time between two times of one day, and over midnight where every day is one of its days. Seconds.
+    /// The shortest time between two times of one day, and over midnight where every day is one of its days. Seconds. Of a
+    /// step of minutes that within an hour.
     fn shortest(&self) -> Option<u32> {
         let all = |values: &Option<Vec<u16>>, count: u16| match values {
             Some(values) => values.clone(),
@@ -308,6 +314,9 @@ impl Fields {
         });
         let of_hour: Vec<u32> = of_hour.collect();
         let within = of_hour.windows(2).map(|two| two[1] - two[0]);
+        if self.stepped && of_hour.len() > 1 {
+            return within.min();
+        }
         let over = |hours: u32| {
             let (first, last) = (of_hour.first()?, of_hour.last()?);
             Some(hours * 3600 + first - last)
@@ -319,6 +328,10 @@ impl Fields {
         let between = between.chain(midnight.filter(|_| any_day));
         within.chain(between.filter_map(over)).min()
     }
+}
+
+fn is_stepped(minutes: &str) -> bool {
+    minutes.contains('/') && !minutes.contains(',')
 }
 
 /// Values as croner reads them.

@@ -342,6 +342,14 @@ fn schedules_of_less_than_five_minutes_are_not_saved() {
         ("0,58 23,1 * * *", false, ""),
         ("58 23 * * *", false, ""),
         ("0 0 1 * *", false, ""),
+        // A step that does not divide the hour.
+        ("*/7 * * * *", false, ""),
+        ("*/29 * * * *", false, ""),
+        ("3/14 9-17 * * MON", false, ""),
+        ("0 0/7 * * * ?", true, ""),
+        ("*/4 * * * *", false, "4 min"),
+        ("0/7,59 * * * *", false, "1 min"),
+        ("0,30 0/7 * * * ?", true, "30 s"),
     ];
     for (expression, is_quartz, apart) in table {
         let checked = Schedule::of(expression, is_quartz, None).unwrap().check();
