@@ -5,6 +5,7 @@ use slipway_expr::{EvalError, Limits, Reason};
 
 use crate::condition::Test;
 use crate::facts::{EventContext, head};
+use crate::key::Key;
 use crate::text::shown;
 use crate::{
     ChangedFiles, Condition, Event, Operator, Outcome, Provider, Refusal, Trigger, WebhookSpec,
@@ -268,15 +269,19 @@ fn alike(host: &str, path: &str) -> (String, String) {
 /// A condition on something that the event has or has not.
 fn check(condition: &Condition, context: &EventContext, outcome: Outcome) -> Result<(), Refusal> {
     let refuse = |why| Err(Refusal::new(outcome, why));
-    let found = match value(condition.key.trim(), context) {
-        Ok(found) => found,
-        Err(why) => {
-            return refuse(format!(
-                "the condition on `{}` cannot be decided: {why}",
-                shown(&condition.key)
-            ));
-        }
-    };
+    let undecided = |why: String| not_decided(condition, &why, outcome);
+    let key = Key::of(&condition.key).map_err(undecided)?;
+    if let Some(why) = key.credential() {
+        return Err(undecided(why));
+    }
+    if let Some(why) = untold(&key, context) {
+        return Err(not_decided(
+            condition,
+            &why,
+            Outcome::FailedToFetchPrDetails,
+        ));
+    }
+    let found = value(&key, context).map_err(undecided)?;
     let test = Test::new(condition.operator, &condition.value, false);
     let test = test.map_err(|why| not_decided(condition, &why, outcome))?;
     let holds = match &found {
@@ -316,20 +321,12 @@ fn wanted(condition: &Condition) -> String {
     )
 }
 
-/// What a key stands for: a fact by its name, or an expression, with or without `<+` and `>` around it. `None` where there is
-/// nothing of that name, or null.
-fn value(key: &str, context: &EventContext) -> Result<Option<String>, String> {
-    if let Some(fact) = context.head.get(key)
-        && !fact.is_object()
-    {
-        return Ok(Some(text(fact)));
-    }
-    let expression = match key.contains("<+") {
-        true => key.to_owned(),
-        false if NAMES.contains(&key) => return Ok(None),
-        false => format!("<+{key}>"),
+/// What a key stands for. `None` where the event has nothing of that name, or null.
+fn value(key: &Key, context: &EventContext) -> Result<Option<String>, String> {
+    let template = match key {
+        Key::Fact(name) => return Ok(context.head.get(*name).map(text)),
+        Key::Expression(template) => template,
     };
-    let template = slipway_expr::parse(&expression).map_err(|why| why.to_string())?;
     match template.evaluate(context, &Limits::default()) {
         Ok(slipway_expr::Value::Null) => Ok(None),
         Ok(value) => Ok(value.text()),
@@ -341,8 +338,27 @@ fn value(key: &str, context: &EventContext) -> Result<Option<String>, String> {
     }
 }
 
-/// Keys that are no expressions, and that an event need not have.
-const NAMES: [&str; 5] = ["sourceBranch", "targetBranch", "branch", "tag", "prTitle"];
+/// What every pull request has. Comments on one need not say it: GitHub's do not.
+const OF_PULL_REQUESTS: [&str; 5] = [
+    "sourceBranch",
+    "targetBranch",
+    "branch",
+    "commitSha",
+    "baseCommitSha",
+];
+
+/// Why a condition on something that is there, and that the delivery does not tell, is not decided. That it is not
+/// something must not be taken from nobody having said what it is.
+fn untold(key: &Key, context: &EventContext) -> Option<String> {
+    let number = context.head.get("prNumber")?;
+    let name = key.facts().into_iter().find(|name| {
+        OF_PULL_REQUESTS.contains(&name.as_str()) && !context.head.contains_key(name)
+    })?;
+    let provider = context.head.get("sourceRepo").map(text).unwrap_or_default();
+    Some(format!(
+        "pull request {number} has a `{name}`, the delivery does not say which, and this version does not ask {provider} for it"
+    ))
+}
 
 fn text(fact: &Json) -> String {
     fact.as_str()

@@ -5,9 +5,11 @@
 
 use serde::Deserialize as _;
 use slipway_model::diagnostic::nearest;
-use slipway_model::{Code, Diagnostic, Kind, Parsed, Ref};
+use slipway_model::{Code, Diagnostic, Kind, Parsed, Ref, yaml};
 
 use crate::condition::Test;
+use crate::key::{COMMON, Key};
+use crate::text::shown;
 use crate::{Operator, Schedule, Source, Trigger};
 
 /// Where a source has its conditions.
@@ -18,17 +20,6 @@ const CONDITIONS: [&str; 4] = [
     "metaDataConditions",
 ];
 
-/// Keys of payload conditions that are no expressions (`v0/trigger`: `payload-conditions`, and the names of
-/// `<+trigger.…>` that Harness's documentation lets stand alone).
-const KEYS: [&str; 6] = [
-    "sourceBranch",
-    "targetBranch",
-    "changedFiles",
-    "branch",
-    "tag",
-    "prTitle",
-];
-
 /// The faults of a trigger; none for other entities. A schedule that never comes is one that does not after `now_ms`, epoch
 /// milliseconds.
 pub fn faults(parsed: &Parsed, now_ms: i64) -> Vec<Diagnostic> {
@@ -36,6 +27,7 @@ pub fn faults(parsed: &Parsed, now_ms: i64) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let mut found = refused(parsed);
+    inputs(parsed, &mut found);
     let Some(spec) = parsed.body().at(&["source", "spec"]) else {
         return found;
     };
@@ -85,6 +77,24 @@ fn schedule(parsed: &Parsed) -> Option<Result<Schedule, (String, bool)>> {
     Some(read(time_zone.as_deref()).map_err(|why| (why, read(None).is_ok())))
 }
 
+/// The inputs are a document of their own, which nothing has read when the trigger is.
+fn inputs(parsed: &Parsed, found: &mut Vec<Diagnostic>) {
+    let written = parsed.body().get("inputYaml");
+    let text = written
+        .and_then(Ref::text)
+        .filter(|text| !text.trim().is_empty());
+    let (Some(written), Some(text)) = (written, text) else {
+        return;
+    };
+    if let Err(fault) = yaml::parse("inputYaml", text) {
+        let message = format!(
+            "the inputs cannot be read, so that the trigger starts nothing: {} (in line {} of them)",
+            fault.message, fault.line
+        );
+        found.push(Diagnostic::at(Code::BadValue, written, message));
+    }
+}
+
 /// Conditions stand in the spec of a source, or in the spec of its event.
 fn conditions(spec: Ref<'_>, found: &mut Vec<Diagnostic>) {
     let inner = spec.get("spec");
@@ -94,8 +104,8 @@ fn conditions(spec: Ref<'_>, found: &mut Vec<Diagnostic>) {
             let listed = holder.get(name).into_iter().flat_map(Ref::items);
             for condition in listed {
                 operand(condition, name, found);
-                if name == "payloadConditions" {
-                    key(condition, found);
+                if matches!(name, "payloadConditions" | "headerConditions") {
+                    key(condition, name, found);
                 }
             }
         }
@@ -120,22 +130,25 @@ fn operand(condition: Ref<'_>, name: &str, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A word that is none of the known ones is read as an expression, whose value no event has unless it begins as those do.
-fn key(condition: Ref<'_>, found: &mut Vec<Diagnostic>) {
+/// A key that stands for nothing, or for what is taken out of an event: the condition refuses all events.
+fn key(condition: Ref<'_>, name: &str, found: &mut Vec<Diagnostic>) {
     let Some(written) = condition.get("key") else {
         return;
     };
     let word = written.text().unwrap_or_default().trim();
-    let plain = !word.is_empty() && word.chars().all(|sign| sign.is_ascii_alphanumeric());
-    if !plain || KEYS.contains(&word) || crate::facts::is_name(word) {
+    if word == "changedFiles" && name == "payloadConditions" {
         return;
     }
-    let message = format!(
-        "no event has `{word}`: a key is one of {}, or an expression such as <+trigger.payload.NAME>",
-        KEYS.join(", ")
-    );
+    let why = match Key::of(word) {
+        Ok(key) => match key.credential() {
+            Some(why) => why,
+            None => return,
+        },
+        Err(why) => why,
+    };
+    let message = format!("the key `{}` of a condition: {why}", shown(word));
     let diagnostic = Diagnostic::at(Code::BadValue, written, message);
-    found.push(diagnostic.suggest(nearest(word, KEYS)).warning());
+    found.push(diagnostic.suggest(nearest(word, COMMON)).warning());
 }
 
 #[cfg(test)]
@@ -218,9 +231,43 @@ mod tests {
         assert!(said[0].starts_with("!16:"), "{said:?}");
         let said = of("{key: targetBranhc, operator: Equals, value: main}");
         assert!(
-            said[0].starts_with("16: no event has `targetBranhc`"),
+            said[0].starts_with("16: the key `targetBranhc` of a condition: no event has it"),
             "{said:?}"
         );
         assert!(said[0].ends_with("[targetBranch]"), "{said:?}");
+        let said = of("{key: payload.ref, operator: NotEquals, value: main}");
+        assert!(said[0].contains("no event has it"), "{said:?}");
+    }
+
+    #[test]
+    fn inputs_that_are_no_yaml_are_told() {
+        let with = |inputs: &str| {
+            let text = format!(
+                "trigger:\n  name: t\n  identifier: t\n  orgIdentifier: o\n  projectIdentifier: p\n  source:\n    type: Webhook\n    spec:\n      type: Custom\n      spec: {{}}\n  inputYaml: |\n    pipeline:\n      identifier: x\n{inputs}"
+            );
+            let parsed = entity::parse("t.yaml", &text).expect("a trigger");
+            let told = faults(&parsed, NOW_MS);
+            told.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(with("      variables: []\n"), Vec::<String>::new());
+        let said = with("      variables: [\n");
+        assert!(said[0].contains("the inputs cannot be read"), "{said:?}");
+        assert!(said[0].contains("t.yaml:12"), "{said:?}");
+    }
+
+    #[test]
+    fn conditions_on_headers_that_are_taken_out_are_told() {
+        let of = |key: &str| {
+            said(&format!(
+                "type: Webhook\nspec:\n  type: Custom\n  spec:\n    headerConditions:\n      - key: {key}\n        operator: Equals\n        value: x"
+            ))
+        };
+        assert_eq!(of("<+trigger.header['X-Kind']>"), Vec::<String>::new());
+        let said = of("<+trigger.header['X-My-Token']>");
+        assert!(said[0].starts_with("13: "), "{said:?}");
+        assert!(
+            said[0].contains("`X-My-Token` looks like a credential"),
+            "{said:?}"
+        );
     }
 }

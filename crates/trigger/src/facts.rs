@@ -45,7 +45,12 @@ pub(crate) fn head(event: &Event) -> Map<String, Json> {
 
 /// Whether an event may have a fact of this name.
 pub(crate) fn is_name(word: &str) -> bool {
-    const MORE: [&str; 9] = [
+    const NAMES: [&str; 14] = [
+        "sourceBranch",
+        "targetBranch",
+        "branch",
+        "tag",
+        "prTitle",
         "type",
         "event",
         "action",
@@ -56,7 +61,7 @@ pub(crate) fn is_name(word: &str) -> bool {
         "repoUrl",
         "sourceRepo",
     ];
-    MORE.contains(&word)
+    NAMES.contains(&word)
 }
 
 /// `<+trigger.event>`: `PR` and `PUSH` are Harness's words, the others are the names of events written like them.

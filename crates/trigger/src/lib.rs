@@ -11,6 +11,7 @@ pub mod draft;
 mod event;
 pub mod facts;
 pub mod feed;
+mod key;
 pub mod payload;
 mod refusal;
 mod schedule;

@@ -175,6 +175,63 @@ fn conditions_are_about_what_the_event_has() {
     }
 }
 
+/// What says that a value is not something must not hold because nobody knows the value.
+#[test]
+fn what_cannot_be_known_is_refused_whatever_the_operator() {
+    let comment = Event {
+        name: "IssueComment".to_owned(),
+        action: Some("Create".to_owned()),
+        pr_number: Some(7),
+        branch: None,
+        source_branch: None,
+        target_branch: None,
+        git_ref: None,
+        ..event()
+    };
+    let rows = [
+        ("targetBranch", "pull request 7 has a `targetBranch`"),
+        ("sourceBranch", "pull request 7 has a `sourceBranch`"),
+        ("<+trigger.targetBranch>", "does not ask Github for it"),
+        ("trigger.branch", "does not ask Github for it"),
+        ("targetBranhc", "no event has it"),
+        ("ref", "no event has it"),
+        ("payload.ref", "no event has it"),
+        ("<+pipeline.name>", "no event has it"),
+        ("<+trigger>", "no event has it"),
+        ("X-GitHub-Event", "no event has it"),
+        ("<+trigger.header['X-My-Token']>", "looks like a credential"),
+        ("trigger.header.authorization", "looks like a credential"),
+    ];
+    for (key, part) in rows {
+        for operator in [
+            Operator::NotEquals,
+            Operator::NotIn,
+            Operator::DoesNotContain,
+            Operator::Equals,
+        ] {
+            let spec = WebhookSpec {
+                event: "IssueComment".to_owned(),
+                ..with(key, operator, "production")
+            };
+            let refused = decided(&spec, &comment).expect_err(key);
+            assert!(refused.message.contains(part), "{}", refused.message);
+            let spec = WebhookSpec {
+                header_conditions: spec.payload_conditions,
+                payload_conditions: Vec::new(),
+                ..spec
+            };
+            let refused = decided(&spec, &comment).expect_err(key);
+            assert!(refused.message.contains(part), "{}", refused.message);
+        }
+    }
+    // A push of a tag has no branch, which is known.
+    let tag = Event {
+        target_branch: None,
+        ..event()
+    };
+    assert!(decided(&with("targetBranch", Operator::NotEquals, "main"), &tag).is_ok());
+}
+
 #[test]
 fn refusals_say_the_condition_and_what_the_event_has() {
     let event = event();
