@@ -163,11 +163,12 @@ fn is_of(spec: &WebhookSpec, event: &Event, repository: Option<&str>) -> Result<
     }
     if let Some(wanted) = repository {
         let wanted_place = place(wanted);
-        return match event
-            .urls
-            .iter()
-            .any(|url| same(&place(url), &wanted_place))
-        {
+        let mut urls = event.urls.iter();
+        let found = match event.urls.is_empty() {
+            true => is_named(&wanted_place, event),
+            false => urls.any(|url| same(&place(url), &wanted_place)),
+        };
+        return match found {
             true => Ok(()),
             // Without what stands before its host: that may be a password.
             false => refuse(&format!("{}/{}", wanted_place.host, wanted_place.path)),
@@ -177,6 +178,15 @@ fn is_of(spec: &WebhookSpec, event: &Event, repository: Option<&str>) -> Result<
         Some(name) if !ends_with_name(&event.repository, name) => refuse(name),
         _ => Ok(()),
     }
+}
+
+/// Whether a place has the name of an event's repository: older Bitbucket Servers send project and slug, and no URL. Those
+/// differ in case.
+fn is_named(place: &Place, event: &Event) -> bool {
+    let [path, name] = [&place.path, &event.repository].map(|text| text.to_lowercase());
+    event.provider == Provider::Bitbucket
+        && place.host != "bitbucket.org"
+        && ends_with_name(&path, &name)
 }
 
 /// Whether a path ends with a name, which may have folders itself.

@@ -129,6 +129,43 @@ fn an_event_of_another_repository_starts_nothing() {
     );
 }
 
+/// As Atlassian's documentation shows them, and as 5.9 sends them.
+#[test]
+fn a_repository_of_bitbucket_server_without_links_is_found_by_project_and_slug() {
+    for (name, is, links) in [
+        ("bitbucket_server_push", "Push", "repository.links"),
+        (
+            "bitbucket_server_pull_request",
+            "PullRequest",
+            "pullRequest.toRef.repository.links",
+        ),
+    ] {
+        let event = only(&named(name).with(links, Value::Null));
+        assert_eq!(event.urls, Vec::<String>::new());
+        let (.., spec) = listening()
+            .into_iter()
+            .find(|(provider, event, ..)| *provider == Provider::Bitbucket && *event == is)
+            .expect("a trigger");
+        let of = |url: &str| recorded::of_repository(&spec, &event, url).is_ok();
+        for own in [
+            "https://git.shop.example/scm/shop/cart.git",
+            "https://git.shop.example:8443/bitbucket/scm/SHOP/cart",
+            "ssh://git@git.shop.example:7999/shop/cart.git",
+            "https://git.shop.example/projects/SHOP/repos/cart/browse",
+        ] {
+            assert!(of(own), "{own}");
+        }
+        for other in [
+            "https://git.shop.example/scm/shop/basket.git",
+            "https://git.shop.example/scm/workshop/cart.git",
+            "https://git.shop.example/scm/other/cart.git",
+            "https://bitbucket.org/shop/cart.git",
+        ] {
+            assert!(!of(other), "{other}");
+        }
+    }
+}
+
 #[test]
 fn one_happening_has_one_key_and_another_has_another() {
     let mut keys = BTreeSet::new();
