@@ -11,9 +11,12 @@ use slipway_engine::directive::{ChildLane, Directive};
 use slipway_engine::end::end_stage;
 use slipway_engine::error::{Doing, RunError};
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::lane::{Attempt, LanePlan, Move, Opening, UNDECIDED, next, node_id};
+use slipway_engine::lane::{
+    Attempt, LanePlan, Move, Opening, StopReason, UNDECIDED, next, node_id,
+};
 use slipway_engine::name::{self, Lane, Walk as Nodes};
 use slipway_engine::runs::{self, StageOfRun, fact};
+use slipway_engine::signal::stopped_by;
 use slipway_model::id::{NodeId, PrincipalId};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Node, ParallelPlan, Plan, StagePlan};
@@ -244,6 +247,7 @@ impl<'d> Walk<'d> {
         attempt: Attempt,
         failure: Failure,
     ) -> Result<Option<Directive>, HandlerError> {
+        let (failure, status) = self.stopped_or(node, attempt, failure);
         let writer = self.writer();
         let begun = NodeRecord {
             progress: json!({ UNDECIDED: true }),
@@ -252,7 +256,45 @@ impl<'d> Walk<'d> {
         self.unwritten.starts(begun.clone());
         self.history.push(begun.clone());
         self.know(begun);
-        Box::pin(self.fail_node(lane, node.into(), failure, Status::Failed, None)).await
+        Box::pin(self.fail_node(lane, node.into(), failure, status, None)).await
+    }
+
+    /// What an attempt that is not decided fails with: where somebody stopped it before its time, with that.
+    fn stopped_or(
+        &self,
+        node: Opening<'_>,
+        attempt: Attempt,
+        failure: Failure,
+    ) -> (Failure, Status) {
+        let id = match node {
+            Opening::Step(step) => &step.id,
+            Opening::Group(group) => &group.id,
+            Opening::Parallel(block) => &block.id,
+        };
+        let (error, status, what) = match self.facts.stopped.get(&(id.clone(), attempt.number)) {
+            Some(StopReason::MarkedAsFailed) => (
+                ErrorType::UserMarkedFailure,
+                Status::Failed,
+                "marked as failed",
+            ),
+            Some(StopReason::MarkedForRollback) => (
+                ErrorType::UserMarkedFailure,
+                Status::Failed,
+                "stopped to roll its stage back",
+            ),
+            Some(StopReason::MadeToExpire) => {
+                (ErrorType::Timeout, Status::Expired, "made to expire")
+            }
+            _ => return (failure, Status::Failed),
+        };
+        let who = stopped_by(&self.of_run.run, id, attempt.number);
+        let by = who.map_or_else(String::new, |who| format!(" by {who}"));
+        let stopped = Failure {
+            error,
+            message: format!("It was {what}{by}. Before that: {}", failure.message),
+            left_behind: None,
+        };
+        (stopped, status)
     }
 
     async fn start(

@@ -545,6 +545,51 @@ async fn a_group_that_waits_to_begin_again_says_so_and_is_marked_as_failed() {
     }
 }
 
+/// As others do, although nothing of it ran: its condition could not be evaluated, and is asked again.
+#[tokio::test(start_paused = true)]
+async fn a_group_that_could_not_be_decided_about_says_when_it_is_asked_again() {
+    let when = "when:\n  stageStatus: Success\n  condition: <+execution.steps.nowhere.output.x> == \"a\"\n";
+    for (action, kind, came_to) in [
+        ("Retry,", "UserMarkedFailure", "IgnoreFailed"),
+        ("RetryStepGroup,", "UserMarkedFailure", "IgnoreFailed"),
+        ("Retry,", "StageRollback", "Failed"),
+    ] {
+        let world = World::new().await;
+        let sam = Sam::new(&world).await;
+        let more = when.to_owned() + &tries_again("Ignore").replace("Retry,", action);
+        let more: String = more.lines().map(|line| format!("    {line}\n")).collect();
+        let before = script("before", "ok", "");
+        let steps = before + &group("g", &[script("in", "ok", "")]) + &more;
+        let undo = script("undo", "ok", "");
+        world
+            .apply(&pipeline(&[stage("deploy", &steps, &undo, "")]))
+            .await;
+        let run = world.start("release").await;
+        minutes(&world, 1).await;
+        let waits = sam.waits(&run).await;
+        let [told] = waits.as_slice() else {
+            panic!("{action} {waits:?}");
+        };
+        let expected = "g: Retry: its attempt 2, at 2026-01-01 0";
+        assert!(told.starts_with(expected), "{told}");
+        let named = if kind == "StageRollback" {
+            "stages.deploy"
+        } else {
+            "g"
+        };
+        sam.interrupts(&run, named, kind).await;
+        minutes(&world, 1).await;
+        let story = sam.end(&run).await;
+        let line = format!("deploy.steps.g #1 {came_to}");
+        assert!(story.contains(&line), "{action} {line}: {story}");
+        let undone = story.contains("rollbackSteps.undo #0");
+        assert_eq!(undone, kind == "StageRollback", "{story}");
+        let run = world.store.get_run(&run).await.expect("the run");
+        let hours = (run.ended_ms.expect("ended") - run.started_ms) / 3_600_000;
+        assert_eq!(hours, 0);
+    }
+}
+
 /// Found by a tester: the failure of the step that waited was told as why the stage ended.
 #[tokio::test(start_paused = true)]
 async fn an_abort_is_why_a_stage_ends_whose_step_waits_to_be_tried_again() {

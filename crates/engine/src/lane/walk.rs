@@ -75,6 +75,23 @@ pub(super) fn begins_again(
     if !fact.status.is_final() || fact.status.is_good() {
         return None;
     }
+    if fact.undecided {
+        // Nothing of it ran: it was tried as a step is.
+        let levels = level::levels(
+            &group.failure_strategies,
+            fact.retried(),
+            &frames,
+            lane.stage,
+        );
+        let own = Failing::from(Opening::Group(group));
+        let ended = fact.ended_ms.unwrap_or(fact.started_ms);
+        return match level::recorded(lane, &levels, facts, own, fact, now_ms) {
+            Verdict::Again(wait) | Verdict::GroupAgain { level: 0, wait } => {
+                Some(later(ended, wait))
+            }
+            _ => None,
+        };
+    }
     let own = frames.len();
     frames.push(level::frame(group, Some(fact), round(&frames)));
     match walker.visit_all(&group.nodes, &mut frames) {
