@@ -81,7 +81,7 @@ pub async fn stage_begin(
     let of_run = runs.load_stage(run, stage).await?;
     let status = of_run.summary().status;
     if status == Status::Skipped {
-        tell_barriers(runs, &of_run).await?;
+        tell_barriers(runs, &of_run, 0).await?;
         return Err(skipped("its condition is not met"));
     }
     if status.is_final() {
@@ -211,7 +211,7 @@ pub(crate) async fn skip(runs: &Runs, of_run: &StageOfRun, reason: &str) -> Resu
         ..not_started(of_run.stage())
     };
     runs.put_stage(&of_run.run.id, &summary).await?;
-    tell_barriers(runs, of_run).await?;
+    tell_barriers(runs, of_run, 0).await?;
     Err(skipped(reason))
 }
 
@@ -441,29 +441,16 @@ pub async fn complete(runs: &Runs, token: &str) -> Result<(), RunError> {
     }
 }
 
-/// What only one stage may deploy to at a time: a service on an infrastructure (FEATURES 13, *Resource
-/// constraint*). `None` for stages that may run beside others.
+/// What only one stage may deploy to at a time. `None` for stages that may run beside others.
 pub(crate) fn infrastructure_key(plan: &Plan, stage: &StagePlan) -> Option<String> {
-    let (service, environment) = (stage.service.as_ref()?, stage.environment.as_ref()?);
-    let infrastructure = stage.infrastructure.as_ref()?;
-    if infrastructure.allow_simultaneous_deployments {
-        return None;
-    }
     let scope = &plan.scope;
-    let text = |id: Option<&str>| id.unwrap_or("-").to_owned();
-    let connector = infrastructure
-        .connector
-        .as_ref()
-        .map(|c| c.reference.as_str());
-    let parts = [
-        scope.account.to_string(),
-        text(scope.org.as_ref().map(|id| id.as_str())),
-        text(scope.project.as_ref().map(|id| id.as_str())),
-        service.reference.clone(),
-        environment.identifier.to_string(),
-        text(connector),
-        infrastructure.identifier.to_string(),
+    let of_scope = [
+        scope.account.as_str(),
+        scope.org.as_ref().map_or("-", |id| id.as_str()),
+        scope.project.as_ref().map_or("-", |id| id.as_str()),
     ];
+    let target = stage.deploys_alone_to()?;
+    let parts: Vec<&str> = of_scope.into_iter().chain(target).collect();
     Some(parts.join("/"))
 }
 

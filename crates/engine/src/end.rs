@@ -61,7 +61,7 @@ pub async fn end_stage(
         }
         release_infrastructure(runs, of_run, attempt).await?;
         release_stage(runs, account, own()).await?;
-        tell_barriers(runs, of_run).await?;
+        tell_barriers(runs, of_run, attempt).await?;
         tell_stage(runs, of_run, shown).await;
         return Ok(summary.status);
     }
@@ -86,7 +86,7 @@ pub async fn end_stage(
     runs.put_stage(&of_run.run.id, &ended).await?;
     release_infrastructure(runs, of_run, attempt).await?;
     release_stage(runs, account, own()).await?;
-    tell_barriers(runs, of_run).await?;
+    tell_barriers(runs, of_run, attempt).await?;
     tell_stage(runs, of_run, ended.status).await;
     Ok(ended.status)
 }
@@ -135,13 +135,17 @@ async fn tell_stage(runs: &Runs, of_run: &StageOfRun, status: Status) {
     runs.tell(&of_run.run.id, &of_run.plan, &events).await;
 }
 
-/// Who waits at a barrier for this stage waits in vain.
-pub(crate) async fn tell_barriers(runs: &Runs, of_run: &StageOfRun) -> Result<(), RunError> {
+/// Who waits at a barrier for this stage waits in vain; in another attempt, who waits for its rollback with the run.
+pub(crate) async fn tell_barriers(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    attempt: u32,
+) -> Result<(), RunError> {
     if of_run.plan.barriers.is_empty() {
         return Ok(());
     }
     let stage = NodeId::new(format!("stages.{}", of_run.stage().id));
-    tell_end(runs, &of_run.run.id, &stage, 0).await
+    tell_end(runs, &of_run.run.id, &stage, attempt).await
 }
 
 /// How a stage ended, and whether its run is to be rolled back.

@@ -11,6 +11,7 @@ use slipway_plan::{Plan, StagePlan};
 use slipway_store::record::{NodeRecord, RunRecord, StageSummary, UndoRecord};
 
 use crate::begin::{LaneInput, LaneStart, release_infrastructure, skipped, take_infrastructure};
+use crate::end::tell_barriers;
 use crate::error::RunError;
 use crate::error_name::ErrorName;
 use crate::lane::Facts;
@@ -145,6 +146,8 @@ pub(crate) async fn begin(
     let known = of_run.summary();
     let open = known.undo.clone().filter(|undo| !undo.status.is_final());
     let Some(undo) = open else {
+        // A crash may have kept it from those who wait for it.
+        tell_barriers(runs, of_run, attempt).await?;
         let (stage, status) = (&known.id, known.status);
         let message = format!("stage {stage} has ended: {status:?}");
         return Ok(RunError::refused(ErrorName::LaneFailed, message));
@@ -186,7 +189,8 @@ async fn refuse(
         ..undo
     };
     put(runs, &of_run.run.id, &of_run.summary(), ended).await?;
-    release_infrastructure(runs, of_run, attempt).await
+    release_infrastructure(runs, of_run, attempt).await?;
+    tell_barriers(runs, of_run, attempt).await
 }
 
 fn stopped(stage: &StagePlan, by: Option<&PrincipalId>) -> Failure {

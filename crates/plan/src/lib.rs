@@ -35,6 +35,7 @@
 //! # }
 //! ```
 
+mod alone;
 pub mod artifact;
 mod chosen;
 mod diff;

@@ -1,10 +1,13 @@
 //! Barriers, also beside stages that do not run, on the real machines.
 
+#![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use slipway_model::status::Status;
+use slipway_store::record::RunRecord;
 use slipway_world::tap::{Place, Tap, Verdict};
 use slipway_world::yaml::{
     ROLL_BACK, beside, gate, group, meeting, on_failure, pipeline, script, stage, together, wait,
@@ -228,4 +231,73 @@ async fn a_failure_that_nobody_is_asked_about_any_longer_fails_the_others_at_onc
     let ended_ms = one.expect("one").ended_ms.expect("it ended");
     assert_eq!((ended_ms - run.started_ms) / 60_000, 180);
     world.assert_clean(&run.id).await;
+}
+
+/// A stage that fails, and waits for others before it undoes anything.
+fn undone(id: &str, steps: &str, before: &str, more: &str) -> String {
+    let undo = before.to_owned() + &gate("meet", "1h") + &script("undo", "ok", "");
+    stage(id, steps, &undo, more)
+}
+
+/// Minutes after its start at which the rollback step `undo` of a stage began in a run.
+async fn undone_after(world: &World, run: &RunRecord, stage: &str) -> Option<i64> {
+    let nodes = world.store.list_nodes(&run.id, None).await.expect("nodes");
+    let undo = nodes.iter().find(|node| {
+        node.identifier.as_str() == "undo"
+            && node.stage.as_str() == stage
+            && node.status == Status::Success
+    });
+    undo.map(|undo| (undo.started_ms - run.started_ms) / 60_000)
+}
+
+#[tokio::test(start_paused = true)]
+async fn stages_that_are_rolled_back_meet_and_wait_for_no_other() {
+    let fails = script("bad", "fail", "");
+    let late = wait("pause", "10m");
+    let all = on_failure("{type: PipelineRollback}");
+    let pipelines = [
+        // Both fail, the second one later.
+        meeting(&[
+            undone("a", &fails, "", ROLL_BACK),
+            undone("b", &(late.clone() + &fails), "", ROLL_BACK),
+        ]),
+        // The second one does not fail: from then on nobody waits for it.
+        meeting(&[
+            undone("a", &fails, "", ROLL_BACK),
+            undone("b", &late, "", ROLL_BACK),
+        ]),
+        // Both are rolled back with their run, and the second one is slow.
+        with_gate(&pipeline(&[
+            together(&[
+                undone("a", &script("good", "ok", ""), "", ""),
+                undone("b", &script("good", "ok", ""), &late, ""),
+            ]),
+            stage("c", &fails, "", &all),
+        ])),
+        // The rollback of the second one fails before.
+        meeting(&[
+            undone("a", &fails, "", ROLL_BACK),
+            undone("b", &(late + &fails), &fails, ROLL_BACK),
+        ]),
+    ];
+    let mut told = Vec::new();
+    for whole in pipelines {
+        let world = World::new().await;
+        world.apply(&whole).await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        let statuses: Vec<_> = run.stages.iter().map(|stage| stage.status).collect();
+        let undone = (
+            undone_after(&world, &run, "a").await,
+            undone_after(&world, &run, "b").await,
+        );
+        told.push(format!("{:?} {statuses:?} {undone:?}", run.status));
+        world.assert_clean(&run.id).await;
+    }
+    insta::assert_snapshot!(told.join("\n"), @"
+    Failed [Failed, Failed] (Some(10), Some(10))
+    Failed [Failed, Success] (Some(10), None)
+    Failed [Success, Success, Failed] (Some(10), Some(10))
+    Failed [Failed, Failed] (None, None)
+    ");
 }

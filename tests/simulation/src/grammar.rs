@@ -59,6 +59,7 @@ impl<'r> Grammar<'r> {
         }
         if self.one_in(6) {
             self.add_deployment(&mut pipeline);
+            part_those_in_line(&mut pipeline);
         }
         if self.one_in(8) {
             self.add_requests(&mut pipeline);
@@ -387,5 +388,22 @@ impl<'r> Grammar<'r> {
             strategies: self.strategies(Level::Step),
             turns: None,
         })
+    }
+}
+
+/// Leaves stages out of a barrier that deploy to where another one at it does: the plan refuses them, as one of the two
+/// begins when the other has ended.
+fn part_those_in_line(pipeline: &mut Pipeline) {
+    for group in &mut pipeline.groups {
+        let mut known = Vec::new();
+        for stage in group {
+            let Some(image) = stage.deploys else { continue };
+            if known.contains(&image) {
+                stage.steps.retain(|node| {
+                    !matches!(node, Node::Step(step) if matches!(step.kind, Kind::Barrier(_)))
+                });
+            }
+            known.push(image);
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! Harness calls that a deadlock, and refuses it when a pipeline is saved and when it starts (docs:
 //! platform/pipelines/barriers, "Avoid rollback barrier cycles"; continuous-delivery/…/synchronize-deployments-using-barriers,
 //! "Using Barriers with Looping strategies"). Who is left out by a condition is not waited for: where one decides, it is a
-//! warning. A barrier with one place is passed at once.
+//! warning. A barrier with one place is passed at once. Stages that deploy to one place stand in line for it, and do not
+//! meet either.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -108,26 +109,71 @@ struct Search<'p, 'w> {
 
 impl<'p> Search<'p, '_> {
     fn stages(&mut self, groups: &'p [Vec<StagePlan>]) -> Spots<'p> {
-        let parts = groups.iter().map(|group| {
-            move |search: &mut Self| {
-                let mut all = Spots::new();
-                for stage in group {
-                    let spots =
-                        search.behind(stage.when.as_ref(), |search| search.sequence(&stage.steps));
-                    if let Some(each) = &stage.each {
-                        search.may_be_limited(each, &spots);
-                    }
-                    if let Some(turn) = &stage.iteration {
-                        let beside = group.iter().filter_map(|other| other.iteration.as_ref());
-                        let turns = beside.filter(|other| other.of == turn.of).count();
-                        search.limited(turn, turns, &spots);
-                    }
-                    add(&mut all, &spots);
-                }
-                all
+        let steps = |stage: &'p StagePlan| stage.steps.as_slice();
+        self.one_after_the_other(
+            groups
+                .iter()
+                .map(|group| move |search: &mut Self| search.group(group, steps)),
+        )
+    }
+
+    /// Stages side by side, with some of the nodes of each.
+    fn group(
+        &mut self,
+        group: &'p [StagePlan],
+        nodes: fn(&'p StagePlan) -> &'p [Node],
+    ) -> Spots<'p> {
+        let mut all = Spots::new();
+        let mut alone = BTreeMap::new();
+        for stage in group {
+            let spots = self.behind(stage.when.as_ref(), |search| search.sequence(nodes(stage)));
+            if let Some(each) = &stage.each {
+                self.may_be_limited(each, &spots);
             }
-        });
-        self.one_after_the_other(parts)
+            if let Some(turn) = &stage.iteration {
+                let beside = group.iter().filter_map(|other| other.iteration.as_ref());
+                let turns = beside.filter(|other| other.of == turn.of).count();
+                self.limited(turn, turns, &spots);
+            }
+            self.in_line(stage, &spots, &mut alone);
+            add(&mut all, &spots);
+        }
+        all
+    }
+
+    /// A stage that deploys to where only one may at a time does not begin before the one that waits for it has ended.
+    fn in_line(
+        &mut self,
+        stage: &'p StagePlan,
+        spots: &Spots<'p>,
+        known: &mut BTreeMap<([&'p str; 4], &'p str), (&'p StagePlan, Spot<'p>)>,
+    ) {
+        let target = stage.deploys_alone_to();
+        let Some(target) = target.filter(|target| target.iter().all(|part| !part.contains("<+")))
+        else {
+            return;
+        };
+        for (name, spot) in spots {
+            let (first, waits) = *known.entry((target, *name)).or_insert((stage, *spot));
+            if first.id == stage.id {
+                continue;
+            }
+            let maybe = waits.maybe || spot.maybe;
+            let [service, environment, _, infrastructure] = target;
+            let message = format!(
+                "barrier `{name}` {}: {} waits there for {}, and stages {} and {} both deploy service `{service}` to infrastructure `{infrastructure}` of environment `{environment}`, where one deployment runs at a time; wait in one of them only, deploy to different infrastructures, or set `allowSimultaneousDeployments: true` in the infrastructure",
+                cannot(maybe),
+                waits.node,
+                spot.node,
+                first.id,
+                stage.id,
+            );
+            self.found.push(Trouble {
+                at: spot.node,
+                other: Some(waits.node),
+                fault: fault(maybe, message),
+            });
+        }
     }
 
     fn sequence(&mut self, nodes: &'p [Node]) -> Spots<'p> {
@@ -275,35 +321,73 @@ impl<'p> Search<'p, '_> {
         }
     }
 
-    /// A barrier of the steps that rollback steps wait at too.
+    /// Barriers of rollback steps. Those of stages side by side meet, of a run that is rolled back as of stages that are;
+    /// groups are rolled back one by one, or alone.
     fn rollback(&mut self, groups: &'p [Vec<StagePlan>], steps: &Spots<'p>) {
-        let mut undoing = Vec::new();
+        let undoing = |stage: &'p StagePlan| stage.rollback_steps.as_slice();
+        self.one_after_the_other(
+            groups
+                .iter()
+                .rev()
+                .map(|group| move |search: &mut Self| search.group(group, undoing)),
+        );
+        let (mut of_stages, mut of_groups) = (Vec::new(), Vec::new());
         for stage in groups.iter().flatten() {
-            undoing_of(&stage.steps, &mut undoing);
-            undoing.extend(&stage.rollback_steps);
+            undoing_of(&stage.steps, &mut of_groups);
+            of_stages.extend(&stage.rollback_steps);
         }
-        for node in undoing {
-            // Whether they meet one another does not matter here.
-            let mut alone = Search {
-                written: self.written,
-                conditions: 0,
-                waits: BTreeMap::new(),
-                found: Vec::new(),
+        let of_groups = self.each(&of_groups);
+        let all = self.each(&of_stages).into_iter().chain(of_groups.clone());
+        let all: Vec<_> = all.collect();
+        for (name, node) in &all {
+            let Some(other) = steps.get(name) else {
+                continue;
             };
-            for (name, spot) in alone.node(node) {
-                let Some(other) = steps.get(name) else {
-                    continue;
-                };
-                self.found.push(Trouble {
-                    at: spot.node,
-                    other: Some(other.node),
-                    fault: Fault::Sure(format!(
-                        "barrier `{name}` is for both {} and the rollback step {}, which never run together; give the rollback a barrier of its own",
-                        other.node, spot.node
-                    )),
-                });
+            let message = format!(
+                "barrier `{name}` is for both {} and the rollback step {node}, which never run together; give the rollback a barrier of its own",
+                other.node
+            );
+            self.found.push(Trouble {
+                at: node,
+                other: Some(other.node),
+                fault: Fault::Sure(message),
+            });
+        }
+        for (name, node) in of_groups {
+            let mut others = all.iter().filter(|(known, _)| *known == name);
+            let Some((_, other)) = others.find(|(_, other)| *other != node) else {
+                continue;
+            };
+            if steps.contains_key(name) {
+                continue;
+            }
+            let message = format!(
+                "barrier `{name}` cannot be passed: {node} waits there for {other}, and a step group is rolled back when it fails itself, or before the rest of its stage; wait in the `rollbackSteps` of stages"
+            );
+            self.found.push(Trouble {
+                at: node,
+                other: Some(other),
+                fault: Fault::Sure(message),
+            });
+        }
+    }
+
+    /// The steps that wait at barriers among `nodes` and below them, with the barrier of each.
+    fn each(&self, nodes: &[&'p Node]) -> Vec<(&'p str, &'p NodeId)> {
+        let mut found = Vec::new();
+        let mut left: Vec<&'p Node> = nodes.iter().rev().copied().collect();
+        while let Some(node) = left.pop() {
+            match node {
+                Node::Step(step) => {
+                    let name = step.spec.get("barrierRef").and_then(Value::as_str);
+                    let name = name.filter(|_| self.written.contains_key(&step.id));
+                    found.extend(name.map(|name| (name, &step.id)));
+                }
+                Node::Group(group) => left.extend(group.nodes.iter().rev()),
+                Node::Parallel(block) => left.extend(block.branches.iter().rev()),
             }
         }
+        found
     }
 
     /// Barriers that are reached in different orders: one is passed before the other here, and after it there.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::tests::{faults, plan};
+use super::tests::{entities, faults, plan_with};
 
 fn gate(id: &str, name: &str, more: &str) -> String {
     format!(
@@ -28,13 +28,17 @@ fn stage(id: &str, more: &str, steps: &[String]) -> String {
 
 /// What is said of a pipeline with the barriers `a`, `b` and `c`: its faults, or its warnings.
 fn told(stages: &[String]) -> String {
+    told_of(stages, &entities())
+}
+
+fn told_of(stages: &[String], entities: &[String]) -> String {
     let barriers = ["a", "b", "c"].map(|id| format!("{{identifier: {id}, name: N}}"));
     let pipeline = format!(
         "pipeline: {{identifier: web, name: P, flowControl: {{barriers: [{}]}}, stages: [\n{}]}}",
         barriers.join(", "),
         stages.join(",\n")
     );
-    match plan(&pipeline) {
+    match plan_with(&pipeline, entities, "pipeline: {identifier: web}") {
         Ok(plan) => plan
             .warnings
             .iter()
@@ -165,4 +169,106 @@ fn a_rollback_has_barriers_of_its_own() {
         beside(&[undo("a"), stage("t", "", &one("x"))]),
     ]), @"pipeline.yaml:2:244: pipeline.stages[0].parallel[0].stage.spec.execution.rollbackSteps[0].step.spec.barrierRef: barrier `a` is for both stages.s.spec.execution.steps.x and the rollback step stages.s.spec.execution.rollbackSteps.u, which never run together; give the rollback a barrier of its own");
     assert_eq!(told(&[beside(&[undo("b"), stage("t", "", &one("x"))])]), "");
+}
+
+#[test]
+fn rollbacks_meet_as_steps_do() {
+    let undo = |id: &str, more: &str, steps: &[String]| {
+        format!(
+            "{{stage: {{identifier: {id}, name: N, type: Custom, {more} spec: {{execution: {{steps: [{}], rollbackSteps: [{}]}}}}}}}}",
+            gate("x", "b", ""),
+            steps.join(", ")
+        )
+    };
+    let meets = |id: &str| undo(id, "", &[gate("u", "a", "")]);
+    assert_eq!(told(&[beside(&[meets("s"), meets("t")])]), "");
+    // With one place it is passed at once, also in a group.
+    let alone = "{stepGroup: {identifier: g, name: N, steps: [], rollbackSteps: [GATE]}}"
+        .replace("GATE", &gate("u", "c", ""));
+    assert_eq!(
+        told(&[beside(&[
+            meets("s"),
+            stage("t", "", std::slice::from_ref(&alone)),
+        ])]),
+        ""
+    );
+    let after = told(&[
+        meets("s"),
+        meets("t").replace("barrierRef: b", "barrierRef: c"),
+    ]);
+    assert!(
+        after.contains("rollbackSteps.u waits there for stages.s.spec.execution.rollbackSteps.u, which comes after it"),
+        "{after}"
+    );
+    let twice = told(&[undo("s", "", &[gate("u", "a", ""), gate("v", "a", "")])]);
+    assert!(
+        twice.contains(
+            "waits there for stages.s.spec.execution.rollbackSteps.v, which comes after it"
+        ),
+        "{twice}"
+    );
+    let turns = told(&[undo(
+        "s",
+        "strategy: {parallelism: 3, maxConcurrency: 2},",
+        &[gate("u", "a", "")],
+    )]);
+    assert!(turns.contains("barrier `a` cannot be passed: stages.s_0.spec.execution.rollbackSteps.u waits there for every turn of `s`"), "{turns}");
+    let of_group = alone.replace("barrierRef: c", "barrierRef: a");
+    let group = told(&[beside(&[meets("s"), stage("t", "", &[of_group])])]);
+    assert!(
+        group.contains("a step group is rolled back when it fails itself"),
+        "{group}"
+    );
+}
+
+#[test]
+fn stages_that_stand_in_one_line_do_not_meet() {
+    let deploys = |id: &str, more: &str, place: &str| {
+        format!(
+            "{{stage: {{identifier: {id}, name: N, type: Deployment, failureStrategies: [], {more} spec: {{deploymentType: ECS, service: {{serviceRef: web, serviceInputs: {{serviceDefinition: {{type: ECS, spec: {{artifacts: {{primary: {{sources: [{{identifier: img, type: DockerRegistry, spec: {{tag: v1}}}}]}}}}}}}}}}}}, environment: {{environmentRef: account.prod, infrastructureDefinitions: [{{identifier: {place}, inputs: {{identifier: {place}, type: ECS, spec: {{cluster: main}}}}}}]}}, execution: {{steps: [{}]}}}}}}}}",
+            gate("x", "a", "")
+        )
+    };
+    let mut known = entities();
+    let infrastructure = known.iter().find(|yaml| yaml.contains("identifier: ecs"));
+    let other = infrastructure.map(|yaml| yaml.replace("identifier: ecs", "identifier: other"));
+    known.extend(other);
+    let told = |stages: &[String]| told_of(stages, &known);
+    insta::assert_snapshot!(told(&[beside(&[
+        deploys("s", "", "ecs"),
+        stage("t", "", &one("x")),
+        deploys("u", "", "ecs"),
+    ])]), @"pipeline.yaml:2:1221: pipeline.stages[0].parallel[2].stage.spec.execution.steps[0].step.spec.barrierRef: barrier `a` cannot be passed: stages.s.spec.execution.steps.x waits there for stages.u.spec.execution.steps.x, and stages s and u both deploy service `web` to infrastructure `ecs` of environment `prod`, where one deployment runs at a time; wait in one of them only, deploy to different infrastructures, or set `allowSimultaneousDeployments: true` in the infrastructure");
+    let when = "when: {pipelineStatus: Success, condition: <+pipeline.name> == \"P\"},";
+    let maybe = told(&[beside(&[
+        deploys("s", "", "ecs"),
+        deploys("u", when, "ecs"),
+    ])]);
+    assert!(
+        maybe.starts_with("warning: ") && maybe.contains("stages s and u both deploy"),
+        "{maybe}"
+    );
+    let turns = told(&[deploys("s", "strategy: {parallelism: 3},", "ecs")]);
+    assert!(
+        turns.contains("stages s_0 and s_1 both deploy") && turns.lines().count() == 1,
+        "{turns}"
+    );
+    assert_eq!(
+        told(&[beside(&[
+            deploys("s", "", "ecs"),
+            deploys("t", "", "other")
+        ])]),
+        ""
+    );
+    let several: Vec<String> = known
+        .iter()
+        .map(|yaml| {
+            yaml.replace(
+                "allowSimultaneousDeployments: false",
+                "allowSimultaneousDeployments: true",
+            )
+        })
+        .collect();
+    let stages = [beside(&[deploys("s", "", "ecs"), deploys("t", "", "ecs")])];
+    assert_eq!(told_of(&stages, &several), "");
 }
