@@ -219,6 +219,7 @@ pub(crate) fn deploys(mut stage: StagePlan) -> StagePlan {
         allow_simultaneous_deployments: false,
         spec: json!({"region": "<+env.variables.region>", "cluster": "main"}),
         connector: None,
+        connector_name: Some("Live AWS".to_owned()),
     });
     stage
 }

@@ -13,7 +13,7 @@ pub struct Iteration {
     pub of: EntityId,
     /// `<+strategy.iteration>`, from 0.
     pub index: u32,
-    /// `<+strategy.iterations>`.
+    /// `<+strategy.iterations>`, also called `<+strategy.totalIterations>`.
     pub total: u32,
     /// How many turns run at once; 0 is no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -61,7 +61,7 @@ impl Iteration {
             ["repeat", "item", rest @ ..] | ["item", rest @ ..] => below(self.item.as_ref()?, rest),
             ["repeat", "partition", rest @ ..] => below(self.partition.as_ref()?, rest),
             ["iteration"] => Some(self.index.into()),
-            ["iterations"] => Some(self.total.into()),
+            ["iterations" | "totalIterations"] => Some(self.total.into()),
             ["identifierPostFix"] => Some(self.postfix().into()),
             _ => None,
         }
@@ -75,13 +75,14 @@ pub fn is_of_turn(path: &[&str]) -> bool {
 }
 
 /// The names below a stage, step group or step that [`Iteration::told`] answers.
-const OF_TURN: [&str; 6] = [
+const OF_TURN: [&str; 7] = [
     "matrix",
     "repeat",
     "strategy",
     "item",
     "iteration",
     "iterations",
+    "totalIterations",
 ];
 
 /// What `matrix…`, `repeat…` and `strategy…` stand for inside of these turns, the outermost first: the

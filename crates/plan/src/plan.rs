@@ -362,6 +362,9 @@ pub struct InfrastructurePlan {
     pub spec: Value,
     /// The connector that `spec.connectorRef` names, for cloud infrastructures.
     pub connector: Option<ConnectorPlan>,
+    /// Its `name`: `<+infra.connector.name>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_name: Option<String>,
 }
 
 /// A resolved connector: references to secrets, never secrets.

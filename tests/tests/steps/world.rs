@@ -764,6 +764,7 @@ impl World {
                 kind: "Aws".to_owned(),
                 spec: self.connector.clone(),
             }),
+            connector_name: Some("AWS".to_owned()),
         }
     }
 }

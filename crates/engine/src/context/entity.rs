@@ -83,6 +83,7 @@ fn infrastructure(infrastructure: &InfrastructurePlan, path: &[&str]) -> Option<
         ["type" | "infrastructureType"] => text(&infrastructure.kind),
         ["tags", rest @ ..] => tags(&infrastructure.tags, rest),
         ["connector", "type"] => text(&infrastructure.connector.as_ref()?.kind),
+        ["connector", "name"] => text(infrastructure.connector_name.as_deref()?),
         ["connector", "ref"] => text(&infrastructure.connector.as_ref()?.reference),
         ["spec", rest @ ..] | rest => json(&infrastructure.spec, rest),
     }

@@ -123,9 +123,10 @@ impl RunContext<'_> {
 }
 
 /// The words of a turn that are values of their own.
-const WORDS: [&str; 5] = [
+const WORDS: [&str; 6] = [
     "iteration",
     "iterations",
+    "totalIterations",
     "identifierPostFix",
     "matrix",
     "repeat",

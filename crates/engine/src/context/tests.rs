@@ -174,6 +174,7 @@ fn names_lead_to_values() {
             "\"eu {\\\"zone\\\":\\\"eu\\\"}\"",
         ),
         ("<+infra.region>/<+infra.cluster>", "\"eu-west-1/main\""),
+        ("<+infra.connector.name>", "\"Live AWS\""),
         ("<+artifact.image>", "\"acme/web:v2\""),
         ("<+artifact.primaryArtifact>", "true"),
         ("<+artifacts.primary.imagePath>", "\"acme/web\""),
@@ -253,6 +254,10 @@ fn turns_of_loops_are_read_from_the_inside_out() {
         ("<+stage.matrix.axis>", "\"2\""),
         ("<+repeat.item.host>", "\"h1\""),
         ("<+strategy.iteration> <+strategy.iterations>", "\"1 2\""),
+        (
+            "<+strategy.totalIterations> <+stage.totalIterations>",
+            "\"2 4\"",
+        ),
         ("a<+strategy.identifierPostFix>", "\"a_1\""),
         ("<+stage.strategy.iteration>", "2"),
         (

@@ -115,6 +115,7 @@ impl Resolver<'_> {
         }
         let connector = body.at(&["spec", "connectorRef"]);
         let connector = connector.and_then(|value| self.connector(value, &found, known));
+        let (connector, connector_name) = connector.unzip();
         Some(InfrastructurePlan {
             identifier: filled.head.identifier.clone(),
             name: filled.head.name.clone(),
@@ -124,6 +125,7 @@ impl Resolver<'_> {
                 == Some("true"),
             spec,
             connector,
+            connector_name,
         })
     }
 
@@ -216,8 +218,9 @@ impl Resolver<'_> {
         value: Ref<'_>,
         infrastructure: &Referred,
         known: &Known<'_>,
-    ) -> Option<ConnectorPlan> {
+    ) -> Option<(ConnectorPlan, String)> {
         let found = self.entity(Kind::Connector, value, &infrastructure.scope, None, known)?;
+        let name = found.entity.head.name.clone();
         let kind = found.entity.head.entity_type.clone().unwrap_or_default();
         let aws = ["ECS", "Asg", "AwsLambda", "AWS_SAM", "ServerlessAwsLambda"];
         let target = infrastructure
@@ -233,10 +236,11 @@ impl Resolver<'_> {
             );
             self.fault(Code::BadValue, value, message);
         }
-        Some(ConnectorPlan {
+        let plan = ConnectorPlan {
             spec: self.connector_spec(&found),
             reference: found.written,
             kind,
-        })
+        };
+        Some((plan, name))
     }
 }

@@ -242,6 +242,14 @@ fn nodes_are_called_by_their_place() {
 }
 
 #[test]
+fn an_infrastructure_knows_what_its_connector_is_called() {
+    let plan = plan(PIPELINE).unwrap();
+    let mut stages = plan.groups.iter().flatten();
+    let found = stages.find_map(|stage| stage.infrastructure.as_ref());
+    assert_eq!(found.unwrap().connector_name.as_deref(), Some("AWS"));
+}
+
+#[test]
 fn a_plan_survives_storage_and_keeps_its_digest() {
     let plan = plan(PIPELINE).unwrap();
     let json = plan.canonical_json().unwrap();
