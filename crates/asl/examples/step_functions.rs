@@ -31,6 +31,7 @@ async fn main() -> anyhow::Result<()> {
         clock: Clock::system(),
         region: "us-east-1".to_owned(),
         account: "000000000000".to_owned(),
+        begin_at_once: None,
     };
     let engine = Engine::open(Path::new(&path), config, Arc::new(Echo))?;
     engine.resume();

@@ -128,6 +128,7 @@ fn open(path: &Path) -> anyhow::Result<Service> {
         clock: Clock::system(),
         region: "us-east-1".to_owned(),
         account: "000000000000".to_owned(),
+        begin_at_once: None,
     };
     let engine = Engine::open(path, config, Arc::new(Echo))?;
     engine.resume();

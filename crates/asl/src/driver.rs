@@ -150,6 +150,9 @@ async fn drive_until_closed(
             tokio::task::yield_now().await;
             continue;
         }
+        if !run.is_at_work() {
+            engine.turns.rests(run.number);
+        }
         let deadline = run.next_deadline();
         let due = async {
             match deadline {

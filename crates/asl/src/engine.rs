@@ -21,6 +21,7 @@ use crate::record::{Execution, Revision, Status};
 use crate::rest::{Alarms, Slot};
 use crate::run::{Run, World};
 use crate::sync::lock;
+use crate::turns::Turns;
 
 /// Locks that serialise starts with the same name.
 pub(crate) const START_LOCKS: usize = 64;
@@ -36,6 +37,9 @@ pub struct EngineConfig {
     pub region: String,
     /// Account id in ARNs.
     pub account: String,
+    /// How many executions that are started from outside begin at once; those beyond are accepted, and begin in the
+    /// order of their start. `None` for no bound, as on AWS.
+    pub begin_at_once: Option<usize>,
 }
 
 /// What an engine has done since it was opened, for cost reports and benchmarks.
@@ -55,6 +59,8 @@ pub struct Counters {
     pub open: u64,
     /// Those of them that rest: they wait for long, and nothing of them is in memory.
     pub resting: u64,
+    /// Those of them that were started and wait for their turn to begin.
+    pub waiting: u64,
 }
 
 /// A Step Functions service in a process. Cheap to clone: clones are the same engine.
@@ -74,6 +80,7 @@ pub(crate) struct Inner {
     definitions: Mutex<HashMap<String, Arc<Definition>>>,
     pub(crate) drivers: Mutex<HashMap<u64, Slot>>,
     pub(crate) alarms: Alarms,
+    pub(crate) turns: Turns,
     /// Itself, for what brings executions back.
     me: Weak<Self>,
     /// Serialises starts with the same name, by hash.
@@ -158,6 +165,7 @@ impl Engine {
         Ok(Self(Arc::new_cyclic(|me| Inner {
             me: me.clone(),
             alarms: Alarms::default(),
+            turns: Turns::new(config.begin_at_once),
             home: Home {
                 region: config.region,
                 account: config.account,
@@ -206,6 +214,7 @@ impl Engine {
             writes: usage.writes.load(Ordering::Relaxed),
             open: drivers.len() as u64,
             resting: resting.count() as u64,
+            waiting: self.0.turns.waiting() as u64,
         }
     }
 
@@ -272,6 +281,7 @@ impl Inner {
 
     pub(crate) fn forget_driver(&self, execution: u64) {
         lock(&self.drivers).remove(&execution);
+        self.turns.rests(execution);
         self.ends.notify_waiters();
     }
 

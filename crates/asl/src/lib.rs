@@ -21,6 +21,7 @@
 //! - `journal`: what is on disk, and the commits.
 //! - `driver`, `effect`, `perform`: carry out what `run` decided, and bring back what happened.
 //! - `rest`: executions that wait for long, of which nothing is kept in memory.
+//! - `turns`: how many of those that were just started begin at once.
 //! - `items`: what a distributed map reads from S3, batches and writes there.
 //! - `test_state`: one state on its own, with mocks in place of the world.
 //! - `http`: the API's operations.
@@ -53,6 +54,7 @@ mod template;
 mod test_state;
 mod time;
 mod token;
+mod turns;
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use crate::items;
 use crate::record::{Parent, Status};
 use crate::run::{Effect, Run};
 use crate::start::{Iteration, Start};
+use crate::turns::going_on;
 
 /// Carries out what a committed step has decided. Answers come back as signals.
 pub(crate) fn perform(engine: &Arc<Inner>, run: &Run, effect: Effect) {
@@ -22,7 +23,7 @@ pub(crate) fn perform(engine: &Arc<Inner>, run: &Run, effect: Effect) {
         } => {
             let inner = Arc::clone(engine);
             engine.spawn(async move {
-                let result = inner.lambda.invoke(&name, payload).await;
+                let result = going_on(inner.lambda.invoke(&name, payload)).await;
                 inner.signal(
                     number,
                     Signal::Invoked {

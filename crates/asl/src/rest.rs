@@ -96,12 +96,14 @@ impl Inner {
         }
     }
 
-    /// Brings an execution back that is due.
-    fn wake(self: &Arc<Self>, execution: u64) {
+    /// Brings an execution back that is due; whether it rested.
+    pub(crate) fn wake(self: &Arc<Self>, execution: u64) -> bool {
         let mut drivers = lock(&self.drivers);
-        if let Some(slot @ Slot::Resting) = drivers.get_mut(&execution) {
-            *slot = Slot::Awake(self.bring_back(execution));
-        }
+        let Some(slot @ Slot::Resting) = drivers.get_mut(&execution) else {
+            return false;
+        };
+        *slot = Slot::Awake(self.bring_back(execution));
+        true
     }
 
     /// Drives an execution from the journal; gives its mailbox.

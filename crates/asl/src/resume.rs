@@ -31,7 +31,7 @@ impl Engine {
             }
         };
         let mut waits = Waits::default();
-        let (mut awake, mut orphans) = (Vec::new(), Vec::new());
+        let (mut awake, mut orphans, mut line) = (Vec::new(), Vec::new(), Vec::new());
         // Parents come before their children, which have started later.
         for &number in &open {
             let mut run = match inner.load(number) {
@@ -47,7 +47,10 @@ impl Engine {
             if run.execution.parent.is_some_and(|p| waits.left_by(p)) {
                 orphans.push(number);
             }
-            if !inner.rest_again(&run, &open) {
+            if inner.turns.is_bounded() && run.is_unbegun() {
+                inner.lay_down(number, run.next_deadline());
+                line.push(number);
+            } else if !inner.rest_again(&run, &open) {
                 awake.push(run);
             }
         }
@@ -59,6 +62,7 @@ impl Engine {
         for (mailbox, run) in awake {
             inner.drive(run, mailbox);
         }
+        inner.line_up(&line);
         for execution in orphans {
             inner.signal(
                 execution,

@@ -145,7 +145,14 @@ impl Inner {
         let number = self.journal.next_execution();
         let now = self.clock.now();
         let started = execution.clone();
+        let begins = self.turns.take(number, &execution, now);
         let mut run = Run::start(number, execution, definition, input, now);
+        if !begins {
+            driver::commit(self, &mut run, Vec::new()).await?;
+            self.lay_down(number, run.next_deadline());
+            self.line_up(&[number]);
+            return Ok((number, started));
+        }
         run.advance(now, self.as_ref());
         // The driver must be known before anybody can answer one of its tasks.
         let mailbox = self.expect_driver(number);

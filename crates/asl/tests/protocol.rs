@@ -30,6 +30,7 @@ async fn client() -> (Client, Engine) {
         clock: Clock::system(),
         region: "us-east-1".to_owned(),
         account: "000000000000".to_owned(),
+        begin_at_once: None,
     };
     let engine = Engine::in_memory(config, Arc::new(Echo)).expect("opens");
     let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))

@@ -63,6 +63,9 @@ use wiring::{activity, install, machine, services, store, workflows};
 const REGION: &str = "us-east-1";
 const ACCOUNT: &str = "123456789012";
 
+/// Executions that begin at once, as in a local mode of two processors.
+const BEGIN_AT_ONCE: usize = 8;
+
 /// 2026-01-01T00:00:00Z.
 const NEW_YEAR_2026: i64 = 1_767_225_600;
 
@@ -271,6 +274,7 @@ impl World {
             clock: clock.clone(),
             region: REGION.to_owned(),
             account: ACCOUNT.to_owned(),
+            begin_at_once: Some(BEGIN_AT_ONCE),
         };
         let engine = Service::start(config, functions.clone(), options.journal);
         let sfn = workflows(engine.router());

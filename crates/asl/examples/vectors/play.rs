@@ -23,6 +23,7 @@ pub async fn play(vector: &Value) -> anyhow::Result<Value> {
         clock: Clock::paused("2026-01-01T00:00:00Z".parse()?),
         region: "us-east-1".to_owned(),
         account: "111111111111".to_owned(),
+        begin_at_once: None,
     };
     let world = Arc::new(World::of(vector));
     let functions = Arc::new(Functions::of(vector));

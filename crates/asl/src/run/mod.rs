@@ -221,6 +221,11 @@ impl Run {
         self.is_open() && !self.ready.is_empty()
     }
 
+    /// Whether nothing happened to it since it was started.
+    pub(crate) fn has_only_started(&self) -> bool {
+        self.next_event == 2
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.execution.status == Status::Running
     }

@@ -8,4 +8,5 @@ mod rest;
 mod service;
 mod states;
 mod tasks;
+mod turns;
 mod world;

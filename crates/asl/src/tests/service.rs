@@ -81,8 +81,9 @@ impl Service {
         let clock = clock();
         *functions.clock.lock().expect("clock") = Some(clock.clone());
         let world = Arc::new(World::default());
-        let engine = Engine::with_services(None, config(&clock), functions.clone(), world.clone())
-            .expect("opens");
+        let config = config(&clock, None);
+        let engine =
+            Engine::with_services(None, config, functions.clone(), world.clone()).expect("opens");
         Self {
             engine,
             functions,
@@ -92,9 +93,19 @@ impl Service {
     }
 
     pub(super) fn on_disk(path: &Path, clock: &Clock, functions: &Arc<Functions>) -> Self {
+        Self::bounded(path, clock, functions, None)
+    }
+
+    /// As [`Service::on_disk`], where only so many executions begin at once.
+    pub(super) fn bounded(
+        path: &Path,
+        clock: &Clock,
+        functions: &Arc<Functions>,
+        begin_at_once: Option<usize>,
+    ) -> Self {
         *functions.clock.lock().expect("clock") = Some(clock.clone());
         let world = Arc::new(World::default());
-        let (config, path) = (config(clock), Some(path));
+        let (config, path) = (config(clock, begin_at_once), Some(path));
         let engine =
             Engine::with_services(path, config, functions.clone(), world.clone()).expect("opens");
         Self {
@@ -210,11 +221,12 @@ impl Service {
     }
 }
 
-fn config(clock: &Clock) -> EngineConfig {
+fn config(clock: &Clock, begin_at_once: Option<usize>) -> EngineConfig {
     EngineConfig {
         clock: clock.clone(),
         region: "us-east-1".to_owned(),
         account: "000000000000".to_owned(),
+        begin_at_once,
     }
 }
 

@@ -229,6 +229,7 @@ impl Parts {
             clock: clock.clone(),
             region: place::REGION.to_owned(),
             account: place::AWS_ACCOUNT.to_owned(),
+            begin_at_once: Some(begin_at_once()),
         };
         let integrations = Arc::new(Integrations {
             s3: embedded.s3(),
@@ -339,6 +340,12 @@ impl Parts {
             sandbox: self.sandbox.router(),
         }
     }
+}
+
+/// How many runs begin at once while others are being started: enough to keep the processors busy where each waits for
+/// the disk, and few beside the requests that start runs.
+fn begin_at_once() -> usize {
+    std::thread::available_parallelism().map_or(4, |cores| 4 * cores.get())
 }
 
 /// How the world knows this process, for the identity tokens that it signs: AWS itself takes no others than `https` ones.
