@@ -90,6 +90,14 @@ impl Store {
 
     pub(crate) async fn get(&self, key: &Key) -> Result<Option<Item>, StoreError> {
         key.check()?;
+        #[cfg(feature = "embedded")]
+        if let (Table::Entities, Some(known)) = (key.table, &self.inner.known) {
+            return known.get(key, self.fetch(key)).await;
+        }
+        self.fetch(key).await
+    }
+
+    async fn fetch(&self, key: &Key) -> Result<Option<Item>, StoreError> {
         self.count_read();
         let call = self
             .inner

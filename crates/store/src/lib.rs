@@ -65,6 +65,8 @@ mod instance;
 mod intake;
 mod item;
 mod key;
+#[cfg(feature = "embedded")]
+mod known;
 pub mod layout;
 mod lease;
 mod line;
@@ -116,6 +118,9 @@ struct Inner {
     /// When blobs were stored by this process, in milliseconds since the epoch.
     stored: cache::Newest<i64>,
     lines: log::Ends,
+    /// Items of entities, where all writes of them are known.
+    #[cfg(feature = "embedded")]
+    known: Option<known::Known>,
     writes: AtomicU64,
     reads: AtomicU64,
 }
@@ -145,6 +150,29 @@ pub struct Listing<T> {
     pub next: Option<String>,
 }
 
+impl Inner {
+    fn new(
+        dynamodb: aws_sdk_dynamodb::Client,
+        s3: aws_sdk_s3::Client,
+        layout: Layout,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            dynamodb,
+            s3,
+            layout,
+            clock,
+            plans: cache::Newest::new(PLANS),
+            stored: cache::Newest::new(STORED),
+            lines: log::Ends::default(),
+            #[cfg(feature = "embedded")]
+            known: None,
+            writes: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+        }
+    }
+}
+
 impl Store {
     /// A store over these clients.
     pub fn new(
@@ -153,16 +181,24 @@ impl Store {
         layout: Layout,
         clock: Clock,
     ) -> Self {
+        Self {
+            inner: Arc::new(Inner::new(dynamodb, s3, layout, clock)),
+        }
+    }
+
+    /// As [`Store::new`], where all writes of entities are noted in `entities`: what was read since the last of them is
+    /// not read again.
+    #[cfg(feature = "embedded")]
+    fn knowing(
+        dynamodb: aws_sdk_dynamodb::Client,
+        s3: aws_sdk_s3::Client,
+        layout: Layout,
+        clock: Clock,
+        entities: Arc<known::Writes>,
+    ) -> Self {
         let inner = Inner {
-            dynamodb,
-            s3,
-            layout,
-            clock,
-            plans: cache::Newest::new(PLANS),
-            stored: cache::Newest::new(STORED),
-            lines: log::Ends::default(),
-            writes: AtomicU64::new(0),
-            reads: AtomicU64::new(0),
+            known: Some(known::Known::new(entities)),
+            ..Inner::new(dynamodb, s3, layout, clock)
         };
         Self {
             inner: Arc::new(inner),

@@ -22,6 +22,7 @@ use super::OpenError;
 use super::sync::GroupSync;
 use super::tokens::{self, Tokens};
 use crate::Layout;
+use crate::known::{UnderWay, Writes};
 use crate::layout::TableDefinition;
 
 /// DynamoDB's largest request.
@@ -35,10 +36,31 @@ struct Service {
     /// None where nothing needs to outlive the process.
     sync: Option<GroupSync>,
     tokens: Arc<Tokens>,
+    /// Name of the table of entities, and its writes.
+    entities: (Arc<str>, Arc<Writes>),
+}
+
+impl Service {
+    /// Notes a request that may write entities.
+    fn writes_entities(&self, operation: &str, body: &[u8]) -> Option<UnderWay> {
+        let (table, entities) = &self.entities;
+        // JSON can also spell a name in other ways than itself.
+        let may = writes(operation) && (contains(body, table.as_bytes()) || contains(body, b"\\u"));
+        may.then(|| entities.begin())
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
 }
 
 /// Opens the database file, makes the tables that are missing and serves them.
-pub(super) fn open(file: &Path, layout: &Layout) -> Result<Router, OpenError> {
+/// Writes of the table of entities are noted in `entities`.
+pub(super) fn open(
+    file: &Path,
+    layout: &Layout,
+    entities: Arc<Writes>,
+) -> Result<Router, OpenError> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(|source| OpenError::Io {
             path: folder.to_path_buf(),
@@ -56,11 +78,15 @@ pub(super) fn open(file: &Path, layout: &Layout) -> Result<Router, OpenError> {
         create_table(&database, name, definition)?;
     }
     let sync = Some(GroupSync::new(file));
-    Ok(serve(database, sync))
+    Ok(serve(
+        database,
+        sync,
+        (layout.entities.as_str().into(), entities),
+    ))
 }
 
 /// Serves tables that are in memory only: no request waits for a disk or for another thread.
-pub(super) fn in_memory(layout: &Layout) -> Result<Router, OpenError> {
+pub(super) fn in_memory(layout: &Layout, entities: Arc<Writes>) -> Result<Router, OpenError> {
     let database = Database::memory().map_err(|source| OpenError::Database {
         path: ":memory:".into(),
         source,
@@ -68,15 +94,20 @@ pub(super) fn in_memory(layout: &Layout) -> Result<Router, OpenError> {
     for (name, definition) in layout.tables() {
         create_table(&database, name, definition)?;
     }
-    Ok(serve(database, None))
+    Ok(serve(
+        database,
+        None,
+        (layout.entities.as_str().into(), entities),
+    ))
 }
 
-fn serve(database: Database, sync: Option<GroupSync>) -> Router {
+fn serve(database: Database, sync: Option<GroupSync>, entities: (Arc<str>, Arc<Writes>)) -> Router {
     let tokens = Arc::default();
     let service = Service {
         database,
         sync,
         tokens,
+        entities,
     };
     Router::new()
         .route("/", post(answer))
@@ -136,7 +167,10 @@ async fn answer(State(service): State<Service>, headers: HeaderMap, body: Bytes)
     let operation = target
         .strip_prefix("DynamoDB_20120810.")
         .unwrap_or_default();
-    let done = dispatch(&service, operation, &body);
+    let done = {
+        let _write = service.writes_entities(operation, &body);
+        dispatch(&service, operation, &body)
+    };
     let done = match (done, &service.sync) {
         (Ok(done), Some(sync)) if writes(operation) => match sync.wait().await {
             Ok(()) => Ok(done),

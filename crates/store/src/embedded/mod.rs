@@ -23,6 +23,7 @@ use tower::ServiceExt;
 pub use in_process::in_process;
 pub use loopback::loopback;
 
+use crate::known::Writes;
 use crate::{Layout, SecretStore, Store};
 
 /// Layout of the directory. A reader of a newer one may not guess.
@@ -41,6 +42,8 @@ pub struct Embedded {
     router: Router,
     client: SharedHttpClient,
     layout: Layout,
+    /// Writes of the table of entities, whoever makes them.
+    entities: Arc<Writes>,
 }
 
 /// The embedded services cannot be opened.
@@ -131,20 +134,23 @@ impl Embedded {
             source,
         })?;
         let layout = Layout::local();
-        let dynamodb = dynamodb::in_memory(&layout)?;
+        let entities = Arc::<Writes>::default();
+        let dynamodb = dynamodb::in_memory(&layout, entities.clone())?;
         let path = dir.path().to_path_buf();
-        Self::with_tables(dynamodb, layout, &path, Some(Arc::new(dir)))
+        Self::with_tables((dynamodb, entities), layout, &path, Some(Arc::new(dir)))
     }
 
     fn assemble(dir: &Path, temporary: Option<Arc<tempfile::TempDir>>) -> Result<Self, OpenError> {
         check_format(dir)?;
         let layout = Layout::local();
-        let dynamodb = dynamodb::open(&dir.join("dynamodb.sqlite"), &layout)?;
-        Self::with_tables(dynamodb, layout, dir, temporary)
+        let entities = Arc::<Writes>::default();
+        let file = dir.join("dynamodb.sqlite");
+        let dynamodb = dynamodb::open(&file, &layout, entities.clone())?;
+        Self::with_tables((dynamodb, entities), layout, dir, temporary)
     }
 
     fn with_tables(
-        dynamodb: Router,
+        (dynamodb, entities): (Router, Arc<Writes>),
         layout: Layout,
         dir: &Path,
         temporary: Option<Arc<tempfile::TempDir>>,
@@ -157,6 +163,7 @@ impl Embedded {
             router,
             client,
             layout,
+            entities,
         })
     }
 
@@ -167,7 +174,8 @@ impl Embedded {
 
     /// A store that talks to them in process.
     pub fn store(&self, clock: Clock) -> Store {
-        Store::new(self.dynamodb(), self.s3(), self.layout.clone(), clock)
+        let (layout, entities) = (self.layout.clone(), self.entities.clone());
+        Store::knowing(self.dynamodb(), self.s3(), layout, clock, entities)
     }
 
     /// Secrets that are kept in them.

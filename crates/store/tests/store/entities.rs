@@ -1,10 +1,12 @@
 //! Entities, tokens and secrets.
 
+use std::collections::HashMap;
+
 use secrecy::{ExposeSecret, SecretString};
 use slipway_model::id::{AccountId, EntityId, PrincipalId, Scope};
 use slipway_store::embedded::Embedded;
 use slipway_store::record::{ConnectionRecord, EntityRecord, TokenRecord};
-use slipway_store::{Page, StoreError};
+use slipway_store::{Page, Store, StoreError};
 
 use crate::{clock, id, noise, scope, store};
 
@@ -268,6 +270,65 @@ async fn tokens_are_found_by_hash_until_they_are_deleted() {
     assert_eq!(store.get_token("abd").await.expect("read"), None);
     store.delete_token("abc").await.expect("deleted");
     assert_eq!(store.get_token("abc").await.expect("read"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_anybody_deletes_is_gone_at_once() {
+    let embedded = Embedded::temporary().expect("embedded services");
+    let (store, other) = (embedded.store(clock()), embedded.store(clock()));
+    let token = TokenRecord {
+        account: AccountId::new("acc"),
+        principal: PrincipalId::new("me"),
+        id: "t1".to_owned(),
+        name: "laptop".to_owned(),
+        permissions: vec!["admin".to_owned()],
+        valid_from_ms: 1,
+        valid_to_ms: 0,
+    };
+    for by in ["another store", "a client", "a batch", "a statement"] {
+        assert_eq!(store.get_token("abc").await.expect("read"), None);
+        other.put_token("abc", &token).await.expect("stored");
+        let reads = store.reads();
+        for _ in 0..3 {
+            let found = store.get_token("abc").await.expect("read");
+            assert_eq!(found.as_ref(), Some(&token));
+        }
+        assert_eq!(store.reads(), reads + 1);
+        delete(&embedded, &other, by).await;
+        assert_eq!(store.get_token("abc").await.expect("read"), None, "{by}");
+    }
+}
+
+/// Deletes the token `abc` in one of several ways.
+async fn delete(embedded: &Embedded, store: &Store, by: &str) {
+    use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, WriteRequest};
+    let (client, table) = (embedded.dynamodb(), &store.layout().entities);
+    let (pk, sk) = ("token#abc".to_owned(), "token".to_owned());
+    let values = [AttributeValue::S(pk), AttributeValue::S(sk)];
+    let key = ["pk".to_owned(), "sk".to_owned()]
+        .into_iter()
+        .zip(values.clone());
+    let key: HashMap<_, _> = key.collect();
+    match by {
+        "a client" => {
+            let gone = client.delete_item().table_name(table).set_key(Some(key));
+            gone.send().await.map(drop).expect("deleted");
+        }
+        "a batch" => {
+            let gone = DeleteRequest::builder().set_key(Some(key)).build();
+            let gone = gone.expect("a request");
+            let gone = WriteRequest::builder().delete_request(gone).build();
+            let call = client.batch_write_item().request_items(table, vec![gone]);
+            call.send().await.map(drop).expect("deleted");
+        }
+        "a statement" => {
+            let gone = format!(r#"DELETE FROM "{table}" WHERE pk = ? AND sk = ?"#);
+            let call = client.execute_statement().statement(gone);
+            let call = call.set_parameters(Some(values.to_vec()));
+            call.send().await.map(drop).expect("deleted");
+        }
+        _ => store.delete_token("abc").await.expect("deleted"),
+    }
 }
 
 #[tokio::test]
