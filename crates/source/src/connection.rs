@@ -3,8 +3,9 @@
 //! | connector | asked |
 //! |---|---|
 //! | `Aws` | `ec2:DescribeRegions`, as Harness does |
-//! | `DockerRegistry` | the version of its API, with the login that it asks for |
-//! | `Artifactory`, `Nexus` | the list of repositories |
+//! | `DockerRegistry`, `OciHelmRepo` | the version of its API, with the login that it asks for |
+//! | `Artifactory`, `Nexus`; `HttpHelmRepo` | the list of repositories; the index of charts |
+//! | `Gcp`, `Azure` | a token for the service account's key, the service principal's secret |
 //! | `Git`, `Github`, `Gitlab`, `Bitbucket`, `AzureRepo` | the branches of the repository; that of `validationRepo` where the connector has several |
 //! | `Jira`, `ServiceNow` | who the user is; one incident |
 
@@ -14,7 +15,7 @@ use slipway_plan::ConnectorPlan;
 use slipway_steps::secrets::Secrets;
 
 use crate::fault::Fault;
-use crate::{Source, git, registry};
+use crate::{Source, git, registry, token};
 
 /// Tests a connector whose reference was written in `scope`; `None` where connectors of its type are not tested.
 pub(crate) async fn test(
@@ -26,8 +27,22 @@ pub(crate) async fn test(
     let limit = source.config.limit;
     let tested = match connector.kind.as_str() {
         "Aws" => return Some(source.targets.test(connector, scope, secrets).await),
-        "DockerRegistry" => registry::test(&source.clock, connector, scope, secrets).await,
-        "Artifactory" | "Nexus" => registry::manager::test(connector, scope, limit, secrets).await,
+        "DockerRegistry" | "OciHelmRepo" => {
+            registry::test(&source.clock, connector, scope, secrets).await
+        }
+        "Artifactory" | "Nexus" | "HttpHelmRepo" => {
+            registry::manager::test(connector, scope, limit, secrets).await
+        }
+        "Gcp" => {
+            let when = (source.clock.now(), limit);
+            let token = token::google(connector, scope, token::GOOGLE_CLOUD, when, secrets);
+            token.await.map(drop)
+        }
+        "Azure" => {
+            let server = source.config.azure_login.as_deref();
+            let token = token::azure(connector, scope, server, limit, secrets);
+            token.await.map(drop)
+        }
         "Git" | "Github" | "Gitlab" | "Bitbucket" | "AzureRepo" => {
             git::test(connector, scope, source.allowed(), secrets).await
         }

@@ -16,6 +16,7 @@ mod git;
 mod nearest;
 mod registry;
 mod s3;
+mod token;
 mod tree;
 
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub struct SourceConfig {
     /// Whether Git connectors may name folders of this machine (`file:///srv/shop`). Only for local mode, and only
     /// where nobody from outside can reach it: who may save a connector may then read this machine.
     pub local_files: bool,
+    /// Where service principals of Azure get their tokens instead of from Azure.
+    pub azure_login: Option<String>,
 }
 
 impl Default for SourceConfig {
@@ -59,6 +62,7 @@ impl Default for SourceConfig {
         Self {
             limit: LIMIT,
             local_files: false,
+            azure_login: None,
         }
     }
 }

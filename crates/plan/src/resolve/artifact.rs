@@ -7,7 +7,7 @@ use slipway_model::{Code, Kind, Ref};
 
 use super::Resolver;
 use super::known::Known;
-use super::registry::{Source, server_host};
+use super::registry::{Source, acr_host, server_host};
 use crate::ArtifactPlan;
 use crate::artifact::{docker_registry, fields};
 
@@ -252,13 +252,8 @@ fn repository<'t>(
         }
         "Gcr" => format!("{}/{}", text("registryHostname")?, text("imagePath")?),
         "Acr" => {
-            let registry = text("registry")?;
-            let host = if registry.contains('.') {
-                ""
-            } else {
-                ".azurecr.io"
-            };
-            format!("{registry}{host}/{}", text("repository")?)
+            let host = acr_host(text("registry")?);
+            format!("{host}/{}", text("repository")?)
         }
         "GithubPackageRegistry" => format!(
             "ghcr.io/{}/{}",
@@ -268,7 +263,7 @@ fn repository<'t>(
         "GoogleArtifactRegistry" => format!(
             "{}-docker.pkg.dev/{}/{}/{}",
             text("region")?,
-            text("project")?,
+            text("project")?.replace(':', "/"),
             text("repositoryName")?,
             text("package")?
         ),

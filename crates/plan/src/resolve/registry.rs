@@ -34,10 +34,11 @@ pub(super) fn unasked(kind: &str, spec: Ref<'_>) -> Option<String> {
         Some(format!("packages of format {format} are not looked up"))
     };
     match kind {
-        "Gcr" | "GoogleArtifactRegistry" | "Acr" => Some(format!(
-            "registries of type {kind} are not asked: a login with the cloud's own credentials is not supported; a \
-             DockerRegistry source with a user and password can name the same repository"
-        )),
+        "GoogleArtifactRegistry" => {
+            let format = spec.get_text("repositoryType");
+            let format = format.filter(|format| *format != "docker")?;
+            Some(format!("repositories of type {format} are not looked up"))
+        }
         "ArtifactoryRegistry" | "Nexus3Registry" => other("docker"),
         "GithubPackageRegistry" => other("container"),
         _ => None,
@@ -52,6 +53,8 @@ pub(super) fn connectors(kind: &str) -> Option<&'static str> {
         "GithubPackageRegistry" => "Github",
         "ArtifactoryRegistry" => "Artifactory",
         "Nexus3Registry" => "Nexus",
+        "Gcr" | "GoogleArtifactRegistry" => "Gcp",
+        "Acr" => "Azure",
         _ => return None,
     })
 }
@@ -166,6 +169,22 @@ impl Source<'_, '_> {
                 let registry = format!("{server}/repository/{}", self.must("repository")?);
                 image(registry, self.must("artifactPath")?)
             }
+            "Gcr" => image(
+                https(&self.must("registryHostname")?),
+                self.must("imagePath")?,
+            ),
+            "GoogleArtifactRegistry" => {
+                let registry = https(&format!("{}-docker.pkg.dev", self.must("region")?));
+                // In names of images a domain is a folder of its own (docs: Artifact Registry, *Repository and image names*).
+                let project = self.must("project")?.replace(':', "/");
+                let repository = self.must("repositoryName")?;
+                let path = format!("{project}/{repository}/{}", self.must("package")?);
+                image(registry, path)
+            }
+            "Acr" => {
+                let registry = acr_host(&self.must("registry")?);
+                image(https(&registry), self.must("repository")?)
+            }
             "Ecr" => ArtifactPlace::Ecr {
                 region: self.must("region")?,
                 registry: self.text("registryId"),
@@ -181,6 +200,20 @@ impl Source<'_, '_> {
             },
             _ => return Err(Open),
         })
+    }
+}
+
+/// The address of a host; whether a cloud's key may be sent there is for those to say who ask it.
+fn https(host: &str) -> String {
+    let bare = host.trim_start_matches("https://").trim_end_matches('/');
+    format!("https://{bare}")
+}
+
+/// The host of an Azure container registry, which may be written by its name alone.
+pub(super) fn acr_host(registry: &str) -> String {
+    match registry.contains(['.', ':']) {
+        true => registry.to_owned(),
+        false => format!("{registry}.azurecr.io"),
     }
 }
 

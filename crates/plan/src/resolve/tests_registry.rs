@@ -12,7 +12,9 @@ use crate::{
     WantedArtifact,
 };
 
-const CONNECTORS: [&str; 4] = [
+const CONNECTORS: [&str; 6] = [
+    "connector: {identifier: gcp, name: P, type: Gcp, spec: {credential: {type: ManualConfig, spec: {secretKeyRef: account.key}}}}",
+    "connector: {identifier: azure, name: Z, type: Azure, spec: {credential: {type: ManualConfig, spec: {applicationId: a, tenantId: t, auth: {type: Secret, spec: {secretRef: account.key}}}}}}",
     "connector: {identifier: git, name: G, type: Github, spec: {url: 'https://github.com/acme', type: Account, authentication: {type: Http, spec: {type: Anonymous, spec: {}}}}}",
     "connector: {identifier: jfrog, name: J, type: Artifactory, spec: {artifactoryServerUrl: 'https://a.example/artifactory/', auth: {type: Anonymous}}}",
     "connector: {identifier: nexus, name: N, type: Nexus, spec: {nexusServerUrl: 'https://n.example:8081', version: 3.x, auth: {type: Anonymous}}}",
@@ -179,6 +181,30 @@ fn every_registry_is_asked_in_its_own_words_and_the_image_is_its_digest() {
             "v1",
         ),
         (
+            source(
+                "Gcr",
+                "gcp",
+                "registryHostname: eu.gcr.io, imagePath: shop/web, tag: v1",
+            ),
+            "v1",
+        ),
+        (
+            source(
+                "GoogleArtifactRegistry",
+                "gcp",
+                "repositoryType: docker, project: 'acme.com:shop', region: us, repositoryName: images, package: web, versionRegex: 'v.*'",
+            ),
+            "v1",
+        ),
+        (
+            source(
+                "Acr",
+                "azure",
+                "subscriptionId: s, registry: shop, repository: team/web, tag: v1",
+            ),
+            "v1",
+        ),
+        (
             source("AmazonS3", "aws", "bucketName: b, filePathRegex: 'web-.*'"),
             "web-2.zip",
         ),
@@ -231,6 +257,12 @@ fn every_registry_is_asked_in_its_own_words_and_the_image_is_its_digest() {
       n.example:8082/web@sha256:aa v1
     {"connector":"account.nexus","place":{"type":"image","registry":"https://n.example:8083","repository":"web"},"version":{"exact":"v1"}}
       n.example:8083/web@sha256:aa v1
+    {"connector":"account.gcp","place":{"type":"image","registry":"https://eu.gcr.io","repository":"shop/web"},"version":{"exact":"v1"}}
+      eu.gcr.io/shop/web@sha256:aa v1
+    {"connector":"account.gcp","place":{"type":"image","registry":"https://us-docker.pkg.dev","repository":"acme.com/shop/images/web"},"version":{"pattern":"v.*"}}
+      us-docker.pkg.dev/acme.com/shop/images/web@sha256:aa v1
+    {"connector":"account.azure","place":{"type":"image","registry":"https://shop.azurecr.io","repository":"team/web"},"version":{"exact":"v1"}}
+      shop.azurecr.io/team/web@sha256:aa v1
     {"connector":"account.aws","place":{"type":"s3","region":null,"bucket":"b"},"version":{"pattern":"web-.*"}}
       - -
     {"connector":"account.aws","place":{"type":"ami","region":"eu-west-1","filters":[["tag:app","shop"],["owner-id","1"]]},"version":{"pattern":"web.*"}}
@@ -360,17 +392,25 @@ fn what_cannot_be_had_keeps_the_run_from_starting_and_what_is_not_asked_is_told(
     let cloud = source(
         "Gcr",
         "hub",
-        "imagePath: p/web, registryHostname: gcr.io, tagRegex: v.*",
-    );
-    assert!(
-        faults(planned(&cloud, "", |_| None).1).contains("registries of type Gcr are not asked")
-    );
-    let cloud = source(
-        "Gcr",
-        "hub",
         "imagePath: p/web, registryHostname: gcr.io, tag: v1",
     );
-    assert_eq!(planned(&cloud, "", |_| None).1.unwrap().warnings.len(), 1);
+    assert!(
+        faults(planned(&cloud, "", |_| None).1)
+            .contains("this artifact source needs one of type Gcp")
+    );
+    let maven = |version: &str| {
+        let rest = format!(
+            "repositoryType: maven, project: p, region: us, repositoryName: r, package: web, {version}"
+        );
+        source("GoogleArtifactRegistry", "gcp", &rest)
+    };
+    let told = faults(planned(&maven("versionRegex: v.*"), "", |_| None).1);
+    assert!(
+        told.contains("repositories of type maven are not looked up"),
+        "{told}"
+    );
+    let fixed = planned(&maven("version: v1"), "", |_| None).1.unwrap();
+    assert_eq!(fixed.warnings.len(), 1);
 }
 
 #[test]

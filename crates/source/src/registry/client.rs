@@ -83,7 +83,7 @@ pub(super) fn client() -> Result<&'static Client, String> {
 }
 
 /// Whether an address is this machine's own.
-pub(super) fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let address: Option<std::net::IpAddr> = host.parse().ok();
     host == "localhost" || address.is_some_and(|address| address.is_loopback())

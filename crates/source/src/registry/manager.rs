@@ -1,4 +1,5 @@
-//! Servers that hold many repositories of many formats: JFrog Artifactory and Sonatype Nexus.
+//! Servers that hold many repositories of many formats, JFrog Artifactory and Sonatype Nexus, and those that hold one of Helm
+//! charts.
 
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ use crate::fault::Fault;
 /// Most of a list of repositories that is read, bytes.
 const LARGEST: usize = 4 << 20;
 
-/// Lists the repositories of an Artifactory or Nexus, which whoever reads artifacts from it may do.
+/// Lists the repositories of an Artifactory or Nexus, which whoever reads artifacts from it may do, or reads the index of a
+/// repository of Helm charts.
 ///
 /// # Errors
 /// What keeps it from being read.
@@ -36,6 +38,7 @@ pub(crate) async fn test(
         .is_some_and(|version| version.starts_with('2'));
     let (field, path) = match connector.kind.as_str() {
         "Artifactory" => ("artifactoryServerUrl", "api/repositories"),
+        "HttpHelmRepo" => ("helmRepoUrl", "index.yaml"),
         _ if old => ("nexusServerUrl", "service/local/repositories"),
         _ => ("nexusServerUrl", "service/rest/v1/repositories"),
     };
@@ -50,7 +53,12 @@ pub(crate) async fn test(
         let why = "a login is not sent over http: give the connector an https address";
         return Err(of(why.to_owned()).into());
     }
-    let mut headers = vec![("accept".to_owned(), SecretString::from("application/json"))];
+    let is_helm = connector.kind == "HttpHelmRepo";
+    let (accept, what) = match is_helm {
+        true => ("*/*", "index of charts"),
+        false => ("application/json", "list of repositories"),
+    };
+    let mut headers = vec![("accept".to_owned(), SecretString::from(accept))];
     headers.extend(
         login
             .as_ref()
@@ -61,12 +69,13 @@ pub(crate) async fn test(
     let answer = request.keeping(LARGEST).send(limit).await;
     let advised = |why: String| of(format!("{why} Check the address and the network."));
     let answer = answer.map_err(|failure| Fault::from(failure).told(advised))?;
-    let json = || serde_json::from_str::<Value>(&answer.body);
-    let fault = match answer.code {
+    let is_good = match is_helm {
+        true => is_index(&answer.body),
         // A list that is longer is one.
-        200 if answer.truncated || json().is_ok_and(|list| list.is_array() || list.is_object()) => {
-            return Ok(());
-        }
+        false => answer.truncated || is_list(&answer.body),
+    };
+    let fault = match answer.code {
+        200 if is_good => return Ok(()),
         401 | 403 => Fault::login(match login {
             Some(_) => {
                 "it does not accept the connector's login: check its user and password, and that they may see repositories"
@@ -78,8 +87,19 @@ pub(crate) async fn test(
             format!("it answers {}: try again later", answer.code),
         ),
         code => Fault::from(format!(
-            "it answers {code} with what is no list of repositories: check `{field}`"
+            "it answers {code} with what is no {what}: check `{field}`"
         )),
     };
     Err(fault.told(of))
+}
+
+fn is_list(body: &str) -> bool {
+    let read = serde_json::from_str::<Value>(body);
+    read.is_ok_and(|list| list.is_array() || list.is_object())
+}
+
+/// Whether a text, which may be cut, is the index of a chart repository (docs: helm.sh, *The Chart Repository Guide*).
+fn is_index(body: &str) -> bool {
+    let has = |name: &str| body.lines().any(|line| line.trim_end().starts_with(name));
+    has("entries:") || has("apiVersion:") || body.trim_start().starts_with("{\"apiVersion\"")
 }

@@ -13,6 +13,7 @@ mod ami;
 mod challenge;
 mod choose;
 mod client;
+mod cloud;
 mod ecr;
 pub(crate) mod feed;
 mod login;
@@ -31,6 +32,7 @@ use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::Secrets;
 
 pub(crate) use choose::Choice;
+pub(crate) use client::is_loopback;
 
 use crate::fault::Fault;
 
@@ -139,7 +141,7 @@ pub(crate) async fn list(
     })
 }
 
-/// Asks the registry of a Docker connector for nothing but its version, with the connector's login.
+/// Asks the registry of a connector for Docker or for Helm charts for nothing but its version, with the connector's login.
 ///
 /// # Errors
 /// What keeps the registry from being read.
@@ -149,8 +151,15 @@ pub(crate) async fn test(
     scope: &Scope,
     secrets: &mut Secrets<'_>,
 ) -> Result<(), Fault> {
-    let written = connector.spec["dockerRegistryUrl"].as_str();
-    let (address, _) = docker_registry(written.unwrap_or_default());
+    let field = match connector.kind.as_str() {
+        "DockerRegistry" => "dockerRegistryUrl",
+        _ => "helmRepoUrl",
+    };
+    let written = connector.spec[field].as_str().map(str::trim);
+    let address = match written.unwrap_or_default() {
+        written if field == "helmRepoUrl" => feed::chart_registry(written).0,
+        written => docker_registry(written).0,
+    };
     let (scope, _) = scope.resolve(&connector.reference);
     let login = login::login(connector, &scope, secrets).await;
     let login = login.map_err(Fault::login)?;
@@ -162,15 +171,11 @@ pub(crate) async fn test(
     let reply = reply.map_err(|fault| fault.told(of))?;
     let fault = match reply.status {
         200 if is_registry(&reply) => return Ok(()),
-        200 => "it answers with what is no registry: check `dockerRegistryUrl`"
-            .to_owned()
-            .into(),
+        200 => format!("it answers with what is no registry: check `{field}`").into(),
         401 | 403 => {
             Fault::login("it does not accept the connector's login: check its user and password")
         }
-        404 => "there is no registry: check `dockerRegistryUrl`"
-            .to_owned()
-            .into(),
+        404 => format!("there is no registry: check `{field}`").into(),
         status => Fault::new(ErrorType::Connectivity, format!("it answers {status}")),
     };
     Err(fault.told(of))

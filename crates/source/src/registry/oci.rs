@@ -1,4 +1,4 @@
-//! Registries that speak the OCI distribution API: Docker Hub, GitHub's, Artifactory, Nexus and most others.
+//! Registries that speak the OCI distribution API: Docker Hub, GitHub's, Google's, Azure's, Artifactory, Nexus and most others.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use slipway_steps::secrets::Secrets;
 use super::choose::Choice;
 use super::client::{Registry, Reply, is_loopback};
 use super::login::login;
-use super::{Asking, name};
+use super::{Asking, cloud, name};
 
 /// Tags of one page that are asked for.
 const PAGE: usize = 1000;
@@ -42,6 +42,9 @@ pub(super) async fn find(
     name::repository(place.repository)?;
     if let Some(why) = far(asking, place.registry) {
         return Ok(ArtifactAnswer::Unasked(why));
+    }
+    if let Some(why) = cloud::unsupported(&wanted.connector) {
+        return Ok(ArtifactAnswer::Unasked(of(why.to_owned())));
     }
     let mut registry = open(asking, wanted, place, secrets).await.map_err(of)?;
     let tag = match choice {
@@ -137,8 +140,18 @@ async fn open<'a>(
 ) -> Result<Registry<'a>, String> {
     let connector = &wanted.connector;
     let (scope, _) = wanted.scope.resolve(&connector.reference);
-    let login = login(connector, &scope, secrets).await?;
-    Registry::new(place.registry, place.repository, login, asking.clock)
+    let (address, login) = match cloud::names(connector) {
+        Some(names) => {
+            let address = cloud::address(place.registry, names)?;
+            let login = cloud::login(connector, &scope, secrets).await?;
+            (address, Some(login))
+        }
+        None => {
+            let login = login(connector, &scope, secrets).await?;
+            (place.registry.to_owned(), login)
+        }
+    };
+    Registry::new(&address, place.repository, login, asking.clock)
 }
 
 /// The digest of a manifest. It is not fetched where the registry tells the digest alone, which counts as no pull.

@@ -126,7 +126,7 @@ async fn servers_are_asked_what_only_those_who_are_known_may_ask() {
         6,
         "one request for each"
     );
-    let other = connector("Gcp", json!({}));
+    let other = connector("Bamboo", json!({}));
     assert_eq!(tested(&other).await, "untested");
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod account;
+mod clouds;
 mod connection;
 mod feed_host;
 mod feeds;

@@ -50,7 +50,11 @@ pub fn source_of(accounts: &str, local_files: bool, limit: Duration) -> Source {
         objects: None,
     };
     let targets = AwsTargets::new(target, clock.clone());
-    let config = SourceConfig { limit, local_files };
+    let config = SourceConfig {
+        limit,
+        local_files,
+        ..SourceConfig::default()
+    };
     Source::new(config, targets, Arc::new(Secrets), clock)
 }
 

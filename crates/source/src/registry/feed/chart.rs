@@ -53,21 +53,31 @@ async fn in_registry(
     chart: &str,
     secrets: &mut Secrets<'_>,
 ) -> Result<Answer, Trouble> {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("https", address));
-    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let is_local = host.starts_with("127.0.0.1:") || host.starts_with("localhost:");
-    let scheme = if is_local { "http" } else { scheme };
+    let (registry, path) = registry(address);
     let repository = format!("{path}/{chart}");
     let repository = repository.trim_matches('/').to_owned();
     super::super::name::repository(&repository)?;
     let place = Place {
-        registry: format!("{scheme}://{host}"),
+        registry,
         repository,
     };
     let (scope, _) = poll.scope.resolve(&poll.connector.reference);
     let login = login(poll.connector, &scope, secrets).await;
     let login = login.map_err(Fault::login)?;
     images::tags(poll, &place, login, |tag| tag.replace('_', "+")).await
+}
+
+/// The registry of the address of a chart repository, and the path in it.
+pub(crate) fn registry(address: &str) -> (String, &str) {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("https", address));
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_local = host.starts_with("127.0.0.1:") || host.starts_with("localhost:");
+    let scheme = match scheme {
+        _ if is_local => "http",
+        "oci" => "https",
+        scheme => scheme,
+    };
+    (format!("{scheme}://{host}"), path)
 }
 
 async fn in_bucket(

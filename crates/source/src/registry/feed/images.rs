@@ -8,9 +8,9 @@ use slipway_plan::artifact::docker_registry;
 use slipway_steps::secrets::Secrets;
 use slipway_trigger::feed::Build;
 
-use super::super::client::{Registry, Reply, is_loopback};
+use super::super::client::{Registry, Reply};
 use super::super::login::login;
-use super::super::{name, oci};
+use super::super::{cloud, name, oci};
 use super::server::{busy, free, host, is_busy, validators, validators_of};
 use super::{Answer, Listed, MOST_BUILDS, Poll, Trouble, build};
 use crate::fault::Fault;
@@ -20,11 +20,6 @@ use crate::git::login::Login;
 const PAGE: usize = 1000;
 /// Most pages.
 const MOST_PAGES: usize = 100;
-/// Names of Google's registries. Its key is sent to no other.
-const GOOGLE: &[&str] = &["gcr.io", ".gcr.io", "-docker.pkg.dev"];
-/// Names of Azure's registries.
-const AZURE: &[&str] = &[".azurecr.io", ".azurecr.cn", ".azurecr.us"];
-
 /// Where an image is.
 pub(super) struct Place {
     pub(super) registry: String,
@@ -38,8 +33,10 @@ pub(super) async fn ask(
 ) -> Result<Answer, Trouble> {
     let place = place(poll, kind)?;
     let login = match kind {
-        "Gcr" | "GoogleArtifactRegistry" => Some(google(poll, secrets).await?),
-        "Acr" => Some(azure(poll, secrets).await?),
+        "Gcr" | "GoogleArtifactRegistry" | "Acr" => {
+            let (scope, _) = poll.scope.resolve(&poll.connector.reference);
+            Some(cloud::login(poll.connector, &scope, secrets).await?)
+        }
         _ => {
             let (scope, _) = poll.scope.resolve(&poll.connector.reference);
             let login = login(poll.connector, &scope, secrets).await;
@@ -84,12 +81,12 @@ fn place(poll: &Poll<'_>, kind: &str) -> Result<Place, Fault> {
             (registry, path.to_owned())
         }
         "Gcr" => {
-            let registry = of_cloud(poll.must("registryHostname")?, GOOGLE)?;
+            let registry = cloud::address(poll.must("registryHostname")?, cloud::GOOGLE)?;
             (registry, poll.must("imagePath")?.to_owned())
         }
         "GoogleArtifactRegistry" => {
             let host = format!("{}-docker.pkg.dev", poll.must("region")?);
-            let registry = of_cloud(&host, GOOGLE)?;
+            let registry = cloud::address(&host, cloud::GOOGLE)?;
             let path = ["project", "repositoryName", "pkg"].map(|field| poll.must(field));
             let [project, repository, package] = path;
             (
@@ -103,7 +100,10 @@ fn place(poll: &Poll<'_>, kind: &str) -> Result<Place, Fault> {
                 true => registry.to_owned(),
                 false => format!("{registry}.azurecr.io"),
             };
-            (of_cloud(&host, AZURE)?, poll.must("repository")?.to_owned())
+            (
+                cloud::address(&host, cloud::AZURE)?,
+                poll.must("repository")?.to_owned(),
+            )
         }
     };
     let repository = path.trim_matches('/').to_owned();
@@ -112,34 +112,6 @@ fn place(poll: &Poll<'_>, kind: &str) -> Result<Place, Fault> {
         registry,
         repository,
     })
-}
-
-/// The address of a registry of a cloud. Who may write a trigger must not have the cloud's key sent elsewhere.
-fn of_cloud(host: &str, names: &[&str]) -> Result<String, Fault> {
-    let bare = host.trim_start_matches("https://").trim_end_matches('/');
-    let url = Url::parse(&format!("https://{bare}")).ok();
-    let name = url.as_ref().and_then(Url::host_str).unwrap_or_default();
-    let is_bare = url
-        .as_ref()
-        .is_some_and(|url| url.path() == "/" && url.query().is_none() && url.username().is_empty());
-    if url.as_ref().is_some_and(is_loopback) && is_bare {
-        // As Docker does it.
-        return Ok(format!("http://{bare}"));
-    }
-    let known = names
-        .iter()
-        .any(|known| match known.strip_prefix(['.', '-']) {
-            Some(_) => name.ends_with(known) && name.len() > known.len(),
-            None => name == *known,
-        });
-    match is_bare && known {
-        true => Ok(format!("https://{bare}")),
-        false => Err(format!(
-            "`{host:.100}` is no registry of the cloud that the connector is for: those end with {}",
-            names.join(", ")
-        )
-        .into()),
-    }
 }
 
 /// The registry of a repository of Nexus that has a port or a name of its own; the login goes to the server's host only.
@@ -162,43 +134,6 @@ fn same_host(url: &str, server: &str) -> Result<String, Fault> {
         )
         .into()),
     }
-}
-
-/// A service account logs in with its key (docs: Artifact Registry, *Authenticate with a service account key*).
-async fn google(poll: &Poll<'_>, secrets: &mut Secrets<'_>) -> Result<Login, Fault> {
-    let credential = &poll.connector.spec["credential"];
-    let reference = credential["spec"]["secretKeyRef"].as_str();
-    let Some(reference) = reference.filter(|_| credential["type"] == "ManualConfig") else {
-        return Err(Fault::login(
-            "it logs in without a key of a service account, which this version does not: use ManualConfig",
-        ));
-    };
-    let (scope, _) = poll.scope.resolve(&poll.connector.reference);
-    let password = secrets.value_in(&scope, reference).await;
-    Ok(Login {
-        user: "_json_key".to_owned(),
-        password: password?,
-    })
-}
-
-/// A service principal logs in with its id and secret (docs: Azure Container Registry, *Authenticate with a service
-/// principal*).
-async fn azure(poll: &Poll<'_>, secrets: &mut Secrets<'_>) -> Result<Login, Fault> {
-    let credential = &poll.connector.spec["credential"];
-    let spec = &credential["spec"];
-    let reference = spec["auth"]["spec"]["secretRef"].as_str();
-    let (Some(user), Some(reference)) = (spec["applicationId"].as_str(), reference) else {
-        return Err(Fault::login(
-            "it logs in without a secret of a service principal, which this version does not: use ManualConfig with a \
-             Secret",
-        ));
-    };
-    let (scope, _) = poll.scope.resolve(&poll.connector.reference);
-    let password = secrets.value_in(&scope, reference).await;
-    Ok(Login {
-        user: user.to_owned(),
-        password: password?,
-    })
 }
 
 /// All tags, in the registry's order; `version` makes what people call it out of a tag.
@@ -287,36 +222,6 @@ fn listed(reply: &Reply) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_of_clouds_go_to_their_registries_only() {
-        let table = [
-            ("gcr.io", GOOGLE, Some("https://gcr.io")),
-            ("eu.gcr.io", GOOGLE, Some("https://eu.gcr.io")),
-            ("https://us.gcr.io/", GOOGLE, Some("https://us.gcr.io")),
-            (
-                "europe-west1-docker.pkg.dev",
-                GOOGLE,
-                Some("https://europe-west1-docker.pkg.dev"),
-            ),
-            ("shop.azurecr.io", AZURE, Some("https://shop.azurecr.io")),
-            ("127.0.0.1:5000", GOOGLE, Some("http://127.0.0.1:5000")),
-            ("evil-gcr.io", GOOGLE, None),
-            ("gcr.io.evil.com", GOOGLE, None),
-            (".gcr.io", GOOGLE, None),
-            ("-docker.pkg.dev", GOOGLE, None),
-            ("gcr.io@evil.com", GOOGLE, None),
-            ("evil.com#.gcr.io", GOOGLE, None),
-            ("evil.com/.gcr.io", GOOGLE, None),
-            ("evil.com?x=.gcr.io", GOOGLE, None),
-            ("shop.azurecr.io", GOOGLE, None),
-            ("169.254.169.254", AZURE, None),
-            ("", AZURE, None),
-        ];
-        for (host, names, expected) in table {
-            assert_eq!(of_cloud(host, names).ok().as_deref(), expected, "{host}");
-        }
-    }
 
     #[test]
     fn a_repository_of_nexus_is_on_its_host() {

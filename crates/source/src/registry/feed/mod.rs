@@ -37,6 +37,7 @@ use slipway_plan::ConnectorPlan;
 use slipway_steps::secrets::Secrets;
 use slipway_trigger::feed::{Build, Feed};
 
+pub(crate) use chart::registry as chart_registry;
 pub(crate) use held::Held;
 
 use super::Asking;

@@ -34,8 +34,11 @@ pub(super) fn public(key_id: &str, pkcs8: &[u8]) -> Result<Value, Refused> {
     }))
 }
 
-/// A token with these claims.
-pub(super) fn sign(key_id: &str, pkcs8: &[u8], claims: &Value) -> Result<String, Refused> {
+/// A token with these claims, signed with a private key in PKCS #8.
+///
+/// # Errors
+/// When the key is none.
+pub fn sign(key_id: &str, pkcs8: &[u8], claims: &Value) -> Result<String, Refused> {
     let pair = KeyPair::from_pkcs8(pkcs8).map_err(|_| Refused)?;
     let header = json!({"alg": "RS256", "typ": "JWT", "kid": key_id});
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
