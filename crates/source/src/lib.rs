@@ -37,6 +37,7 @@ use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::{SecretSource, Secrets};
 use slipway_trigger::feed::Feed;
 
+pub use git::ssh::SshConfig;
 pub use registry::feed::{PollFault, Polled};
 
 /// Time for everything that one round of planning asks for: less than API Gateway gives to a request.
@@ -55,6 +56,8 @@ pub struct SourceConfig {
     pub local_files: bool,
     /// Where service principals of Azure get their tokens instead of from Azure.
     pub azure_login: Option<String>,
+    /// How hosts that speak Git over SSH are spoken to.
+    pub ssh: SshConfig,
 }
 
 impl Default for SourceConfig {
@@ -63,6 +66,7 @@ impl Default for SourceConfig {
             limit: LIMIT,
             local_files: false,
             azure_login: None,
+            ssh: SshConfig::from_env(),
         }
     }
 }
@@ -75,6 +79,8 @@ pub struct Source {
     clock: Clock,
     /// Hosts of feeds that are left alone for a while.
     held: registry::feed::Held,
+    /// Tokens of GitHub apps, while they hold.
+    apps: git::app::AppTokens,
 }
 
 impl Source {
@@ -91,6 +97,7 @@ impl Source {
             secrets,
             clock,
             held: registry::feed::Held::default(),
+            apps: git::app::AppTokens::default(),
         }
     }
 
@@ -283,6 +290,8 @@ impl Source {
             local_files: self.config.local_files,
             limit: self.config.limit,
             clock: &self.clock,
+            apps: &self.apps,
+            ssh: &self.config.ssh,
         }
     }
 

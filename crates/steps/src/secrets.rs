@@ -5,8 +5,9 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use slipway_expr::secret::{Piece, SecretText};
 use slipway_model::id::Scope;
-use slipway_model::status::Failure;
-use slipway_store::{SecretStore, StoreError};
+use slipway_model::status::{ErrorType, Failure};
+use slipway_model::{Kind, entity};
+use slipway_store::{SecretStore, Store, StoreError};
 
 use crate::context::told;
 
@@ -22,6 +23,63 @@ pub trait SecretSource: Send + Sync {
     /// The value of the secret that `reference` (`account.x`, `org.x`, `x`) names in `scope`.
     /// Fails with the reference and the reason, never with a value.
     async fn value(&self, scope: &Scope, reference: &str) -> Result<SecretString, Failure>;
+
+    /// The spec of a secret that is made of others, as `SSHKey` is: names of secrets, and nothing secret itself.
+    /// Fails where there is none, or where definitions of secrets are not read.
+    async fn described(&self, _scope: &Scope, reference: &str) -> Result<Value, Failure> {
+        Err(Failure {
+            error: ErrorType::Authentication,
+            message: format!(
+                "Cannot read secret {reference}: definitions of secrets are not read here"
+            ),
+            left_behind: None,
+        })
+    }
+}
+
+/// Secrets of users: their values, and their definitions beside those of all entities.
+pub struct KeptSecrets {
+    values: SecretStore,
+    entities: Store,
+}
+
+impl KeptSecrets {
+    /// The values in one place, the definitions in the other.
+    pub fn new(values: SecretStore, entities: Store) -> Self {
+        Self { values, entities }
+    }
+}
+
+#[async_trait]
+impl SecretSource for KeptSecrets {
+    async fn value(&self, scope: &Scope, reference: &str) -> Result<SecretString, Failure> {
+        SecretSource::value(&self.values, scope, reference).await
+    }
+
+    async fn described(&self, scope: &Scope, reference: &str) -> Result<Value, Failure> {
+        let (owner, id) = scope.resolve(reference);
+        let refused = |message: String| Failure {
+            error: ErrorType::Authentication,
+            message,
+            left_behind: None,
+        };
+        let kind = Kind::Secret.key();
+        let found = self.entities.find_entity(&owner, kind, None, &id).await;
+        let found = found.map_err(|error| told(&format!("read secret {reference}"), &error))?;
+        let Some(record) = found else {
+            let message =
+                format!("Cannot read secret {reference}: there is none: create it, and run again");
+            return Err(refused(message));
+        };
+        let parsed = entity::parse(&format!("secret {reference}"), &record.yaml);
+        let parsed = parsed.map_err(|_| {
+            refused(format!(
+                "Cannot read secret {reference}: its definition is broken: save it again"
+            ))
+        })?;
+        let spec = parsed.body().get("spec").map(|spec| spec.to_json());
+        Ok(spec.unwrap_or_default())
+    }
 }
 
 /// Secrets of users, where the API put them.
@@ -75,6 +133,11 @@ impl<'a> Secrets<'a> {
         Ok(value)
     }
 
+    /// What a secret is made of that is named in another scope; see [`SecretSource::described`].
+    pub async fn described_in(&self, scope: &Scope, reference: &str) -> Result<Value, Failure> {
+        self.source.described(scope, reference).await
+    }
+
     /// `text` with its secrets filled in.
     pub async fn reveal_text(&mut self, text: &str) -> Result<SecretString, Failure> {
         let mut out = String::with_capacity(text.len());
@@ -118,7 +181,7 @@ impl<'a> Secrets<'a> {
     }
 
     /// Masks `value` from now on: what a secret was made into (the header of a login, for instance).
-    pub(crate) fn hide(&mut self, value: &str) {
+    pub fn hide(&mut self, value: &str) {
         self.remember(value);
     }
 

@@ -10,6 +10,7 @@ use slipway_fn_api::{Deps, Intake, router};
 use slipway_source::{Source, SourceConfig};
 use slipway_steps::aws::oidc::Issuer;
 use slipway_steps::aws::{AwsTargets, TargetConfig};
+use slipway_steps::secrets::KeptSecrets;
 use slipway_store::layout::Layout;
 use slipway_store::{SecretStore, Store};
 
@@ -48,7 +49,7 @@ async fn main() -> Result<(), lambda_http::Error> {
     let sources = Source::new(
         SourceConfig::default(),
         targets.clone(),
-        Arc::new(values.clone()),
+        Arc::new(KeptSecrets::new(values.clone(), runs.store.clone())),
         runs.clock.clone(),
     );
     let intake = Intake {

@@ -10,7 +10,7 @@ use slipway_source::{Source, SourceConfig};
 use slipway_steps::aws::oidc::Issuer;
 use slipway_steps::aws::{AwsTargets, TargetConfig};
 use slipway_steps::context::Starts;
-use slipway_steps::secrets::SecretSource;
+use slipway_steps::secrets::{KeptSecrets, SecretSource};
 use slipway_steps::{Step, StepServices};
 use slipway_store::layout::{Layout, LayoutError};
 use slipway_store::{SecretStore, Store};
@@ -71,7 +71,7 @@ pub async fn wire(
     };
     let issuer = Issuer::new(&variable("SLIPWAY_URL")?, values.clone(), clock.clone());
     let aws = AwsTargets::with_issuer(TargetConfig::from_env(), clock.clone(), Some(issuer));
-    let secrets: Arc<dyn SecretSource> = Arc::new(values);
+    let secrets: Arc<dyn SecretSource> = Arc::new(KeptSecrets::new(values, store.clone()));
     let source = SourceConfig::default();
     let sources = Source::new(source, aws.clone(), secrets.clone(), clock.clone());
     let services = StepServices {

@@ -8,6 +8,7 @@ use slipway_engine::runs::Runs;
 use slipway_source::{Source, SourceConfig};
 use slipway_steps::aws::oidc::Issuer;
 use slipway_steps::aws::{AwsTargets, TargetConfig};
+use slipway_steps::secrets::KeptSecrets;
 use slipway_store::layout::{Layout, LayoutError};
 use slipway_store::{SecretStore, Store};
 
@@ -53,7 +54,7 @@ pub async fn wire() -> Result<Deps, ConfigError> {
     let sources = Source::new(
         SourceConfig::default(),
         targets,
-        Arc::new(values),
+        Arc::new(KeptSecrets::new(values, store.clone())),
         clock.clone(),
     );
     Ok(Deps {

@@ -37,7 +37,7 @@ use slipway_steps::StepServices;
 use slipway_steps::aws::oidc::Issuer;
 use slipway_steps::aws::{Ambient, AwsTargets, Objects, TargetConfig};
 use slipway_steps::context::Starts;
-use slipway_steps::secrets::SecretSource;
+use slipway_steps::secrets::{KeptSecrets, SecretSource};
 use slipway_store::Store;
 use slipway_store::embedded::{Embedded, in_process, loopback};
 use slipway_store::layout::Layout;
@@ -251,7 +251,8 @@ impl Parts {
         let issuer = Issuer::new(&public_url(address), embedded.secrets(), clock.clone());
         let targets = targets(local.target, &sandbox, &embedded);
         let aws = AwsTargets::with_issuer(targets, clock.clone(), Some(issuer));
-        let secrets: Arc<dyn SecretSource> = Arc::new(embedded.secrets());
+        let secrets: Arc<dyn SecretSource> =
+            Arc::new(KeptSecrets::new(embedded.secrets(), runs.store.clone()));
         let source = SourceConfig {
             // Who reaches the port from outside must not read this machine.
             local_files: local.listen.ip().is_loopback(),

@@ -12,14 +12,36 @@ use slipway_steps::http::address::check;
 pub(crate) enum Address {
     /// A host that speaks Git over HTTP. Without a user or password in it.
     Http(Url),
+    /// A host that speaks Git over SSH.
+    Ssh(SshAddress),
     /// A folder of this machine: a repository, or plain files.
     Local(PathBuf),
+}
+
+/// A repository behind SSH. Nothing in it can be taken for an option of a program or for two words of a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SshAddress {
+    /// Where the address names one.
+    pub(crate) user: Option<String>,
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
+    /// As the host understands it: from its root, or from where its user's repositories are.
+    pub(crate) path: String,
+}
+
+impl std::fmt::Display for SshAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { host, path, .. } = self;
+        let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
+        write!(f, "ssh://{host}{port}/{}", path.trim_start_matches('/'))
+    }
 }
 
 impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Http(url) => write!(f, "{url}"),
+            Self::Ssh(address) => write!(f, "{address}"),
             Self::Local(path) => write!(f, "{}", path.display()),
         }
     }
@@ -58,10 +80,16 @@ pub(crate) fn address(
     if let Some(folder) = folder {
         return local(folder, &parts, local_files);
     }
-    if ssh(written, spec) {
-        return Err(
-            "it connects over SSH, which this version does not: a connector names no host key to check the host by; use an HTTPS address and a token".to_owned(),
-        );
+    if written.contains("::") {
+        return Err("its `url` names a program to fetch with, which is never started".to_owned());
+    }
+    let scp = !written.contains("://") && written.contains(':');
+    if scp || written.starts_with("ssh://") {
+        return ssh(written, &parts).map(Address::Ssh);
+    }
+    if logs_in_over_ssh(spec) {
+        let why = "it authenticates with an SSH key, but its `url` is no SSH address: write git@HOST:PATH or ssh://git@HOST/PATH";
+        return Err(why.to_owned());
     }
     let mut url = Url::parse(written).map_err(|why| format!("its `url` is no address ({why})"))?;
     check(&url).map_err(|why| format!("its `url` is not used: {why}"))?;
@@ -99,10 +127,86 @@ fn below<'n>(host: &str, extent: &str, name: &'n str) -> Result<Vec<&'n str>, St
     Ok(azure.then_some("_git").into_iter().chain(parts).collect())
 }
 
-fn ssh(written: &str, spec: &Value) -> bool {
+/// Whether a connector says that it authenticates with an SSH key.
+pub(crate) fn logs_in_over_ssh(spec: &Value) -> bool {
     let kinds = [&spec["authentication"]["type"], &spec["type"]];
-    let scp = !written.contains("://") && written.contains(':');
-    written.starts_with("ssh://") || scp || kinds.iter().any(|kind| *kind == "Ssh")
+    kinds.iter().any(|kind| *kind == "Ssh")
+}
+
+/// `ssh://USER@HOST:PORT/PATH` or `USER@HOST:PATH`. Every part is one that `ssh` can take for nothing else.
+fn ssh(written: &str, parts: &[&str]) -> Result<SshAddress, String> {
+    let wrong = |what: &str| format!("its `url` is no SSH address: {what}");
+    let (place, path) = match written.strip_prefix("ssh://") {
+        Some(rest) => {
+            let slash = rest
+                .find('/')
+                .ok_or_else(|| wrong("it names no repository"))?;
+            rest.split_at(slash)
+        }
+        // `[` opens an address of IPv6, whose colons are its own.
+        None => {
+            let from = written.find(']').unwrap_or_default();
+            let colon = written[from..].find(':').map(|at| at + from);
+            let colon = colon.ok_or_else(|| wrong("it names no repository"))?;
+            (&written[..colon], &written[colon + 1..])
+        }
+    };
+    let (user, place) = match place.rsplit_once('@') {
+        Some((user, place)) => (Some(user), place),
+        None => (None, place),
+    };
+    if user.is_some_and(|user| user.contains(':')) {
+        return Err(
+            "its `url` holds a password: put it into the connector's authentication".to_owned(),
+        );
+    }
+    let (host, port) = match place.rsplit_once(':').filter(|_| !place.ends_with(']')) {
+        Some((host, port)) => {
+            let port = port.parse().map_err(|_| wrong("its port is no number"))?;
+            (host, Some(port))
+        }
+        None => (place, None),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let plain = |text: &str, more: &[char]| {
+        let fits = |sign: char| sign.is_ascii_alphanumeric() || more.contains(&sign);
+        !text.is_empty() && !text.starts_with('-') && text.chars().all(fits)
+    };
+    if !plain(host, &['.', '-', ':']) {
+        return Err(wrong("its host is no name of a host"));
+    }
+    if user.is_some_and(|user| !plain(user, &['.', '-', '_'])) {
+        return Err(wrong("its user is no name of a user"));
+    }
+    let bracketed = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    };
+    let as_url = Url::parse(&format!("https://{bracketed}/"));
+    let as_url = as_url.map_err(|_| wrong("its host is no name of a host"))?;
+    check(&as_url).map_err(|why| format!("its `url` is not used: {why}"))?;
+    let mut path = path.trim_end_matches('/').to_owned();
+    for part in parts {
+        path = format!("{path}/{part}");
+    }
+    // It is quoted for the shell of the host; what would end the quotes has no place in it.
+    let strange = |sign: char| sign.is_control() || "'\"\\`$!".contains(sign);
+    let bad = path.trim_matches('/').is_empty()
+        || path.starts_with('-')
+        || path.contains(strange)
+        || path
+            .split('/')
+            .any(|part| part == ".." || part.starts_with('-'));
+    if bad {
+        return Err(wrong("its path is no path of a repository"));
+    }
+    Ok(SshAddress {
+        user: user.map(str::to_owned),
+        host: host.to_owned(),
+        port,
+        path,
+    })
 }
 
 fn local(folder: &str, parts: &[&str], allowed: bool) -> Result<Address, String> {
@@ -188,6 +292,27 @@ mod tests {
                 Some("a b"),
                 "https://git.example/x/a%20b",
             ),
+            (
+                "Git",
+                "Repo",
+                "git@github.com:acme/shop.git",
+                None,
+                "ssh://github.com/acme/shop.git",
+            ),
+            (
+                "Git",
+                "Account",
+                "git@github.com:acme",
+                Some("shop"),
+                "ssh://github.com/acme/shop",
+            ),
+            (
+                "Git",
+                "Repo",
+                "ssh://git@host:2222/srv/shop",
+                None,
+                "ssh://host:2222/srv/shop",
+            ),
             ("Git", "Repo", "file:///srv/shop", None, "/srv/shop"),
             ("Git", "Account", "/srv", Some("shop"), "/srv/shop"),
         ];
@@ -221,8 +346,37 @@ mod tests {
                 "is no name of a repository",
             ),
             ("Repo", "", None, "it has no `url`"),
-            ("Repo", "git@github.com:acme/shop.git", None, "over SSH"),
-            ("Repo", "ssh://-oProxyCommand=sh/x", None, "over SSH"),
+            (
+                "Repo",
+                "ssh://-oProxyCommand=sh/x",
+                None,
+                "no name of a host",
+            ),
+            ("Repo", "-oProxyCommand=sh:x", None, "no name of a host"),
+            ("Repo", "ssh://-lroot@host/x", None, "no name of a user"),
+            ("Repo", "ssh://jo:s3cret@host/x", None, "holds a password"),
+            (
+                "Repo",
+                "git@host:x'; touch s3cret'",
+                None,
+                "no path of a repository",
+            ),
+            (
+                "Repo",
+                "git@host:--upload-pack=s3cret",
+                None,
+                "no path of a repository",
+            ),
+            (
+                "Repo",
+                "git@host:a/../../s3cret",
+                None,
+                "no path of a repository",
+            ),
+            ("Repo", "git@169.254.169.254:x", None, "link-local"),
+            ("Repo", "ssh://host:port/x", None, "no number"),
+            ("Repo", "ssh://host", None, "names no repository"),
+            ("Repo", "git@host:", None, "no path of a repository"),
             (
                 "Repo",
                 "https://jo:s3cret@github.com/acme/shop",
@@ -236,7 +390,8 @@ mod tests {
                 None,
                 "`git` is not supported",
             ),
-            ("Repo", "ext::sh -c s3cret", None, "over SSH"),
+            ("Repo", "ext::sh -c s3cret", None, "never started"),
+            ("Repo", "fd::17", None, "never started"),
             ("Repo", "file://host/x", None, "names another host"),
         ];
         for (extent, url, repository, expected) in table {
@@ -246,7 +401,7 @@ mod tests {
             assert!(!found.contains("s3cret"), "{found}");
         }
         let spec = json!({"url": "https://x/y", "authentication": {"type": "Ssh"}});
-        assert!(of("Github", spec, None).contains("over SSH"));
+        assert!(of("Github", spec, None).contains("no SSH address"));
         let connector = ConnectorPlan {
             reference: "code".to_owned(),
             kind: "Git".to_owned(),

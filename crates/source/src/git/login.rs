@@ -1,16 +1,41 @@
 //! How a connector logs in to its host.
 
+use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use slipway_model::id::Scope;
 use slipway_plan::ConnectorPlan;
 use slipway_steps::secrets::Secrets;
 
+use super::Allowed;
+use super::app::App;
+
 /// A user and what proves that it is them.
 #[derive(Clone, Debug)]
 pub(crate) struct Login {
     pub(crate) user: String,
     pub(crate) password: SecretString,
+}
+
+/// The login of a connector that lives in `scope` to a repository; `None` when it has none.
+///
+/// # Errors
+/// As [`login`]; when a GitHub app gets no token.
+pub(crate) async fn to_repository(
+    connector: &ConnectorPlan,
+    repository: &Url,
+    scope: &Scope,
+    allowed: Allowed<'_>,
+    secrets: &mut Secrets<'_>,
+) -> Result<Option<Login>, String> {
+    let way = &connector.spec["authentication"]["spec"];
+    match way["type"].as_str() {
+        Some("GithubApp" | "GitHubApp") => {
+            let login = of_app(repository, &way["spec"], scope, allowed, secrets).await;
+            login.map(Some)
+        }
+        _ => login(connector, scope, secrets).await,
+    }
 }
 
 /// The login of a connector that lives in `scope`; `None` when it has none.
@@ -50,6 +75,49 @@ pub(crate) async fn login(
     let password = secrets.value_in(scope, reference).await;
     let password = password.map_err(|failure| failure.message)?;
     Ok(Some(Login { user, password }))
+}
+
+/// The login of a GitHub app: the token of its installation.
+async fn of_app(
+    repository: &Url,
+    fields: &Value,
+    scope: &Scope,
+    allowed: Allowed<'_>,
+    secrets: &mut Secrets<'_>,
+) -> Result<Login, String> {
+    let application = told_or_kept(fields, "applicationId", scope, secrets).await?;
+    let installation = told_or_kept(fields, "installationId", scope, secrets).await?;
+    let key = filled(fields, "privateKeyRef").ok_or("it has no `privateKeyRef`")?;
+    let key = secrets.value_in(scope, key).await;
+    let app = App {
+        repository,
+        application,
+        installation,
+        key: key.map_err(|failure| failure.message)?,
+    };
+    let token = allowed.apps.token(&app, allowed.clock).await?;
+    secrets.hide(token.expose_secret());
+    Ok(Login {
+        user: "x-access-token".to_owned(),
+        password: token,
+    })
+}
+
+/// A field that is written, or kept as a secret that `<name>Ref` names.
+async fn told_or_kept(
+    fields: &Value,
+    name: &str,
+    scope: &Scope,
+    secrets: &mut Secrets<'_>,
+) -> Result<String, String> {
+    if let Some(written) = filled(fields, name) {
+        return Ok(written.to_owned());
+    }
+    let reference = filled(fields, &format!("{name}Ref"));
+    let reference = reference.ok_or_else(|| format!("it has no `{name}`"))?;
+    let value = secrets.value_in(scope, reference).await;
+    let value = value.map_err(|failure| failure.message)?;
+    Ok(value.expose_secret().trim().to_owned())
 }
 
 async fn user(
@@ -96,6 +164,8 @@ mod tests {
     use slipway_steps::secrets::SecretSource;
 
     use super::*;
+    use crate::git::app::AppTokens;
+    use crate::git::ssh::SshConfig;
 
     /// Every secret but `gone` is there, and its value is its name in brackets.
     struct Named;
@@ -122,7 +192,15 @@ mod tests {
             spec,
         };
         let mut secrets = Secrets::new(&Named, &scope);
-        match login(&connector, &scope, &mut secrets).await {
+        let repository = Url::parse("https://code.example/acme/shop").expect("a URL");
+        let allowed = Allowed {
+            local_files: false,
+            limit: std::time::Duration::from_secs(1),
+            clock: &slipway_clock::Clock::system(),
+            apps: &AppTokens::default(),
+            ssh: &SshConfig::default(),
+        };
+        match to_repository(&connector, &repository, &scope, allowed, &mut secrets).await {
             Ok(Some(login)) => format!("{} {}", login.user, login.password.expose_secret()),
             Ok(None) => "nobody".to_owned(),
             Err(why) => format!("no: {why}"),
@@ -206,7 +284,23 @@ mod tests {
             (
                 "Github",
                 hosted("GithubApp", json!({"privateKeyRef": "k"})),
-                "no: it logs in with GithubApp, which this version does not: use UsernameToken",
+                "no: it has no `applicationId`",
+            ),
+            (
+                "Github",
+                hosted(
+                    "GithubApp",
+                    json!({"applicationId": "1", "installationId": "2", "privateKeyRef": "gone"}),
+                ),
+                "no: there is no secret gone",
+            ),
+            (
+                "Github",
+                hosted(
+                    "GithubApp",
+                    json!({"applicationId": "1", "installationIdRef": "i", "privateKeyRef": "k"}),
+                ),
+                "no: its `installationId` is no id of GitHub",
             ),
             (
                 "Git",

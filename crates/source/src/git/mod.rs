@@ -1,15 +1,19 @@
 //! Files of Git repositories, at a commit.
 //!
 //! Only the objects of one commit are fetched, into a temporary folder that is always removed; nothing is
-//! checked out and no program is started. docs/decisions/0007-git.md says why it is done this way.
+//! checked out, and no program is started but `ssh`, for hosts that are spoken to by it. docs/decisions/0007-git.md says
+//! why it is done this way.
 
 mod address;
+pub(crate) mod app;
 mod commit;
 mod local;
 pub(crate) mod login;
 mod remote;
+pub(crate) mod ssh;
 mod test;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,7 +23,11 @@ use slipway_plan::{Fetched, GitVersion, RemoteFiles};
 use slipway_steps::secrets::Secrets;
 
 use address::{Address, address};
-use login::login;
+use app::AppTokens;
+use remote::Way;
+use slipway_model::id::Scope;
+use slipway_plan::ConnectorPlan;
+use ssh::{Ssh, SshConfig};
 pub(crate) use test::test;
 
 /// Most bytes of one fetch on the disk.
@@ -41,6 +49,9 @@ pub(crate) struct Allowed<'a> {
     pub(crate) local_files: bool,
     pub(crate) limit: Duration,
     pub(crate) clock: &'a Clock,
+    /// Tokens that GitHub apps were given before.
+    pub(crate) apps: &'a AppTokens,
+    pub(crate) ssh: &'a SshConfig,
 }
 
 /// Reads everything that is asked of one version of a repository, at one commit. The outer error is about
@@ -61,13 +72,8 @@ pub(crate) async fn read(
         )
     };
     let address = address(connector, asked.repository, allowed.local_files).map_err(of)?;
-    let login = match address {
-        Address::Local(_) => None,
-        Address::Http(_) => {
-            let (scope, _) = first.scope.resolve(&connector.reference);
-            login(connector, &scope, secrets).await.map_err(of)?
-        }
-    };
+    let place = place(connector, address, &first.scope, allowed, secrets);
+    let place = place.await.map_err(of)?;
     let paths: Vec<Vec<String>> = asked.wanted.iter().map(|one| one.paths.clone()).collect();
     let version = asked.version.clone();
     let limit = allowed.limit;
@@ -82,13 +88,12 @@ pub(crate) async fn read(
         let (folder, stop) = (Arc::clone(&folder), Arc::clone(&stop));
         tokio::task::spawn_blocking(move || {
             let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
-            match &address {
-                Address::Local(local) => local::read(local, &version, &paths, &stop),
-                Address::Http(url) => {
+            match place {
+                Place::Local(local) => local::read(&local, &version, &paths, &stop),
+                Place::Remote(way) => {
                     let remote = remote::Remote {
-                        url,
+                        way,
                         version: &version,
-                        login,
                         limit,
                     };
                     remote::read(&remote, folder.path(), &paths, &stop)
@@ -103,6 +108,41 @@ pub(crate) async fn read(
             MOST_ON_DISK >> 20
         )),
     }
+}
+
+/// Where a repository is read from, with what is needed to get in.
+pub(crate) enum Place {
+    /// A folder of this machine.
+    Local(PathBuf),
+    /// Another host.
+    Remote(Way),
+}
+
+/// The way into a repository, for a connector whose reference was written in `scope`.
+///
+/// # Errors
+/// When a secret cannot be read or the way of logging in is not supported. No secret is in the reason.
+async fn place(
+    connector: &ConnectorPlan,
+    address: Address,
+    scope: &Scope,
+    allowed: Allowed<'_>,
+    secrets: &mut Secrets<'_>,
+) -> Result<Place, String> {
+    let (owner, _) = scope.resolve(&connector.reference);
+    Ok(match address {
+        Address::Local(folder) => Place::Local(folder),
+        Address::Http(url) => {
+            let login = login::to_repository(connector, &url, &owner, allowed, secrets).await?;
+            Place::Remote(Way::Http { url, login })
+        }
+        Address::Ssh(address) => Place::Remote(Way::Ssh(Ssh {
+            address,
+            login: ssh::login(connector, &owner, secrets).await?,
+            config: allowed.ssh.clone(),
+            told: Arc::default(),
+        })),
+    })
 }
 
 /// Sets the flag when it goes.

@@ -1,4 +1,4 @@
-//! A repository of another host, over HTTP.
+//! A repository of another host, over HTTP or SSH.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -15,6 +15,8 @@ use gix::credentials::protocol::Outcome;
 use gix::progress::Discard;
 use gix::protocol::handshake::Ref;
 use gix::protocol::transport::client::blocking_io::{Transport, http};
+use gix::protocol::transport::client::git::{ConnectMode, blocking_io::Connection};
+use gix::protocol::transport::{Protocol, client};
 use gix::remote::Direction;
 use gix::remote::fetch::{Shallow, Tags};
 use reqwest::Url;
@@ -26,6 +28,7 @@ use slipway_steps::http::address::Resolver;
 use super::because;
 use super::commit::{Commit, commit_id, full_name, missing};
 use super::login::Login;
+use super::ssh::Ssh;
 use crate::fault::Fault;
 use crate::tree::pick;
 
@@ -35,11 +38,27 @@ const KEPT: &str = "refs/slipway/fetched";
 /// Most memory for one object of a repository, in bytes: a larger one is no manifest, and is never needed whole.
 const OBJECT_MEMORY: &str = "gitoxide.objects.allocLimit=67108864";
 
+/// How a host is reached.
+pub(crate) enum Way {
+    /// Over HTTP.
+    Http { url: Url, login: Option<Login> },
+    /// Over SSH.
+    Ssh(Ssh),
+}
+
+impl std::fmt::Display for Way {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Http { url, .. } => write!(f, "{url}"),
+            Self::Ssh(ssh) => write!(f, "{}", ssh.address),
+        }
+    }
+}
+
 /// What is read, and how.
 pub(super) struct Remote<'a> {
-    pub(super) url: &'a Url,
+    pub(super) way: Way,
     pub(super) version: &'a GitVersion,
-    pub(super) login: Option<Login>,
     /// For the whole of one request.
     pub(super) limit: Duration,
 }
@@ -49,9 +68,9 @@ pub(super) fn read(
     remote: &Remote<'_>,
     folder: &Path,
     asked: &[&[String]],
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Result<Fetched, String>>, String> {
-    let place = format!("the repository {}", remote.url);
+    let place = format!("the repository {}", remote.way);
     let full = full_name(remote.version)?;
     let repository = repository(folder)?;
     let object = remote.fetch(&repository, full.as_deref(), &place, stop)?;
@@ -67,9 +86,13 @@ pub(super) fn read(
 }
 
 /// Whether the host shows the branches of a repository to the login. Nothing else of it is fetched.
-pub(super) fn test(remote: &Remote<'_>, folder: &Path, stop: &AtomicBool) -> Result<(), Fault> {
-    let place = format!("the repository {}", remote.url);
-    let names = remote.names(&repository(folder)?);
+pub(super) fn test(
+    remote: &Remote<'_>,
+    folder: &Path,
+    stop: &Arc<AtomicBool>,
+) -> Result<(), Fault> {
+    let place = format!("the repository {}", remote.way);
+    let names = remote.names(&repository(folder)?, stop);
     names
         .map(drop)
         .map_err(|why| remote.failed(&place, &why, stop))
@@ -95,7 +118,7 @@ impl Remote<'_> {
         repository: &gix::Repository,
         full: Option<&str>,
         place: &str,
-        stop: &AtomicBool,
+        stop: &Arc<AtomicBool>,
     ) -> Result<gix::ObjectId, String> {
         let source = match (full, self.version) {
             (Some(full), _) => full,
@@ -104,7 +127,7 @@ impl Remote<'_> {
         let spec = format!("+{source}:{KEPT}");
         let failed = |why: gix::Error| self.failed(place, &why, stop);
         let remote = self.remote(repository, &spec).map_err(failed)?;
-        let connection = self.connect(&remote).map_err(failed)?;
+        let connection = self.connect(&remote, stop).map_err(failed)?;
         let prepared = connection
             .prepare_fetch(Discard, Default::default())
             .map_err(failed)?;
@@ -115,7 +138,7 @@ impl Remote<'_> {
                 .iter()
                 .any(|known| name(known) == full)
         {
-            let names = self.names(repository).map_err(failed)?;
+            let names = self.names(repository, stop).map_err(failed)?;
             let names = names.iter().filter_map(|name| name.to_str().ok());
             return Err(missing(self.version, place, names));
         }
@@ -136,30 +159,63 @@ impl Remote<'_> {
         spec: &str,
     ) -> gix::Result<gix::Remote<'r>> {
         repository
-            .remote_at_without_url_rewrite(self.url.as_str())?
+            .remote_at_without_url_rewrite(self.url())?
             .with_fetch_tags(Tags::None)
             .with_refspecs([spec], Direction::Fetch)
+    }
+
+    fn url(&self) -> String {
+        match &self.way {
+            Way::Http { url, .. } => url.to_string(),
+            Way::Ssh(ssh) => ssh.url(),
+        }
     }
 
     fn connect<'c, 'r>(
         &'c self,
         remote: &'c gix::Remote<'r>,
+        stop: &Arc<AtomicBool>,
     ) -> gix::Result<gix::remote::Connection<'c, 'c, 'r, Box<dyn Transport + Send>>> {
+        let (url, login) = match &self.way {
+            Way::Http { url, login } => (url, login.as_ref()),
+            Way::Ssh(ssh) => {
+                let session = ssh.start("git-upload-pack", stop);
+                let session =
+                    session.map_err(|why| client::Error::from(std::io::Error::other(why)))?;
+                let transport = Connection::new(
+                    session.output,
+                    session.input,
+                    Protocol::V2,
+                    ssh.address.path.as_str(),
+                    None::<(&str, Option<u16>)>,
+                    ConnectMode::Process,
+                    false,
+                );
+                let transport = transport.custom_url(Some(self.url().into()));
+                return Ok(remote.to_connection_with_transport(
+                    Box::new(transport) as Box<dyn Transport + Send>
+                ));
+            }
+        };
         let mut connection = remote.connect(Direction::Fetch)?;
-        connection.set_credentials(|action| Ok(self.credentials(action)));
-        connection.set_transport_options(Box::new(self.transport()));
+        connection.set_credentials(move |action| Ok(credentials(url, login, action)));
+        connection.set_transport_options(Box::new(self.transport(url, login)));
         Ok(connection)
     }
 
     /// The full names of all branches, or of all tags, whichever was asked for.
-    fn names(&self, repository: &gix::Repository) -> gix::Result<Vec<BString>> {
+    fn names(
+        &self,
+        repository: &gix::Repository,
+        stop: &Arc<AtomicBool>,
+    ) -> gix::Result<Vec<BString>> {
         let space = match self.version {
             GitVersion::Branch(_) => "heads",
             GitVersion::Commit(_) => "tags",
         };
         let spec = format!("+refs/{space}/*:refs/slipway/{space}/*");
         let remote = self.remote(repository, &spec)?;
-        let connection = self.connect(&remote)?;
+        let connection = self.connect(&remote, stop)?;
         let (known, _) = connection.ref_map(Discard, Default::default())?;
         Ok(known
             .remote_refs
@@ -168,43 +224,7 @@ impl Remote<'_> {
             .collect())
     }
 
-    /// The header of a login that may go in clear text: to this machine only. To others it is sent over TLS, and
-    /// only when they ask.
-    fn clear_text(&self) -> Option<String> {
-        let login = self
-            .login
-            .as_ref()
-            .filter(|_| self.url.scheme() == "http")?;
-        let host = self.url.host_str()?.trim_matches(['[', ']']);
-        let address: Option<IpAddr> = host.parse().ok();
-        let here = host == "localhost" || address.is_some_and(|address| address.is_loopback());
-        let pair = format!("{}:{}", login.user, login.password.expose_secret());
-        here.then(|| format!("Authorization: Basic {}", BASE64.encode(pair)))
-    }
-
-    /// Answers the host that asks who is there; no other host, which a redirect may have led to.
-    fn credentials(&self, action: Action) -> Option<Outcome> {
-        let Action::Get(context) = action else {
-            return None;
-        };
-        let asking = context.url.as_ref()?.to_str().ok()?;
-        let asking = Url::parse(asking).ok()?;
-        let login = self.login.as_ref()?;
-        // What was sent unasked need not be sent again.
-        if asking.origin() != self.url.origin() || self.clear_text().is_some() {
-            return None;
-        }
-        Some(Outcome {
-            identity: gix::sec::identity::Account {
-                username: login.user.clone(),
-                password: login.password.expose_secret().to_owned(),
-                oauth_refresh_token: None,
-            },
-            next: NextAction::from(context),
-        })
-    }
-
-    fn transport(&self) -> http::Options {
+    fn transport(&self, url: &Url, login: Option<&Login>) -> http::Options {
         let limit = self.limit;
         let mut options = http::Options::default();
         let client = http::reqwest::Options {
@@ -213,16 +233,26 @@ impl Remote<'_> {
             })),
             configure_request: None,
         };
-        options.extra_headers.extend(self.clear_text());
+        options.extra_headers.extend(clear_text(url, login));
         options.backend = Some(Arc::new(std::sync::Mutex::new(client)));
         options
     }
 
     /// Why a fetch failed, and what to do.
-    fn failed(&self, place: &str, why: &gix::Error, stop: &AtomicBool) -> Fault {
-        let why = because(why);
+    fn failed(&self, place: &str, why: &gix::Error, stop: &Arc<AtomicBool>) -> Fault {
+        let mut why = because(why);
+        if let Way::Ssh(ssh) = &self.way {
+            let told = ssh.told();
+            if let Some(advice) = super::ssh::advice(&told) {
+                let why = format!("cannot fetch from {place}: {advice} ({told})");
+                return Fault::new(ErrorType::Authentication, why);
+            }
+            if !told.is_empty() {
+                why = format!("{why}: {told}");
+            }
+        }
         // An address may hold any of the words below: a port 44401, a repository `dns`.
-        let address = self.url.to_string().to_ascii_lowercase();
+        let address = self.url().to_ascii_lowercase();
         let told = why.to_ascii_lowercase().replace(&address, "");
         let of = |words: &[&str]| words.iter().any(|word| told.contains(word));
         let (kind, advice) = if stop.load(Ordering::Relaxed) {
@@ -234,11 +264,13 @@ impl Remote<'_> {
             let advice = "it has an object of more than 64 MB: keep manifests in a repository without such files";
             (ErrorType::Unknown, advice)
         } else if of(&["status 401", "credential", "authentication"]) {
-            let advice = match self.login {
-                Some(_) => {
+            let advice = match &self.way {
+                Way::Ssh(_) | Way::Http { login: Some(_), .. } => {
                     "the host does not accept the connector's login: check its user and token, and that the token may read this repository"
                 }
-                None => "the host asks for a login, and the connector has none",
+                Way::Http { login: None, .. } => {
+                    "the host asks for a login, and the connector has none"
+                }
             };
             (ErrorType::Authentication, advice)
         } else if of(&["status 403"]) {
@@ -263,6 +295,39 @@ impl Remote<'_> {
         let why = format!("cannot fetch from {place}: {advice} ({why})");
         Fault::new(kind, why)
     }
+}
+
+/// The header of a login that may go in clear text: to this machine only. To others it is sent over TLS, and
+/// only when they ask.
+pub(super) fn clear_text(url: &Url, login: Option<&Login>) -> Option<String> {
+    let login = login.filter(|_| url.scheme() == "http")?;
+    let host = url.host_str()?.trim_matches(['[', ']']);
+    let address: Option<IpAddr> = host.parse().ok();
+    let here = host == "localhost" || address.is_some_and(|address| address.is_loopback());
+    let pair = format!("{}:{}", login.user, login.password.expose_secret());
+    here.then(|| format!("Authorization: Basic {}", BASE64.encode(pair)))
+}
+
+/// Answers the host that asks who is there; no other host, which a redirect may have led to.
+fn credentials(url: &Url, login: Option<&Login>, action: Action) -> Option<Outcome> {
+    let Action::Get(context) = action else {
+        return None;
+    };
+    let asking = context.url.as_ref()?.to_str().ok()?;
+    let asking = Url::parse(asking).ok()?;
+    let known = login?;
+    // What was sent unasked need not be sent again.
+    if asking.origin() != url.origin() || clear_text(url, login).is_some() {
+        return None;
+    }
+    Some(Outcome {
+        identity: gix::sec::identity::Account {
+            username: known.user.clone(),
+            password: known.password.expose_secret().to_owned(),
+            oauth_refresh_token: None,
+        },
+        next: NextAction::from(context),
+    })
 }
 
 fn name(reference: &Ref) -> &BString {

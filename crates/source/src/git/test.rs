@@ -7,9 +7,8 @@ use slipway_model::id::Scope;
 use slipway_plan::{ConnectorPlan, GitVersion};
 use slipway_steps::secrets::Secrets;
 
-use super::address::{Address, address};
-use super::login::login;
-use super::{Allowed, Stopper, local, remote};
+use super::address::address;
+use super::{Allowed, Place, Stopper, local, place, remote};
 use crate::fault::Fault;
 
 /// Lists the branches of a connector's repository: of the one that `validationRepo` names, where the connector is for
@@ -33,15 +32,14 @@ pub(crate) async fn test(
             "it is for several repositories: name one in `validationRepo`, by which it is tested";
         return Err(why.to_owned().into());
     }
-    let url = match address(connector, named, allowed.local_files)? {
-        Address::Local(folder) => {
+    let address = address(connector, named, allowed.local_files)?;
+    let place = place(connector, address, scope, allowed, secrets).await;
+    let way = match place.map_err(Fault::login)? {
+        Place::Local(folder) => {
             return local::open(&folder).map(drop).map_err(Fault::from);
         }
-        Address::Http(url) => url,
+        Place::Remote(way) => way,
     };
-    let (scope, _) = scope.resolve(&connector.reference);
-    let login = login(connector, &scope, secrets).await;
-    let login = login.map_err(Fault::login)?;
     let folder =
         tempfile::tempdir().map_err(|why| format!("cannot make a temporary folder: {why}"))?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -50,9 +48,8 @@ pub(crate) async fn test(
     let limit = allowed.limit;
     let thread = tokio::task::spawn_blocking(move || {
         let remote = remote::Remote {
-            url: &url,
+            way,
             version: &GitVersion::Branch(String::new()),
-            login,
             limit,
         };
         remote::test(&remote, folder.path(), &stop)

@@ -354,7 +354,7 @@ async fn the_branches_of_a_repository_are_asked_for() {
                 Value::Null,
             ),
             "Unknown",
-            "over SSH",
+            "its `url` is an SSH address",
         ),
         (
             connector("Git", gone),

@@ -34,9 +34,14 @@ impl Host {
             packs: Arc::default(),
             address: listener.local_addr().expect("an address"),
         };
-        let router = Router::new().fallback(answer).with_state(host.clone());
+        let router = host.router();
         tokio::spawn(async move { axum::serve(listener, router).await });
         host
+    }
+
+    /// What it answers, to be served beside something else.
+    pub fn router(&self) -> Router {
+        Router::new().fallback(answer).with_state(self.clone())
     }
 
     pub fn url(&self, path: &str) -> String {

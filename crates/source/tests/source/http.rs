@@ -137,7 +137,7 @@ async fn a_host_that_does_not_give_it_is_told_apart() {
             open.url("/acme/shop"),
             json!({"type": "GithubApp", "spec": {}}),
             branch("main"),
-            "it logs in with GithubApp, which this version does not",
+            "it has no `applicationId`",
         ),
     ];
     let source = source(false, LIMIT);

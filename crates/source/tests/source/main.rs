@@ -7,6 +7,7 @@
 )]
 
 mod account;
+mod app;
 mod clouds;
 mod connection;
 mod feed_host;
@@ -16,4 +17,5 @@ mod host;
 mod http;
 mod local;
 mod registry;
+mod ssh;
 mod support;

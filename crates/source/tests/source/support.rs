@@ -2,10 +2,15 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
+use aws_lc_rs::rsa::KeySize;
+use aws_lc_rs::signature::RsaKeyPair;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use slipway_clock::Clock;
@@ -13,12 +18,16 @@ use slipway_engine::gather::SourceReader;
 use slipway_model::id::{AccountId, Scope};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::{ConnectorPlan, Fetched, GitVersion, RemoteFiles, RemotePlace};
-use slipway_source::{Source, SourceConfig};
+use slipway_source::{Source, SourceConfig, SshConfig};
 use slipway_steps::aws::{Ambient, AwsTargets, TargetConfig};
 use slipway_steps::secrets::SecretSource;
 
 /// The only secret that there is.
 pub const TOKEN: &str = "t0p-s3cret-token";
+
+/// A key that no program reads.
+pub const KEY: &str =
+    "-----BEGIN OPENSSH PRIVATE KEY-----\nbm8gcmVhbCBrZXk\n-----END OPENSSH PRIVATE KEY-----";
 
 struct Secrets;
 
@@ -27,6 +36,9 @@ impl SecretSource for Secrets {
     async fn value(&self, _scope: &Scope, reference: &str) -> Result<SecretString, Failure> {
         match reference {
             "account.token" => Ok(SecretString::from(TOKEN)),
+            "account.key" | "key" => Ok(SecretString::from(KEY)),
+            "account.phrase" => Ok(SecretString::from("open s3same")),
+            "account.app" => Ok(SecretString::from(app_key())),
             other => Err(Failure {
                 error: ErrorType::Authentication,
                 message: format!("there is no secret {other}"),
@@ -34,6 +46,37 @@ impl SecretSource for Secrets {
             }),
         }
     }
+
+    async fn described(&self, _scope: &Scope, reference: &str) -> Result<Value, Failure> {
+        let fields = match reference {
+            "account.ssh" => json!({"userName": "deploy", "key": "key"}),
+            "account.locked" => {
+                json!({"userName": "", "key": "key", "encryptedPassphrase": "account.phrase"})
+            }
+            _ => {
+                return Err(Failure {
+                    error: ErrorType::Authentication,
+                    message: format!("there is no secret {reference}"),
+                    left_behind: None,
+                });
+            }
+        };
+        Ok(
+            json!({"port": 2200, "auth": {"type": "SSH", "spec": {"credentialType": "KeyReference", "spec": fields}}}),
+        )
+    }
+}
+
+/// The private key of the app that is installed at the tests' host, as GitHub would have given it.
+pub fn app_pair() -> &'static RsaKeyPair {
+    static PAIR: OnceLock<RsaKeyPair> = OnceLock::new();
+    PAIR.get_or_init(|| RsaKeyPair::generate(KeySize::Rsa2048).expect("a key"))
+}
+
+fn app_key() -> String {
+    let der: Pkcs8V1Der<'_> = app_pair().as_der().expect("its form");
+    let text = STANDARD.encode(der.as_ref());
+    format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n")
 }
 
 pub fn source(local_files: bool, limit: Duration) -> Source {
@@ -42,6 +85,35 @@ pub fn source(local_files: bool, limit: Duration) -> Source {
 
 /// One whose accounts are at an address.
 pub fn source_of(accounts: &str, local_files: bool, limit: Duration) -> Source {
+    source_with(
+        accounts,
+        SourceConfig {
+            limit,
+            local_files,
+            ssh: SshConfig::default(),
+            ..SourceConfig::default()
+        },
+    )
+}
+
+/// One that speaks SSH by this program.
+pub fn source_by(program: &Path, limit: Duration) -> Source {
+    let ssh = SshConfig {
+        program: program.to_owned(),
+        known_hosts: Some("/srv/known hosts".into()),
+    };
+    source_with(
+        "http://target.invalid",
+        SourceConfig {
+            limit,
+            local_files: false,
+            ssh,
+            ..SourceConfig::default()
+        },
+    )
+}
+
+fn source_with(accounts: &str, config: SourceConfig) -> Source {
     let clock = Clock::system();
     let target = TargetConfig {
         endpoint_url: Some(accounts.to_owned()),
@@ -50,11 +122,6 @@ pub fn source_of(accounts: &str, local_files: bool, limit: Duration) -> Source {
         objects: None,
     };
     let targets = AwsTargets::new(target, clock.clone());
-    let config = SourceConfig {
-        limit,
-        local_files,
-        ..SourceConfig::default()
-    };
     Source::new(config, targets, Arc::new(Secrets), clock)
 }
 
