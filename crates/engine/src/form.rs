@@ -61,7 +61,7 @@ pub async fn links(
 }
 
 /// What only names entities; a form and templates need no files.
-fn entities(references: Vec<Reference>) -> Wanted {
+pub(crate) fn entities(references: Vec<Reference>) -> Wanted {
     Wanted {
         references,
         files: Vec::new(),

@@ -36,6 +36,11 @@ pub(crate) fn freeze_execution(what: &str) -> String {
     shorten(&format!("freeze-{what}"))
 }
 
+/// Name of an execution that tells of a trigger that started nothing.
+pub(crate) fn trigger_execution(what: &str) -> String {
+    shorten(&format!("trigger-{what}"))
+}
+
 /// Id of the run that rolls stages of another back, after `earlier` ones that failed: asking for it again, after a
 /// crash or twice, is asking for the same run.
 pub(crate) fn undo_id<'i>(

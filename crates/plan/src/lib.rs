@@ -75,7 +75,8 @@ pub use reference::{EVERY, Entities, FILE, FOLDER, Found, Reference, Snapshot, V
 pub use remote::{Fetched, GitVersion, RemoteFiles, RemotePlace};
 pub use resolve::{
     ALL_STAGES, ArtifactSource, Request, WITHOUT_EFFECT, artifact_sources, draft, expanded,
-    reaches_groups, receiver_field, resolve, template_references, wanted,
+    notification_rules, reaches_groups, receiver_field, resolve, rules_references,
+    template_references, wanted,
 };
 pub use text::text;
 

@@ -203,7 +203,7 @@ fn data(record: &EntityRecord, event: &FreezeEvent, at_ms: i64) -> Value {
 }
 
 /// What an expression of such a rule can name: there is no run, but a place.
-struct InScope<'a>(&'a Scope);
+pub(crate) struct InScope<'a>(pub(crate) &'a Scope);
 
 impl Context for InScope<'_> {
     fn lookup(&self, path: &[Segment]) -> Option<Found> {

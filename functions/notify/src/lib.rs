@@ -1,5 +1,5 @@
-//! The function of the machine `notify`: sends one notice of a notification rule to one receiver, and looks at the windows
-//! of freezes when they open.
+//! The function of the machine `notify`: sends one notice of a notification rule to one receiver, of a run, of a freeze
+//! ([`freeze`]) or of a trigger ([`trigger`]), and looks at the windows of freezes when they open.
 //!
 //! It reads the facts of the run, makes the message, fills in the rule's expressions and secrets, and sends. What may
 //! work later is `NotDelivered`, which the machine tries again for about a day; what never will is `DeliveryRefused`.
@@ -16,6 +16,7 @@ mod lost;
 mod mail;
 mod message;
 mod rule;
+mod trigger;
 mod wiring;
 
 use std::borrow::Cow;
@@ -28,7 +29,7 @@ use slipway_engine::error::{Doing, RunError};
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::freeze::{customized_message, notification_rules};
 use slipway_engine::notify::{
-    Event, FreezeNotice, FreezeWatch, Notice, approver_rules, warn_of_template,
+    Event, FreezeNotice, FreezeWatch, Notice, TriggerNotice, approver_rules, warn_of_template,
 };
 use slipway_engine::runs::{Runs, newest, unrolled_by};
 use slipway_model::Kind;
@@ -134,7 +135,7 @@ pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
     // Boxed: the futures of the SDK clients nest deeper than the compiler likes to lay out.
     let sent = if let Some(error) = event.get("lost") {
         let lost = event.get("notice").cloned().unwrap_or_default();
-        // What a freeze tells is about no run that could warn; the history of the execution has it.
+        // What freezes and triggers tell is about no run that could warn; the history of the execution has it.
         let told = match lost.get("runId") {
             Some(_) => Box::pin(lost::tell(deps, &read(lost)?, error)).await?,
             None => false,
@@ -143,6 +144,9 @@ pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
     } else if event.get("runId").is_some() {
         let notice: Notice = read(event)?;
         Box::pin(handle(deps, &notice)).await?
+    } else if event.get("eventId").is_some() {
+        let notice: TriggerNotice = read(event)?;
+        Box::pin(trigger::tell(deps, &notice)).await?
     } else if event.get("watch").is_some() {
         let watch: FreezeWatch = read(event)?;
         Box::pin(freeze::watch(deps, &watch)).await?

@@ -67,6 +67,8 @@ pub(super) struct Fire<'a> {
 /// What came of it.
 pub(super) struct FireResult {
     pub(super) outcome: Outcome,
+    /// Whether a run was wanted and could not be started.
+    pub(super) failed: bool,
     pub(super) message: String,
     pub(super) run: Option<RunId>,
     pub(super) inputs: Option<String>,
@@ -76,6 +78,7 @@ impl FireResult {
     fn not(outcome: Outcome, message: impl Into<String>) -> Self {
         Self {
             outcome,
+            failed: true,
             message: message.into(),
             run: None,
             inputs: None,
@@ -85,6 +88,7 @@ impl FireResult {
     fn started(run: &RunRecord, inputs: Option<String>) -> Self {
         Self {
             outcome: Outcome::TargetExecutionRequested,
+            failed: false,
             message: format!("started run {}", run.sequence),
             run: Some(run.id.clone()),
             inputs,
@@ -112,7 +116,11 @@ pub(super) async fn fire(on: Starting<'_>, fire: Fire<'_>) -> Result<FireResult,
             let message = format!(
                 "a newer event of the same ref came first and {started}: what is older does not deploy over it"
             );
-            return Ok(FireResult::not(Outcome::TargetDidNotExecute, message));
+            let result = FireResult::not(Outcome::TargetDidNotExecute, message);
+            return Ok(FireResult {
+                failed: false,
+                ..result
+            });
         }
     };
     let result = start_once(on, &fire, run).await?;

@@ -72,11 +72,10 @@ pub(super) async fn handle_for(
     let happening = read(event)?;
     let mut outcomes = Vec::new();
     for place in places {
-        let Some(outcome) = Box::pin(one(on, event, &happening, place)).await? else {
+        let Some((outcome, failed)) = Box::pin(one(on, event, &happening, place)).await? else {
             continue;
         };
-        let noted = on.runs.store.put_outcome(&outcome).await;
-        noted.doing(|| format!("note what became of event {}", event.id))?;
+        note(on.runs, &outcome, failed).await?;
         tracing::info!(
             trigger.id = %place.trigger,
             pipeline.id = %place.pipeline,
@@ -88,6 +87,69 @@ pub(super) async fn handle_for(
         outcomes.push(outcome);
     }
     Ok(outcomes)
+}
+
+/// Writes down what became of an event for a trigger, and tells where it should have started a run and did not.
+async fn note(runs: &Runs, outcome: &OutcomeRecord, failed: bool) -> Result<(), RunError> {
+    let noted = runs.store.put_outcome(outcome).await;
+    noted.doing(|| format!("note what became of event {}", outcome.event))?;
+    if failed {
+        runs.tell_trigger_failed(outcome).await;
+    }
+    Ok(())
+}
+
+/// Notes for each trigger that fires for an event which is about to be given up that nothing comes of it.
+///
+/// # Errors
+/// When the store cannot be read or written, or the event cannot be read.
+pub(super) async fn give_up(runs: &Runs, event: &EventRecord, why: &str) -> Result<(), RunError> {
+    let happening = read(event)?;
+    let known = runs.store.list_outcomes(&event.id).await;
+    let known = known.doing(|| format!("read what became of event {}", event.id))?;
+    for place in audience(runs, event, &happening).await? {
+        if known.iter().any(|outcome| outcome.place == place) {
+            continue;
+        }
+        let Some(record) = find_trigger(runs, &place).await? else {
+            continue;
+        };
+        let Ok(trigger) = read_trigger(&record) else {
+            continue;
+        };
+        let decided = decided(runs, event, &happening, (&place, &trigger, &record)).await?;
+        if !matches!(decided, Verdict::Fires(_)) {
+            continue;
+        }
+        let message = format!(
+            "the event could not be handled and was given up: {why}; `slipway trigger redrive {}` tries it again",
+            event.id
+        );
+        let outcome = row(runs, event, &place, &record);
+        let outcome = outcome(Outcome::ExceptionWhileProcessing, message);
+        note(runs, &outcome, true).await?;
+    }
+    Ok(())
+}
+
+/// Makes the row of an event in the history of a trigger.
+fn row(
+    runs: &Runs,
+    event: &EventRecord,
+    place: &TriggerPlace,
+    record: &EntityRecord,
+) -> impl Fn(Outcome, String) -> OutcomeRecord {
+    move |outcome, message| OutcomeRecord {
+        place: place.clone(),
+        event: event.id.clone(),
+        received_ms: event.received_ms,
+        decided_ms: runs.clock.now_ms(),
+        source: record.entity_type.clone().unwrap_or_default(),
+        status: outcome.name(),
+        message,
+        run: None,
+        inputs: None,
+    }
 }
 
 /// The triggers that an event may be for.
@@ -123,14 +185,14 @@ pub(super) fn holds(outer: &Scope, inner: &Scope) -> bool {
         && (outer.project.is_none() || outer.project == inner.project)
 }
 
-/// What becomes of an event for one trigger; `None` where it is not about what the trigger listens to at all, or the
-/// trigger is gone.
+/// What becomes of an event for one trigger, and whether a run was wanted and could not be started; `None` where it is not
+/// about what the trigger listens to at all, or the trigger is gone.
 async fn one(
     on: Starting<'_>,
     event: &EventRecord,
     happening: &Happening,
     place: &TriggerPlace,
-) -> Result<Option<OutcomeRecord>, RunError> {
+) -> Result<Option<(OutcomeRecord, bool)>, RunError> {
     let Some(record) = find_trigger(on.runs, place).await? else {
         return Ok(None);
     };
@@ -139,28 +201,18 @@ async fn one(
     {
         return Ok(None);
     }
-    let noted = |outcome: Outcome, message: String| OutcomeRecord {
-        place: place.clone(),
-        event: event.id.clone(),
-        received_ms: event.received_ms,
-        decided_ms: on.runs.clock.now_ms(),
-        source: record.entity_type.clone().unwrap_or_default(),
-        status: outcome.name(),
-        message,
-        run: None,
-        inputs: None,
-    };
+    let noted = row(on.runs, event, place, &record);
     let trigger = match read_trigger(&record) {
         Ok(trigger) => trigger,
         Err(why) => {
             let outcome = Outcome::ValidationFailedForTrigger;
-            return Ok(Some(noted(outcome, why.full_text())));
+            return Ok(Some((noted(outcome, why.full_text()), false)));
         }
     };
     let shot = match decided(on.runs, event, happening, (place, &trigger, &record)).await? {
         Verdict::Fires(shot) => *shot,
         Verdict::Refuses(refusal) => {
-            return Ok(Some(noted(refusal.outcome, refusal.message)));
+            return Ok(Some((noted(refusal.outcome, refusal.message), false)));
         }
         Verdict::Elsewhere => return Ok(None),
     };
@@ -174,7 +226,7 @@ async fn one(
     let mut outcome = noted(fired.outcome, fired.message);
     outcome.run = fired.run;
     outcome.inputs = fired.inputs;
-    Ok(Some(outcome))
+    Ok(Some((outcome, fired.failed)))
 }
 
 /// Whether a trigger has decided on an event for another reason than who signed it.

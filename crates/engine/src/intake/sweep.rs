@@ -3,7 +3,7 @@
 use slipway_store::{AcceptedEvent, Due, Store, TriggerPlace};
 use slipway_trigger::Source;
 
-use super::handle::{Starting, handle, handle_by_id};
+use super::handle::{Starting, give_up, handle, handle_by_id};
 use super::listen::{due, find_trigger, next_time, read_trigger, scheduled};
 use super::{Happening, Offer, accept};
 use crate::error::{Doing, RunError};
@@ -79,6 +79,16 @@ async fn finish(
         error = why,
         "an event could not be handled"
     );
+    if entry.attempts.saturating_add(1) >= MOST_ATTEMPTS
+        && let Err(why) = Box::pin(give_up(on.runs, &event, &why)).await
+    {
+        let why = why.full_text();
+        tracing::warn!(
+            event.id = entry.event,
+            error = why,
+            "no trigger was told that its event is given up"
+        );
+    }
     let noted = store
         .not_handled(entry, &event.account, &why, MOST_ATTEMPTS)
         .await;

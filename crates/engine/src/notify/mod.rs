@@ -10,6 +10,7 @@
 
 mod approvers;
 mod of_freeze;
+mod of_trigger;
 mod warned;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,7 @@ pub use approvers::approver_rules;
 pub use of_freeze::{
     FreezeEvent, FreezeNotice, FreezeWatch, Looked, SavedFreeze, is_enabled, look,
 };
+pub use of_trigger::{RulesOfPipeline, TRIGGER_FAILED, TriggerNotice};
 pub(crate) use warned::warn_of_plan;
 pub use warned::{warn, warn_of_template};
 

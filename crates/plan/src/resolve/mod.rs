@@ -48,7 +48,9 @@ pub use draft::draft;
 pub(crate) use known::label;
 pub use listing::{ArtifactSource, artifact_sources};
 pub(crate) use looping::taken_apart;
-pub use notification::{ALL_STAGES, reaches_groups, receiver_field};
+pub use notification::{
+    ALL_STAGES, notification_rules, reaches_groups, receiver_field, rules_references,
+};
 pub(crate) use stage_inputs::{group_in_turn, in_turn};
 pub use unplanned::WITHOUT_EFFECT;
 

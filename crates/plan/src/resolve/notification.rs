@@ -1,5 +1,6 @@
 //! Notification rules and barriers of a pipeline.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 
 use slipway_model::diagnostic::nearest;
@@ -7,9 +8,30 @@ use slipway_model::id::{EntityId, NodeId};
 use slipway_model::{Code, Diagnostic, Ref, Tree};
 
 use super::barriers::place_of;
-use super::{Resolver, texts};
+use super::stage_inputs::Later;
+use super::{Request, Resolver, texts};
 use crate::chosen::flatten;
-use crate::{BarrierPlan, EventPlan, MessagePlan, NotificationPlan, template};
+use crate::reference::Asked;
+use crate::{BarrierPlan, EventPlan, MessagePlan, NotificationPlan, Reference, template};
+
+/// The notification rules of a pipeline that is not run, its runtime inputs left open: what they tell is about no run.
+pub fn notification_rules(request: &Request<'_>) -> Vec<NotificationPlan> {
+    rules(request, &RefCell::default())
+}
+
+/// What [`notification_rules`] looked up: to be asked again with what was found, until nothing new appears.
+pub fn rules_references(request: &Request<'_>) -> Vec<Reference> {
+    let asked = RefCell::default();
+    rules(request, &asked);
+    asked.into_inner().into_list()
+}
+
+fn rules(request: &Request<'_>, asked: &RefCell<Asked>) -> Vec<NotificationPlan> {
+    // Where a template of the pipeline is gone, the rules are those that the pipeline has itself.
+    let whole = super::open(request, asked).ok().flatten();
+    let pipeline = whole.as_ref().unwrap_or(request.pipeline);
+    Resolver::new(request, asked, Later::new()).notifications(pipeline.body())
+}
 
 impl Resolver<'_> {
     /// `notificationRules`, in order, enabled ones with what their templates say.

@@ -8,6 +8,7 @@ mod hostile;
 mod order;
 mod schedules;
 mod senders;
+mod told;
 
 use std::fmt::Write as _;
 
