@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_model::status::ErrorType;
+use slipway_plan::ConnectorPlan;
 use slipway_sandbox::{Fault, FaultEffect, Pace};
+use slipway_steps::secrets::Secrets;
 
 use crate::oidc::{iam, role};
-use crate::world::{World, service_definition, task_definition};
+use crate::world::{World, scope, service_definition, task_definition};
 
 const DEPLOY: &str = "EcsRollingDeploy";
 const ROLE: &str = "arn:aws:iam::123456789012:role/target";
@@ -332,4 +334,46 @@ async fn a_role_that_may_not_be_passed_is_told_with_its_name() {
     iam(&world, "UpdateAssumeRolePolicy", &members).await;
     world.next_run();
     world.run(DEPLOY, json!({})).await.done();
+}
+
+/// Whoever asks: a step, or the test of the connector.
+#[tokio::test(start_paused = true)]
+async fn a_connector_whose_secret_is_missing_says_which() {
+    let mut world = World::with_pace(Pace::brisk()).await;
+    for (keys, name) in [
+        (
+            json!({"accessKey": "AKIATEST", "secretKeyRef": "account.gone"}),
+            "account.gone",
+        ),
+        (
+            json!({"accessKeyRef": "account.lost", "secretKeyRef": "account.password"}),
+            "account.lost",
+        ),
+        (
+            json!({"accessKey": "AKIATEST", "secretKeyRef": "account.password", "sessionTokenRef": "account.over"}),
+            "account.over",
+        ),
+    ] {
+        world.connector = json!({"credential": {"type": "ManualConfig", "spec": keys}});
+        world.next_run();
+        let told = format!("Connector account.aws cannot be used: There is no secret {name}.");
+        let failure = world.run(DEPLOY, json!({})).await.failed();
+        assert_eq!(
+            (failure.error, &failure.message),
+            (ErrorType::Authentication, &told)
+        );
+        let connector = ConnectorPlan {
+            reference: "account.aws".to_owned(),
+            kind: "Aws".to_owned(),
+            spec: world.connector.clone(),
+        };
+        let (scope, services) = (scope(), &world.services);
+        let mut secrets = Secrets::new(&*services.secrets, &scope);
+        let tested = services.aws.test(&connector, &scope, &mut secrets).await;
+        let failure = tested.expect_err("a secret is missing");
+        assert_eq!(
+            (failure.error, failure.message),
+            (ErrorType::Authentication, told)
+        );
+    }
 }

@@ -149,17 +149,26 @@ async fn keys(
     scope: &Scope,
     secrets: &mut Secrets<'_>,
 ) -> Result<Base, Failure> {
+    // Without its secrets nobody knows who asks.
+    let unread = |failure: Failure| Failure {
+        error: ErrorType::Authentication,
+        message: format!(
+            "Connector {} cannot be used: {}",
+            connector.reference, failure.message
+        ),
+        ..failure
+    };
     let access_key = match (text(&spec["accessKey"]), text(&spec["accessKeyRef"])) {
-        (Some(plain), _) => secrets.reveal_text(&plain).await?,
-        (None, Some(reference)) => secrets.value_in(scope, &reference).await?,
+        (Some(plain), _) => secrets.reveal_text(&plain).await.map_err(unread)?,
+        (None, Some(reference)) => secrets.value_in(scope, &reference).await.map_err(unread)?,
         (None, None) => return Err(refused(connector, "it has no accessKey")),
     };
     let Some(reference) = text(&spec["secretKeyRef"]) else {
         return Err(refused(connector, "it has no secretKeyRef"));
     };
-    let secret_key = secrets.value_in(scope, &reference).await?;
+    let secret_key = secrets.value_in(scope, &reference).await.map_err(unread)?;
     let session_token = match text(&spec["sessionTokenRef"]) {
-        Some(reference) => Some(secrets.value_in(scope, &reference).await?),
+        Some(reference) => Some(secrets.value_in(scope, &reference).await.map_err(unread)?),
         None => None,
     };
     Ok(Base::Local(Local::Keys {
