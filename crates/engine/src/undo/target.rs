@@ -204,9 +204,9 @@ fn left_nothing(there: &DeployedRecord, place: &Place, run: &RunRecord) -> Strin
 /// The runs that put a version beside the one that is there: a canary, or the next one of a blue-green deployment.
 fn beside(there: &DeployedRecord) -> Vec<RunId> {
     let versions = array(&there.target["beside"]).filter(|version| goes(version));
-    let canaries = array(&there.target["groups"]).filter(|group| is_canary(group));
+    let groups = array(&there.target["groups"]).filter(|group| is_beside(group));
     let runs = versions.map(|version| &version["run"]);
-    let runs = runs.chain(canaries.map(|group| &group["by"]["run"]));
+    let runs = runs.chain(groups.map(|group| &group["by"]["run"]));
     runs.filter_map(Value::as_str).map(RunId::new).collect()
 }
 
@@ -226,6 +226,12 @@ fn is_canary(group: &Value) -> bool {
     group["strategy"] == "Canary"
 }
 
+/// Whether an Auto Scaling group stands beside the one that serves: a canary, or the next version of a blue-green
+/// deployment, to which no requests went yet.
+fn is_beside(group: &Value) -> bool {
+    is_canary(group) || group["by"]["green"] == true
+}
+
 /// Whether nothing was ever deployed at a place but what a run put beside what was to come.
 fn is_only_beside(there: &DeployedRecord, doer: &RunId) -> bool {
     let target = &there.target;
@@ -233,7 +239,7 @@ fn is_only_beside(there: &DeployedRecord, doer: &RunId) -> bool {
         "ECS" => target["taskDefinitionArn"]
             .as_str()
             .is_some_and(|arn| !arn.is_empty()),
-        "Asg" => !array(&target["groups"]).all(is_canary),
+        "Asg" => !array(&target["groups"]).all(is_beside),
         _ => true,
     };
     !main && beside(there).contains(doer)
@@ -425,6 +431,7 @@ mod tests {
     fn whose_versions_go_away_again() {
         let version = |role: &str, run: &str| json!({"serviceName": "w", "role": role, "run": run});
         let group = |strategy: &str, run: &str| json!({"name": "w", "strategy": strategy, "by": {"run": run}});
+        let green = |run: &str| json!({"name": "w", "strategy": "BlueGreen", "by": {"run": run, "green": true}});
         let table = [
             (
                 "ECS",
@@ -458,6 +465,13 @@ mod tests {
                 "one",
                 "one",
             ),
+            (
+                "Asg",
+                json!({"groups": [group("BlueGreen", "a"), green("b")]}),
+                "b",
+                "",
+            ),
+            ("Asg", json!({"groups": [green("one")]}), "one", "one"),
             ("Asg", json!({"groups": []}), "", ""),
         ];
         for (kind, target, goes, only) in table {

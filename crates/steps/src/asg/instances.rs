@@ -28,6 +28,9 @@ pub(super) struct By {
     /// What it deployed.
     #[serde(default)]
     artifact: Option<String>,
+    /// Whether it serves nothing yet: the next version of a blue-green deployment, which goes again with its run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    green: bool,
 }
 
 impl By {
@@ -36,6 +39,15 @@ impl By {
         Ok(Self {
             run: Some(cx.run().clone()),
             artifact: artifact(cx)?,
+            green: false,
+        })
+    }
+
+    /// The run that is going on, whose version serves nothing yet.
+    pub(super) fn this_beside(cx: &StepContext<'_>) -> Result<Self, Failure> {
+        Ok(Self {
+            green: true,
+            ..Self::this(cx)?
         })
     }
 
@@ -97,6 +109,7 @@ impl Change {
             Self::Restored(Some(back)) => Some(By {
                 run: Some(back.run.clone()),
                 artifact: back.artifact.clone(),
+                green: false,
             }),
             Self::Restored(None) | Self::Deployed(_) | Self::Beside => None,
         }
@@ -186,6 +199,7 @@ pub(super) fn groups(deployed: &DeployedRecord) -> Vec<Counted> {
         group.by.get_or_insert_with(|| By {
             run: Some(deployed.deployer().clone()),
             artifact: deployed.artifact.clone(),
+            green: false,
         });
     }
     groups

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::Groups;
 use super::balanced::Balancer;
+use crate::world::scope;
 
 const DEPLOY: &str = "AsgBlueGreenDeploy";
 const SWAP: &str = "AsgBlueGreenSwapService";
@@ -131,6 +132,48 @@ async fn people_who_must_sign_in_still_must_after_a_swap() {
     let kinds = balancer.actions().await;
     let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
     assert_eq!(kinds, ["authenticate-oidc", "forward"]);
+}
+
+/// The runs that put a group beside the one that serves, as the record of what is deployed has it.
+async fn beside(groups: &Groups) -> Vec<String> {
+    let noted = groups.world.store.list_deployed_in(&scope()).await;
+    let noted = noted.expect("records");
+    let groups = noted.iter().flat_map(|one| one.target["groups"].as_array());
+    let beside = groups.flatten().filter(|one| one["by"]["green"] == true);
+    let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    beside
+        .map(|one| format!("{} by {}", text(&one["name"]), text(&one["by"]["run"])))
+        .collect()
+}
+
+/// By that a run that never swapped is told from one that did, and may be rolled back.
+#[tokio::test(start_paused = true)]
+async fn a_version_that_serves_nothing_is_noted_as_such_until_it_serves_or_goes() {
+    let (mut groups, balancer) = balanced(false).await;
+    let up = (DEPLOY, balancer.swap_spec());
+    let swap = (SWAP, json!({"downsizeOldAsg": false}));
+    deploy(&mut groups, "ami-1", &[up.clone(), swap.clone()]).await;
+    assert_eq!(beside(&groups).await, [""; 0]);
+    deploy(&mut groups, "ami-2", std::slice::from_ref(&up)).await;
+    let run = groups.world.run.to_string();
+    assert_eq!(beside(&groups).await, [format!("web__2 by {run}")]);
+    groups.world.run(ROLLBACK, json!({})).await.done();
+    groups.quiet().await;
+    assert_eq!(beside(&groups).await, [""; 0]);
+    assert_eq!(groups.account().await, "web__1 v1 2/2 of v1 BLUE | web__1");
+
+    // What another run puts there in its place is brought back with who put it there.
+    deploy(&mut groups, "ami-3", std::slice::from_ref(&up)).await;
+    let third = format!("web__2 by {}", groups.world.run);
+    deploy(&mut groups, "ami-4", std::slice::from_ref(&up)).await;
+    assert_eq!(
+        beside(&groups).await,
+        [format!("web__2 by {}", groups.world.run)]
+    );
+    groups.world.run(ROLLBACK, json!({})).await.done();
+    assert_eq!(beside(&groups).await, [third]);
+    deploy(&mut groups, "ami-5", &[up, swap]).await;
+    assert_eq!(beside(&groups).await, [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]

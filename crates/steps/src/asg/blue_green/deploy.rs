@@ -500,12 +500,16 @@ impl Deployment {
 
     async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
         let sides = self.sides()?.clone();
+        let by = match sides.old {
+            Some(_) => By::this_beside(cx)?,
+            None => By::this(cx)?,
+        };
         let mine = Counted {
             name: sides.new.clone(),
             version: self.state.version.clone(),
             strategy: "BlueGreen".to_owned(),
             production: sides.old.is_none(),
-            by: Some(By::this(cx)?),
+            by: Some(by),
         };
         let change = match sides.old {
             // Nothing serves another version yet.
