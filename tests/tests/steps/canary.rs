@@ -6,6 +6,7 @@ use slipway_sandbox::{Fault, FaultEffect, Pace};
 use slipway_steps::aws::wire::whole;
 use slipway_store::InstanceFilter;
 
+use crate::balancer::{Kind, balanced_definition};
 use crate::world::{World, manifest, scope, service_definition, task_definition};
 
 const DEPLOY: &str = "EcsCanaryDeploy";
@@ -159,6 +160,37 @@ async fn a_canary_that_was_left_is_deleted_first() {
         "absent, beside it webCanary web:2 1/1"
     );
     assert_eq!(world.count("DeleteService"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canary_that_was_left_is_told_whatever_is_deployed_next() {
+    for kind in ["EcsServiceSetup", "EcsBlueGreenCreateService"] {
+        let mut world = World::with_pace(Pace::brisk()).await;
+        world.run(DEPLOY, json!({})).await.done();
+        let left = world.run.to_string();
+        world.next_run();
+        let spec = match kind {
+            "EcsServiceSetup" => {
+                world.deploys(&task_definition("nginx:2"), &service_definition(2));
+                json!({})
+            }
+            _ => {
+                let balancer = world.balance(Kind::Own).await;
+                world.deploys(&task_definition("nginx:2"), &balanced_definition(2));
+                balancer.swap_spec()
+            }
+        };
+        world.run(kind, spec).await.done();
+        let log = world.log(kind, "Prepare rollback data").await;
+        for part in [
+            "Canary service webCanary in ",
+            "stays, with web:1",
+            "aws ecs delete-service --force",
+            &format!("Run {left} left it, and no step of this stage deletes it."),
+        ] {
+            assert!(log.contains(part), "{kind}: {log}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -213,6 +213,18 @@ async fn a_canary_of_an_aborted_run_is_told_by_the_next_one() {
          this group deletes it, or {command}."
     );
     assert_eq!(left.message, told);
+    groups.balance(false).await;
+    let balancer = groups.balancer.clone().expect("a load balancer");
+    for (step, spec) in [
+        ("AsgBlueGreenDeploy", balancer.swap_spec()),
+        ("AsgSetup", json!({"resizeStrategy": "resize_new_first"})),
+    ] {
+        groups.world.next_run();
+        groups.deploys("ami-2", 2);
+        groups.world.run(step, spec).await.done();
+        let log = groups.world.log(step, "Prepare rollback data").await;
+        assert!(log.contains(command), "{step}: {log}");
+    }
     for left in [true, false] {
         groups.world.next_run();
         groups.deploys("ami-2", 2);

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use slipway_model::status::Failure;
 
 use super::super::before::Before;
+use super::super::canary_deploy::{canary_of, warn_of_left};
 use super::super::group::{Group, described};
 use super::super::site::Site;
 use super::super::template::{self, Look};
@@ -39,7 +40,13 @@ impl Sides {
     ) -> Result<Self, Failure> {
         let [one, two] = names(main);
         name::check(&two)?;
-        let found = described(site, &[&one, &two]).await?;
+        let canary = canary_of(main);
+        let mut asked = vec![one.as_str(), two.as_str()];
+        asked.extend(Some(canary.as_str()).filter(|canary| name::check(canary).is_ok()));
+        let mut found = described(site, &asked).await?;
+        let canary = found.iter().position(|group| group.name() == canary);
+        let canary = canary.map(|at| found.swap_remove(at));
+        warn_of_left(cx, site, (main, canary.as_ref())).await?;
         if let Some(leaving) = found.iter().find(|group| group.is_leaving()) {
             return Err(invalid(format!(
                 "Auto Scaling group {} in {site} is being deleted. Run the pipeline again when it is gone.",

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
 use super::super::before::Before;
+use super::super::canary_deploy::{canary_of, warn_of_left};
 use super::super::group::{self, Group, Standing, described, texts};
 use super::super::instances::noted;
 use super::super::manifest::Documents;
@@ -190,7 +191,8 @@ impl Setting {
     /// Looks which groups there are, and which of them serves.
     async fn look(&mut self, cx: &mut StepContext<'_>) -> Result<Handover, Failure> {
         let main = self.documents.group.clone();
-        let found = versions(cx, &self.site, &main).await?;
+        let (found, canary) = versions(cx, &self.site, &main).await?;
+        warn_of_left(cx, &self.site, (&main, canary.as_ref())).await?;
         let live = found.iter().filter(|group| group.sizes().desired > 0);
         let mut live: Vec<&Group> = live.collect();
         live.sort_by_key(|group| number(&main, group.name()));
@@ -336,8 +338,13 @@ impl Setting {
     }
 }
 
-/// The groups of this name: those that the strategy made, those that are noted as deployed, and one without a number.
-async fn versions(cx: &StepContext<'_>, site: &Site, main: &str) -> Result<Vec<Group>, Failure> {
+/// The groups of this name: those that the strategy made, those that are noted as deployed, and one without a number; and
+/// the canary beside them.
+async fn versions(
+    cx: &StepContext<'_>,
+    site: &Site,
+    main: &str,
+) -> Result<(Vec<Group>, Option<Group>), Failure> {
     let doing = format!("look for the groups of {main}");
     let (mut found, mut next) = (Vec::new(), Value::Null);
     loop {
@@ -362,14 +369,21 @@ async fn versions(cx: &StepContext<'_>, site: &Site, main: &str) -> Result<Vec<G
     let mut names: Vec<String> = noted.into_iter().map(|group| group.name).collect();
     names.push(main.to_owned());
     names.retain(|name| number(main, name) > 0 || name == main);
+    let canary = canary_of(main);
+    names.extend(Some(canary.clone()).filter(|canary| name::check(canary).is_ok()));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut left = None;
     for group in described(site, &names).await? {
+        if group.name() == canary {
+            left = Some(group);
+            continue;
+        }
         if !found.iter().any(|known| known.name() == group.name()) {
             found.push(group);
         }
     }
     found.retain(|group| !group.is_leaving());
-    Ok(found)
+    Ok((found, left))
 }
 
 /// The newest group never came up, and another one serves.

@@ -176,7 +176,10 @@ impl Setup {
         // What an earlier attempt found is how things were before this run changed anything.
         let handover = match earlier.and_then(|state| state.handover) {
             Some(handover) => handover,
-            None => self.handover(cx).await?,
+            None => {
+                beside::warn_of_canary(cx, &self.site, PREPARE).await?;
+                self.handover(cx).await?
+            }
         };
         self.state.intent = intended(cx, &self.site, &self.documents.task_definition).await?;
         self.state.handover = Some(handover);

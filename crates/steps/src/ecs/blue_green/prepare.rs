@@ -5,6 +5,7 @@ use std::time::Duration;
 use slipway_model::status::Failure;
 use slipway_plan::Node;
 
+use super::super::beside;
 use super::super::rollback::{Before, keepable};
 use super::super::scaling::Scaling;
 use super::super::service::{Described, Standing, describe};
@@ -54,7 +55,10 @@ impl Creation {
                 check_again(&first, &sides)?;
                 first
             }
-            None => self.handover(cx, &sides).await?,
+            None => {
+                beside::warn_of_canary(cx, &self.site, PREPARE).await?;
+                self.handover(cx, &sides).await?
+            }
         };
         self.state.update = self.spec.update_green && sides.green.is_some();
         let serves = sides.blue.as_ref();
