@@ -113,6 +113,8 @@ pub struct Options {
     pub mail: Option<MailServer>,
     /// Takes PagerDuty's events.
     pub pager_duty: String,
+    /// What steps ask of registries.
+    pub sources: Arc<dyn SourceReader>,
     /// When it begins.
     pub begins: Timestamp,
 }
@@ -128,6 +130,7 @@ impl Default for Options {
             real_servers: false,
             mail: None,
             pager_duty: String::new(),
+            sources: Arc::new(NoSources),
             begins: Timestamp::from_second(NEW_YEAR_2026).expect("a time"),
         }
     }
@@ -301,10 +304,11 @@ impl World {
             workflows: workflows(tapped(Arc::clone(&tap), Place::Workflows, engine.router())),
             ..runs.clone()
         };
-        let services = StepServices {
+        let mut services = StepServices {
             secrets: options.secrets,
             ..services(&tapped, &sandbox, &tap)
         };
+        services.starts.sources = options.sources;
         let notify = slipway_fn_notify::Deps {
             runs: tapped.clone(),
             secrets: services.secrets.clone(),
