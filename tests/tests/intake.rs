@@ -270,3 +270,138 @@ async fn a_delivery_is_tried_and_sent_by_hand() {
         row["finalStatus"] == "TARGET_EXECUTION_REQUESTED"
     });
 }
+
+/// A call of AWS, as its SDKs make it.
+fn aws(local: &LocalProcess, service: &str, target: &str, body: &Value) -> Value {
+    let signed = format!(
+        "authorization: AWS4-HMAC-SHA256 Credential=AKIA/20260101/us-east-1/{service}/aws4_request, SignedHeaders=host, Signature=0"
+    );
+    let output = Command::new("curl")
+        .args([
+            "-sS",
+            "-X",
+            "POST",
+            "-H",
+            &signed,
+            "-H",
+            "content-type: application/x-amz-json-1.1",
+        ])
+        .args([
+            "-H",
+            &format!("x-amz-target: {target}"),
+            "--data-binary",
+            &body.to_string(),
+            local.url(),
+        ])
+        .output()
+        .expect("curl");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+const ON_AWS: &str = r#"connector:
+  name: account
+  identifier: account
+  orgIdentifier: default
+  projectIdentifier: default
+  type: Aws
+  spec:
+    credential: {type: InheritFromDelegate}
+    executeOnDelegate: false
+---
+trigger:
+  name: images
+  identifier: images
+  orgIdentifier: default
+  projectIdentifier: default
+  pipelineIdentifier: release
+  inputYaml: "pipeline: {identifier: release, variables: [{name: commit, type: String, value: <+trigger.artifact.build>}]}"
+  source:
+    type: Artifact
+    # So long that nothing is seen in this test but what events tell.
+    pollInterval: 1h
+    spec:
+      type: Ecr
+      spec: {connectorRef: account, region: us-east-1, imagePath: shop, tag: <+trigger.artifact.build>}
+---
+trigger:
+  name: codecommit
+  identifier: codecommit
+  orgIdentifier: default
+  projectIdentifier: default
+  pipelineIdentifier: release
+  inputYaml: "pipeline: {identifier: release, variables: [{name: commit, type: String, value: <+trigger.commitSha>}]}"
+  source:
+    type: Webhook
+    spec:
+      type: AwsCodeCommit
+      spec: {type: Push, spec: {repoName: shop, payloadConditions: [{key: targetBranch, operator: Equals, value: main}]}}
+"#;
+
+#[tokio::test]
+async fn an_image_that_is_pushed_and_an_event_on_the_bus_reach_runs_at_once() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let local = LocalProcess::start(&dir.path().join("data"));
+    let ecr = |operation: &str, body: &Value| {
+        let target = format!("AmazonEC2ContainerRegistry_V20150921.{operation}");
+        aws(&local, "ecr", &target, body)
+    };
+    let push = |tag: &str| {
+        let manifest = serde_json::json!({"schemaVersion": 2, "annotations": {"tag": tag}});
+        let pushed = ecr(
+            "PutImage",
+            &serde_json::json!({"repositoryName": "shop", "imageManifest": manifest.to_string(), "imageTag": tag}),
+        );
+        assert_eq!(pushed["image"]["imageId"]["imageTag"], tag, "{pushed}");
+    };
+    ecr(
+        "CreateRepository",
+        &serde_json::json!({"repositoryName": "shop"}),
+    );
+    push("1.0");
+    let yaml = dir.path().join("release.yaml");
+    std::fs::write(&yaml, format!("{ENTITIES}---\n{ON_AWS}")).expect("written");
+    let applied = local.slipway(&["apply", "-f", yaml.to_str().expect("text")]);
+    assert!(applied.status.success(), "{}", text(&applied.stderr));
+
+    let history = |id: &'static str| {
+        [
+            "trigger",
+            "history",
+            id,
+            "--pipeline",
+            "release",
+            "-o",
+            "json",
+        ]
+    };
+    // The first image that is told is what was there; of the second a run is started.
+    push("2.0");
+    push("3.0");
+    for number in 4.. {
+        push(&format!("{number}.0"));
+        let rows = local.json(&history("images"));
+        if rows.as_array().is_some_and(|rows| !rows.is_empty()) {
+            break;
+        }
+        assert!(number < 200, "nothing was started");
+    }
+    let row = until(&local, &history("images"), |_| true);
+    assert_eq!(row["finalStatus"], "TARGET_EXECUTION_REQUESTED", "{row}");
+
+    let detail = serde_json::json!({
+        "event": "referenceUpdated", "referenceType": "branch", "referenceName": "main",
+        "referenceFullName": "refs/heads/main", "repositoryName": "shop", "commitId": "c".repeat(40),
+        "oldCommitId": "b".repeat(40), "callerUserArn": "arn:aws:iam::123456789012:user/ann",
+    });
+    let entry = serde_json::json!({"Source": "aws.codecommit", "DetailType": "CodeCommit Repository State Change", "Detail": detail.to_string()});
+    let put = aws(
+        &local,
+        "events",
+        "AWSEvents.PutEvents",
+        &serde_json::json!({"Entries": [entry, {"Detail": "{"}]}),
+    );
+    assert_eq!(put["FailedEntryCount"], 1, "{put}");
+    let row = until(&local, &history("codecommit"), |_| true);
+    assert_eq!(row["finalStatus"], "TARGET_EXECUTION_REQUESTED", "{row}");
+}

@@ -61,6 +61,8 @@ names! {
     StoreUnreadable => "INTERNAL_SERVER_ERROR", false;
     /// Step Functions cannot be reached or throttles.
     WorkflowUnavailable => "SERVICE_UNAVAILABLE", true;
+    /// The provider of a repository cannot be asked now.
+    ProviderUnavailable => "SERVICE_UNAVAILABLE", false;
     /// A freeze holds the deployments of the pipeline back.
     Frozen => "INVALID_REQUEST", false;
     /// Another stage deploys this service to this infrastructure; wait for the turn.

@@ -57,6 +57,20 @@ pub trait SourceReader: Send + Sync {
         scope: &Scope,
     ) -> Option<Result<(), Failure>>;
 
+    /// The files of a change. Nobody is asked by who only runs pipelines.
+    ///
+    /// # Errors
+    /// Why they cannot be told.
+    async fn changed_files(&self, wanted: &WantedChange) -> Result<ChangedPaths, ChangeFault> {
+        let name = &wanted.connector.reference;
+        Err(ChangeFault {
+            message: format!(
+                "changed files are not asked for here, by the connector {name} neither"
+            ),
+            passing: false,
+        })
+    }
+
     /// What a feed has now; `state` is that of the last answer. Nobody is asked by who only runs pipelines.
     ///
     /// # Errors
@@ -73,6 +87,53 @@ pub trait SourceReader: Send + Sync {
             wait: None,
         })
     }
+}
+
+/// A change whose files are asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WantedChange {
+    /// The connector of the repository, and the login for its API.
+    pub connector: ConnectorPlan,
+    /// Where the connector's reference was written.
+    pub scope: Scope,
+    /// The repository, where the connector has several.
+    pub repository: Option<String>,
+    /// What changed.
+    pub change: Change,
+    /// Whether the event came from Gitea or Forgejo, whose connectors are of GitHub's type.
+    pub gitea: bool,
+}
+
+/// What changed files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A pull request, by its number.
+    PullRequest(u64),
+    /// A push.
+    Push {
+        /// The commit before it.
+        before: String,
+        /// The commit after it.
+        after: String,
+    },
+}
+
+/// The files of a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangedPaths {
+    /// Their paths in the repository, sorted.
+    pub files: Vec<String>,
+    /// Whether these are all.
+    pub complete: bool,
+}
+
+/// Why it cannot be told which files changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeFault {
+    /// For people. Holds no secret.
+    pub message: String,
+    /// Whether it may be told later.
+    pub passing: bool,
 }
 
 /// What a feed of artifacts or charts has.

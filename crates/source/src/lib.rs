@@ -1,6 +1,7 @@
 //! Reads manifests and config files from where users keep them: Git repositories, S3 buckets, and in local mode
 //! folders of this machine. Asks registries which versions of artifacts there are ([`registry`]), for plans and for the
-//! triggers that watch them ([`Source::builds`]), and whether what connectors lead to takes their logins ([`connection`]).
+//! triggers that watch them ([`Source::builds`]), providers which files a change touches, and whether what connectors lead
+//! to takes their logins ([`connection`]).
 //!
 //! A plan says what it needs ([`slipway_plan::RemoteFiles`]) and does no I/O; the engine asks a
 //! [`SourceReader`], and [`Source`] is the one that there is. Nothing is written anywhere but into temporary
@@ -8,6 +9,7 @@
 //!
 //! This room knows connectors and their secrets. It must not know runs, lanes or the REST API.
 
+mod changed;
 mod collect;
 mod connection;
 mod fault;
@@ -26,9 +28,11 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use jiff::Timestamp;
 use slipway_clock::Clock;
-use slipway_engine::gather::{FeedAnswer, FeedFault, SourceReader};
+use slipway_engine::gather::{
+    ChangeFault, ChangedPaths, FeedAnswer, FeedFault, SourceReader, WantedChange,
+};
 use slipway_model::id::Scope;
-use slipway_model::status::Failure;
+use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::{
     ArtifactAnswer, ConnectorPlan, Fetched, ListedVersions, RemoteFiles, RemotePlace,
     WantedArtifact,
@@ -225,6 +229,19 @@ impl SourceReader for Source {
                 wait: fault.wait.map(|(_, wait)| wait),
             }),
         }
+    }
+
+    async fn changed_files(&self, wanted: &WantedChange) -> Result<ChangedPaths, ChangeFault> {
+        let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
+        let limit = self.config.limit;
+        let asked = tokio::select! {
+            asked = changed::files(wanted, &mut secrets) => asked,
+            () = self.clock.sleep(limit) => Err(changed::late(wanted, limit.as_secs())),
+        };
+        asked.map_err(|fault| ChangeFault {
+            message: secrets.mask(&fault.why),
+            passing: matches!(fault.kind, ErrorType::Connectivity | ErrorType::Timeout),
+        })
     }
 
     async fn fetch_files(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {

@@ -13,7 +13,7 @@ use crate::item::{
 };
 use crate::key::{self, Key, Table};
 use crate::layout::SK;
-use crate::record::{EventRecord, FeedRecord, NewestRecord, OutcomeRecord};
+use crate::record::{EventRecord, FeedRecord, NewestRecord, OutcomeRecord, RefRecord};
 use crate::{Listing, Page, Store};
 
 /// Attribute with the time at which something is due, epoch milliseconds.
@@ -50,6 +50,28 @@ pub enum Accept {
     Altered(String),
 }
 
+/// What an event makes of a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefMove {
+    /// Which ref: unlike every other.
+    pub of: String,
+    /// What it points at afterwards.
+    pub commit: String,
+    /// The event before, where it must still be the last one.
+    pub after: Option<String>,
+}
+
+/// What became of an event of a ref that was offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AcceptOfRef {
+    /// As for other events.
+    Settled(Accept),
+    /// An event of this id is there, and this is another delivery; the last event of the ref is told, too.
+    Repeated(Option<RefRecord>),
+    /// Another event of the ref came meanwhile.
+    Moved,
+}
+
 /// An event that waits to be handled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedEvent {
@@ -84,6 +106,72 @@ impl Store {
     /// # Errors
     /// When the store cannot be written.
     pub async fn accept_event(&self, event: &EventRecord) -> Result<Accept, StoreError> {
+        let writes = self.of_event(event).await?;
+        match self.transact(&format!("event {}", event.id), writes).await {
+            Ok(()) => Ok(Accept::New),
+            Err(StoreError::AlreadyExists { .. } | StoreError::Conflict { .. }) => {
+                let known = self.known_delivery(event).await?;
+                Ok(known.unwrap_or_else(|| Accept::Known(event.id.clone())))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same for an event that moves a ref: with it goes what the ref points at.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn accept_event_of_ref(
+        &self,
+        event: &EventRecord,
+        moved: &RefMove,
+    ) -> Result<AcceptOfRef, StoreError> {
+        let mut writes = self.of_event(event).await?;
+        let head = ref_key(&moved.of);
+        let mut change = Change::new(head.clone())
+            .set("format", number(FORMAT))
+            .set("commit", text(&*moved.commit))
+            .set("event", text(&*event.id));
+        if let Some(after) = &moved.after {
+            let same = Expression::new("#event = :after").value(":after", text(&**after));
+            change = change.when(same);
+        }
+        writes.push(Write::Change(change));
+        match self.transact(&format!("event {}", event.id), writes).await {
+            Ok(()) => return Ok(AcceptOfRef::Settled(Accept::New)),
+            Err(StoreError::AlreadyExists { .. } | StoreError::Conflict { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        if let Some(known) = self.known_delivery(event).await? {
+            return Ok(AcceptOfRef::Settled(known));
+        }
+        if self.get(&event_key(&event.id)).await?.is_none() {
+            return Ok(AcceptOfRef::Moved);
+        }
+        let head = self.get(&head).await?;
+        Ok(AcceptOfRef::Repeated(head.and_then(|item| {
+            Some(RefRecord {
+                commit: read_text(&item, "commit")?.to_owned(),
+                event: read_text(&item, "event")?.to_owned(),
+            })
+        })))
+    }
+
+    /// Notes that a delivery is one more of an event that is there.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn note_delivery(&self, event: &EventRecord) -> Result<(), StoreError> {
+        let Some((key, item)) = delivered(event) else {
+            return Ok(());
+        };
+        match self.put(&key, item, Some(Expression::absent())).await {
+            Ok(()) | Err(StoreError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn of_event(&self, event: &EventRecord) -> Result<Vec<Write>, StoreError> {
         let own = event_key(&event.id);
         let what = format!("event {}", event.id);
         let body = self.store_value(&what, event).await?;
@@ -91,34 +179,24 @@ impl Store {
             Write::Create(own.clone(), row(&own).with("body", body)),
             listed(event),
         ];
-        if let Some(delivery) = &event.delivery {
-            let key = delivery_key(&event.account, delivery);
-            let item = row(&key)
-                .with("event", text(&*event.id))
-                .with("digest", text(&*event.digest));
-            writes.push(Write::Create(key, item));
-        }
-        match self.transact(&what, writes).await {
-            Ok(()) => Ok(Accept::New),
-            Err(StoreError::AlreadyExists { .. } | StoreError::Conflict { .. }) => {
-                self.known(event).await
-            }
-            Err(error) => Err(error),
-        }
+        writes.extend(delivered(event).map(|(key, item)| Write::Create(key, item)));
+        Ok(writes)
     }
 
-    async fn known(&self, event: &EventRecord) -> Result<Accept, StoreError> {
-        if let Some(delivery) = &event.delivery
-            && let Some(item) = self.get(&delivery_key(&event.account, delivery)).await?
-            && let Some(first) = read_text(&item, "event")
-        {
-            let first = first.to_owned();
-            return Ok(match read_text(&item, "digest") == Some(&event.digest) {
-                true => Accept::Known(first),
-                false => Accept::Altered(first),
-            });
-        }
-        Ok(Accept::Known(event.id.clone()))
+    /// The event that a delivery brought the first time.
+    async fn known_delivery(&self, event: &EventRecord) -> Result<Option<Accept>, StoreError> {
+        let Some((key, _)) = delivered(event) else {
+            return Ok(None);
+        };
+        let Some(item) = self.get(&key).await? else {
+            return Ok(None);
+        };
+        let same = read_text(&item, "digest") == Some(&event.digest);
+        let first = read_text(&item, "event").map(str::to_owned);
+        Ok(first.map(|first| match same {
+            true => Accept::Known(first),
+            false => Accept::Altered(first),
+        }))
     }
 
     /// An event, if there is one.
@@ -347,6 +425,47 @@ impl Store {
         self.delete(&listener(source, place), None).await.map(drop)
     }
 
+    /// Lists a trigger among those of all accounts that listen to `source`, for events that say nothing of accounts.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn listen_everywhere(
+        &self,
+        source: &str,
+        place: &TriggerPlace,
+    ) -> Result<(), StoreError> {
+        let key = Key::new(Table::Entities, everywhere(source), place.key());
+        key.check()?;
+        let item = row(&key).with("place", json("a listener", place)?);
+        self.put(&key, item, None).await
+    }
+
+    /// Takes a trigger off the list of [`Store::listen_everywhere`].
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn stop_listening_everywhere(
+        &self,
+        source: &str,
+        place: &TriggerPlace,
+    ) -> Result<(), StoreError> {
+        let key = Key::new(Table::Entities, everywhere(source), place.key());
+        self.delete(&key, None).await.map(drop)
+    }
+
+    /// The triggers of all accounts that listen to `source`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn listeners_everywhere(
+        &self,
+        source: &str,
+    ) -> Result<Vec<TriggerPlace>, StoreError> {
+        let range = Range::new(Table::Entities, everywhere(source), Keys::All);
+        let listed = read_listeners(&self.query(range).await?);
+        Ok(listed.into_iter().map(|(place, _)| place).collect())
+    }
+
     /// The triggers of an account that listen to `source`, each with what is said of it.
     ///
     /// # Errors
@@ -357,20 +476,7 @@ impl Store {
         source: &str,
     ) -> Result<Vec<(TriggerPlace, String)>, StoreError> {
         let range = Range::new(Table::Entities, listening(account, source), Keys::All);
-        let items = self.query(range).await?;
-        let found = items.iter().filter_map(|item| {
-            match read_json::<TriggerPlace>("a listener", item, "place") {
-                Ok(place) => {
-                    let about = read_text(item, "about").unwrap_or_default();
-                    Some((place?, about.to_owned()))
-                }
-                Err(error) => {
-                    skipped(item, &error);
-                    None
-                }
-            }
-        });
-        Ok(found.collect())
+        Ok(read_listeners(&self.query(range).await?))
     }
 
     /// Sets when something is due. `before` is the time that it was due at, where nobody else may have moved it on
@@ -395,6 +501,15 @@ impl Store {
         self.put(&key, item, same).await
     }
 
+    /// Something that is due some time, if it is there.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn find_due(&self, scope: &Scope, what: &str) -> Result<Option<Due>, StoreError> {
+        let found = self.get(&due_key(key::shard(scope), what)).await?;
+        Ok(found.as_ref().and_then(read_due))
+    }
+
     /// Forgets something that was due.
     ///
     /// # Errors
@@ -411,13 +526,7 @@ impl Store {
     pub async fn list_due(&self, list: u8, by_ms: i64) -> Result<Vec<Due>, StoreError> {
         let range = Range::new(Table::Entities, due(list), Keys::All);
         let items = self.query(range).await?;
-        let all = items.iter().filter_map(|item| {
-            Some(Due {
-                what: read_text(item, "what")?.to_owned(),
-                at_ms: read_number(item, AT)?,
-                body: read_text(item, "body")?.to_owned(),
-            })
-        });
+        let all = items.iter().filter_map(read_due);
         Ok(all.filter(|due| due.at_ms <= by_ms).collect())
     }
 
@@ -464,6 +573,30 @@ fn read_all(items: &[Item]) -> Vec<OutcomeRecord> {
     read.collect()
 }
 
+fn read_listeners(items: &[Item]) -> Vec<(TriggerPlace, String)> {
+    let found = items.iter().filter_map(|item| {
+        match read_json::<TriggerPlace>("a listener", item, "place") {
+            Ok(place) => {
+                let about = read_text(item, "about").unwrap_or_default();
+                Some((place?, about.to_owned()))
+            }
+            Err(error) => {
+                skipped(item, &error);
+                None
+            }
+        }
+    });
+    found.collect()
+}
+
+fn read_due(item: &Item) -> Option<Due> {
+    Some(Due {
+        what: read_text(item, "what")?.to_owned(),
+        at_ms: read_number(item, AT)?,
+        body: read_text(item, "body")?.to_owned(),
+    })
+}
+
 fn read_accepted(item: &Item) -> Option<AcceptedEvent> {
     Some(AcceptedEvent {
         event: read_text(item, "event")?.to_owned(),
@@ -492,6 +625,19 @@ fn delivery_key(account: &AccountId, delivery: &str) -> Key {
         format!("delivery#{account}#{delivery}"),
         "delivery",
     )
+}
+
+/// The item of a delivery, where the sender gave it an id.
+fn delivered(event: &EventRecord) -> Option<(Key, Item)> {
+    let key = delivery_key(&event.account, event.delivery.as_ref()?);
+    let item = row(&key)
+        .with("event", text(&*event.id))
+        .with("digest", text(&*event.digest));
+    Some((key, item))
+}
+
+fn ref_key(of: &str) -> Key {
+    Key::new(Table::Runs, format!("ref#{}", key::part(of)), "ref")
 }
 
 fn accepted(list: u8) -> String {
@@ -531,6 +677,10 @@ fn listening(account: &AccountId, source: &str) -> String {
         key::part(account.as_str()),
         key::part(source)
     )
+}
+
+fn everywhere(source: &str) -> String {
+    format!("hear#{}", key::part(source))
 }
 
 fn listener(source: &str, place: &TriggerPlace) -> Key {

@@ -620,6 +620,15 @@ impl NewestRecord {
 /// How far apart events of a ref may come that a sender sent in the other order, in milliseconds.
 const OVERTAKING_MS: u64 = 120_000;
 
+/// What a ref pointed at after the last event of it that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefRecord {
+    /// The commit.
+    pub commit: String,
+    /// The event.
+    pub event: String,
+}
+
 /// What a feed of artifacts or charts had when it was last asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FeedRecord {

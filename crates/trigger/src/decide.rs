@@ -122,6 +122,14 @@ fn of_provider(spec: &WebhookSpec, event: &Event) -> Result<(), Refusal> {
     Err(Refusal::new(Outcome::NoMatchingTriggerForEventAction, why))
 }
 
+/// Whether one of them says what no changed file is: then some files of many do not decide it.
+pub fn denies_files(spec: &WebhookSpec) -> bool {
+    let conditions = &spec.payload_conditions;
+    conditions
+        .iter()
+        .any(|condition| condition.key.trim() == CHANGED_FILES && condition.operator.is_negative())
+}
+
 /// Whether the trigger listens to this kind of event.
 fn listens(spec: &WebhookSpec, event: &Event) -> Result<(), Refusal> {
     let refuse = |why| Err(Refusal::new(Outcome::NoMatchingTriggerForEventAction, why));

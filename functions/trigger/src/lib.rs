@@ -1,8 +1,9 @@
 //! Handles events that were accepted: which triggers fire for them, and the runs that they start.
 //!
-//! Invoked with `{"event": id}` by whoever accepted one (with `"again": true` where it came again and was refused), and with `{}` by a schedule every minute, which finds what a
-//! crash left, and the schedules whose time came. With `{"poll": true}` it asks registries for new versions. All of it may
-//! be repeated.
+//! Invoked with `{"event": id}` by whoever accepted one (with `"again": true` where it came again and was refused), and with
+//! `{}` by a schedule every minute, which finds what a crash left, and the schedules whose time came. With `{"poll": true}` it
+//! asks registries for new versions. Events of AWS come from EventBridge, alone or as messages of a queue. All of it may be
+//! repeated.
 
 mod wiring;
 
@@ -14,6 +15,7 @@ use slipway_engine::error::HandlerError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::gather::SourceReader;
 use slipway_engine::intake::again::decide_anew;
+use slipway_engine::intake::aws::Hearing;
 use slipway_engine::intake::handle::{Starting, handle_by_id};
 use slipway_engine::intake::poll::poll;
 use slipway_engine::intake::sweep::sweep;
@@ -50,15 +52,14 @@ pub struct Asked {
 /// # Errors
 /// When the store or Step Functions cannot be reached: the event stays listed for the next sweep.
 pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
+    if event.get("detail-type").is_some() || event.get("Records").is_some() {
+        return hear(deps, &event).await;
+    }
     let asked: Asked = serde_json::from_value(event).map_err(|error| {
         let message = format!("the event of the trigger function cannot be read: {error}");
         HandlerError::new(ErrorName::InvalidRequest, message)
     })?;
-    let on = Starting {
-        runs: &deps.runs,
-        steps: &STEP_TYPES,
-        sources: &*deps.sources,
-    };
+    let on = starting(deps);
     match asked.event {
         Some(id) => {
             // Boxed: planning nests deeper than the compiler likes to lay out.
@@ -83,4 +84,37 @@ pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
             }))
         }
     }
+}
+
+fn starting(deps: &Deps) -> Starting<'_> {
+    Starting {
+        runs: &deps.runs,
+        steps: &STEP_TYPES,
+        sources: &*deps.sources,
+    }
+}
+
+/// An event of EventBridge, or several as messages of SQS. Of those the ones that failed are named, which the queue gives
+/// again and puts aside in the end.
+async fn hear(deps: &Deps, event: &Value) -> Result<Value, HandlerError> {
+    let mut hearing = Hearing::new(starting(deps));
+    let Some(messages) = event["Records"].as_array() else {
+        let heard = Box::pin(hearing.hear(event)).await?;
+        return Ok(json!({"heard": heard}));
+    };
+    let mut failed = Vec::new();
+    for message in messages {
+        let id = message["messageId"].as_str().unwrap_or_default();
+        let body = message["body"].as_str().unwrap_or_default();
+        let why = match serde_json::from_str(body) {
+            Ok(event) => match Box::pin(hearing.hear(&event)).await {
+                Ok(_) => continue,
+                Err(why) => why.full_text(),
+            },
+            Err(why) => format!("it is not JSON: {why}"),
+        };
+        tracing::warn!(message.id = id, error = why, "an event of AWS comes again");
+        failed.push(json!({"itemIdentifier": id}));
+    }
+    Ok(json!({"batchItemFailures": failed}))
 }

@@ -248,3 +248,52 @@ fn instances_are_counted_every_ten_minutes_and_accepted_runs_started_every_minut
     }
     assert_eq!(schedules.len(), 4);
 }
+
+#[test]
+fn events_of_aws_reach_the_trigger_function_and_are_put_aside_where_they_fail() {
+    let app = template("app.yaml");
+    let arn_of = |value: &Value| logical_id(value).expect("a resource").to_owned();
+    let rules = resources(&app, "AWS::Events::Rule");
+    let rule = rules["AwsEventsRule"];
+    let target = &rule["Targets"][0];
+    let queues = resources(&app, "AWS::SQS::Queue");
+    let (queue, dead) = (
+        arn_of(&target["Arn"]),
+        arn_of(&target["DeadLetterConfig"]["Arn"]),
+    );
+    let redrive = &queues[&*queue]["RedrivePolicy"];
+    assert_eq!(arn_of(&redrive["deadLetterTargetArn"]), dead);
+    // Whoever may put something into them, must be this rule.
+    let policies = resources(&app, "AWS::SQS::QueuePolicy");
+    let policy = policies["AwsEventsQueuePolicy"];
+    let statement = &policy["PolicyDocument"]["Statement"][0];
+    let by = &statement["Condition"]["ArnEquals"]["aws:SourceArn"];
+    assert_eq!(
+        (policies.len(), arn_of(by)),
+        (1, "AwsEventsRule".to_owned())
+    );
+    assert_eq!(statement["Action"], "sqs:SendMessage");
+    let mappings = resources(&app, "AWS::Lambda::EventSourceMapping");
+    let mapping = mappings["AwsEventsMapping"];
+    assert_eq!(arn_of(&mapping["EventSourceArn"]), queue);
+    assert_eq!(arn_of(&mapping["FunctionName"]), "TriggerFunction");
+    assert_eq!(
+        mapping["FunctionResponseTypes"][0],
+        "ReportBatchItemFailures"
+    );
+    // Longer than the function takes, or a message is handled twice at once.
+    let seconds = |value: &Value| value.as_str().and_then(|it| it.parse::<u64>().ok());
+    let functions = resources(&app, "AWS::Serverless::Function");
+    let limit = seconds(&functions["TriggerFunction"]["Timeout"]).expect("seconds");
+    let hidden = seconds(&queues[&*queue]["VisibilityTimeout"]).expect("seconds");
+    assert!(hidden >= 6 * limit, "{hidden} {limit}");
+    // A push of another account may be one of another repository of the same name.
+    let patterns = rule["EventPattern"]["$or"].as_array().expect("patterns");
+    let pushes = patterns
+        .iter()
+        .find(|it| it["source"][0] == "aws.codecommit");
+    assert_eq!(
+        arn_of(&pushes.expect("pushes")["account"][0]),
+        "AWS::AccountId"
+    );
+}

@@ -119,6 +119,20 @@ impl World {
         let _ = self.in_danger(Box::pin(answer(&deps, asked))).await;
     }
 
+    /// Hears an event of EventBridge, or messages of the queue that it is put into. In a function that dies as
+    /// [`World::crash`] says: `None` when it did.
+    pub async fn hear(&self, registries: &Arc<dyn SourceReader>, event: Value) -> Option<Value> {
+        let deps = slipway_fn_trigger::Deps {
+            runs: self.tapped.clone(),
+            sources: Arc::clone(registries),
+        };
+        let answered = self.in_danger(Box::pin(answer(&deps, event))).await;
+        answered.map(|answer| match answer {
+            Ok(answer) => answer,
+            Err(error) => json!({"error": error.to_string()}),
+        })
+    }
+
     /// Asks registries for new versions, as the schedule does. In a function that dies as [`World::crash`] says: `None`
     /// when it did.
     pub async fn poll(&self, registries: &Arc<dyn SourceReader>) -> Option<Value> {

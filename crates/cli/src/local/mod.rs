@@ -6,6 +6,7 @@
 
 pub(crate) mod data_dir;
 pub(crate) mod documents;
+pub(crate) mod events;
 mod functions;
 mod integrations;
 mod invoke;
@@ -52,6 +53,7 @@ use crate::token;
 
 use data_dir::DataDir;
 use documents::HttpDocuments;
+use events::Events;
 use functions::Functions;
 use integrations::Integrations;
 use objects::EmbeddedObjects;
@@ -339,6 +341,7 @@ impl Parts {
             states: self.engine.router(),
             store: self.embedded.router(),
             sandbox: self.sandbox.router(),
+            events: Events::new(self.functions.clone(), self.runs.clock.clone()),
         }
     }
 }

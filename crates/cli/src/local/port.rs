@@ -12,6 +12,8 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use tower::ServiceExt;
 
+use super::events::{About, Events};
+
 /// The services behind the port.
 #[derive(Clone)]
 pub struct Services {
@@ -23,6 +25,8 @@ pub struct Services {
     pub store: Router,
     /// The sandbox account: ECS, Application Auto Scaling, STS, and its own controls.
     pub sandbox: Router,
+    /// EventBridge: hears what is put into the others.
+    pub events: Events,
 }
 
 impl Services {
@@ -43,7 +47,16 @@ impl Services {
             let why = "AWS protocols and sandbox controls are answered on loopback addresses only";
             return (StatusCode::FORBIDDEN, why).into_response();
         }
-        target.oneshot(request).await.into_response()
+        let service = signed_for(request.headers()).unwrap_or_default();
+        if service == "events" {
+            return self.events.bus(request).await;
+        }
+        let about = About::of(&request, &service);
+        let response = target.oneshot(request).await.into_response();
+        match about {
+            Some(about) => self.events.after(about, response).await,
+            None => response,
+        }
     }
 
     /// The embedded service a request is for; `None` for REST.

@@ -3,6 +3,7 @@
 use slipway_model::id::Scope;
 use slipway_model::status::Status;
 use slipway_model::{Kind, entity};
+use slipway_plan::ConnectorPlan;
 use slipway_store::TriggerPlace;
 use slipway_store::record::{EntityRecord, EventRecord, OutcomeRecord, RunRecord};
 use slipway_trigger::feed::{self, Build};
@@ -11,10 +12,14 @@ use slipway_trigger::{
     decide, facts,
 };
 
+use super::files::{self, Asked, Decided};
 use super::fire::{Fire, Shot, State, fire, would_start};
-use super::listen::{feed_of, find_trigger, of_feed, of_project, of_provider, read_trigger};
+use super::listen::{
+    feed_of, find_trigger, of_feed, of_project, of_provider, read_trigger, specs_of,
+};
 use super::{Happening, facts_of_schedule, read, secret_key};
 use crate::error::{Doing, RunError};
+use crate::error_name::ErrorName;
 use crate::gather::SourceReader;
 use crate::runs::Runs;
 use crate::start::StepTypes;
@@ -71,10 +76,23 @@ pub(super) async fn handle_for(
 ) -> Result<Vec<OutcomeRecord>, RunError> {
     let happening = read(event)?;
     let mut outcomes = Vec::new();
+    let (asked, mut left) = (Asked::default(), None);
     for place in places {
-        let Some((outcome, failed)) = Box::pin(one(on, event, &happening, place)).await? else {
-            continue;
+        // What one trigger waits for holds no other up.
+        let done = match Box::pin(one(on, &asked, (event, &happening), place)).await {
+            Ok(Some(done)) => done,
+            Ok(None) => continue,
+            Err(why) => {
+                left = Some(why);
+                continue;
+            }
         };
+        let Done {
+            outcome,
+            failed,
+            again,
+        } = done;
+        left = left.or(again);
         note(on.runs, &outcome, failed).await?;
         tracing::info!(
             trigger.id = %place.trigger,
@@ -85,6 +103,9 @@ pub(super) async fn handle_for(
             "{}", outcome.message
         );
         outcomes.push(outcome);
+    }
+    if let Some(why) = left {
+        return Err(why);
     }
     Ok(outcomes)
 }
@@ -103,7 +124,12 @@ async fn note(runs: &Runs, outcome: &OutcomeRecord, failed: bool) -> Result<(), 
 ///
 /// # Errors
 /// When the store cannot be read or written, or the event cannot be read.
-pub(super) async fn give_up(runs: &Runs, event: &EventRecord, why: &str) -> Result<(), RunError> {
+pub(super) async fn give_up(
+    on: Starting<'_>,
+    event: &EventRecord,
+    why: &str,
+) -> Result<(), RunError> {
+    let (runs, asked) = (on.runs, Asked::default());
     let happening = read(event)?;
     let known = runs.store.list_outcomes(&event.id).await;
     let known = known.doing(|| format!("read what became of event {}", event.id))?;
@@ -117,7 +143,8 @@ pub(super) async fn give_up(runs: &Runs, event: &EventRecord, why: &str) -> Resu
         let Ok(trigger) = read_trigger(&record) else {
             continue;
         };
-        let decided = decided(runs, event, &happening, (&place, &trigger, &record)).await?;
+        let of = (&place, &trigger, &record);
+        let decided = decided(on, &asked, (event, &happening), of).await?;
         if !matches!(decided, Verdict::Fires(_)) {
             continue;
         }
@@ -185,14 +212,33 @@ pub(super) fn holds(outer: &Scope, inner: &Scope) -> bool {
         && (outer.project.is_none() || outer.project == inner.project)
 }
 
-/// What becomes of an event for one trigger, and whether a run was wanted and could not be started; `None` where it is not
-/// about what the trigger listens to at all, or the trigger is gone.
+/// What became of an event for one trigger.
+struct Done {
+    outcome: OutcomeRecord,
+    /// Whether a run was wanted and could not be started.
+    failed: bool,
+    /// Why the event is handled again.
+    again: Option<RunError>,
+}
+
+impl From<OutcomeRecord> for Done {
+    fn from(outcome: OutcomeRecord) -> Self {
+        Self {
+            outcome,
+            failed: false,
+            again: None,
+        }
+    }
+}
+
+/// What becomes of an event for one trigger; `None` where it is not about what the trigger listens to at all, or the
+/// trigger is gone.
 async fn one(
     on: Starting<'_>,
-    event: &EventRecord,
-    happening: &Happening,
+    asked: &Asked,
+    (event, happening): (&EventRecord, &Happening),
     place: &TriggerPlace,
-) -> Result<Option<(OutcomeRecord, bool)>, RunError> {
+) -> Result<Option<Done>, RunError> {
     let Some(record) = find_trigger(on.runs, place).await? else {
         return Ok(None);
     };
@@ -206,13 +252,22 @@ async fn one(
         Ok(trigger) => trigger,
         Err(why) => {
             let outcome = Outcome::ValidationFailedForTrigger;
-            return Ok(Some((noted(outcome, why.full_text()), false)));
+            return Ok(Some(noted(outcome, why.full_text()).into()));
         }
     };
-    let shot = match decided(on.runs, event, happening, (place, &trigger, &record)).await? {
+    let of = (place, &trigger, &record);
+    let shot = match decided(on, asked, (event, happening), of).await? {
         Verdict::Fires(shot) => *shot,
         Verdict::Refuses(refusal) => {
-            return Ok(Some((noted(refusal.outcome, refusal.message), false)));
+            return Ok(Some(noted(refusal.outcome, refusal.message).into()));
+        }
+        Verdict::Waits(refusal) => {
+            let why = format!("trigger {}: {}", place.trigger, refusal.message);
+            return Ok(Some(Done {
+                outcome: noted(refusal.outcome, refusal.message),
+                failed: false,
+                again: Some(RunError::refused(ErrorName::ProviderUnavailable, why)),
+            }));
         }
         Verdict::Elsewhere => return Ok(None),
     };
@@ -226,7 +281,11 @@ async fn one(
     let mut outcome = noted(fired.outcome, fired.message);
     outcome.run = fired.run;
     outcome.inputs = fired.inputs;
-    Ok(Some((outcome, fired.failed)))
+    Ok(Some(Done {
+        outcome,
+        failed: fired.failed,
+        again: None,
+    }))
 }
 
 /// Whether a trigger has decided on an event for another reason than who signed it.
@@ -256,7 +315,7 @@ pub struct Rehearsed {
 /// When the store cannot be read.
 pub async fn rehearse(on: Starting<'_>, event: &EventRecord) -> Result<Vec<Rehearsed>, RunError> {
     let happening = read(event)?;
-    let mut all = Vec::new();
+    let (mut all, asked) = (Vec::new(), Asked::default());
     for place in audience(on.runs, event, &happening).await? {
         let Some(record) = find_trigger(on.runs, &place).await? else {
             continue;
@@ -275,14 +334,15 @@ pub async fn rehearse(on: Starting<'_>, event: &EventRecord) -> Result<Vec<Rehea
                 continue;
             }
         };
-        let verdict = decided(on.runs, event, &happening, (&place, &trigger, &record)).await?;
+        let of = (&place, &trigger, &record);
+        let verdict = decided(on, &asked, (event, &happening), of).await?;
         all.push(match verdict {
             Verdict::Elsewhere => {
                 let why = "it listens to another repository";
                 let outcome = Outcome::NoMatchingTriggerForRepo;
                 rehearsed(Some(Refusal::new(outcome, why)), None)
             }
-            Verdict::Refuses(refusal) => rehearsed(Some(refusal), None),
+            Verdict::Refuses(refusal) | Verdict::Waits(refusal) => rehearsed(Some(refusal), None),
             Verdict::Fires(shot) => {
                 let with = Fire {
                     place: &place,
@@ -302,16 +362,19 @@ pub async fn rehearse(on: Starting<'_>, event: &EventRecord) -> Result<Vec<Rehea
 enum Verdict {
     Fires(Box<Shot>),
     Refuses(Refusal),
+    /// What it needs to know cannot be had now.
+    Waits(Refusal),
     /// It is about something that the trigger has nothing to do with.
     Elsewhere,
 }
 
 async fn decided(
-    runs: &Runs,
-    event: &EventRecord,
-    happening: &Happening,
+    on: Starting<'_>,
+    asked: &Asked,
+    (event, happening): (&EventRecord, &Happening),
     (place, trigger, record): (&TriggerPlace, &Trigger, &EntityRecord),
 ) -> Result<Verdict, RunError> {
+    let runs = on.runs;
     let waited = runs.clock.now_ms().saturating_sub(event.received_ms);
     if waited > LONGEST_WAIT_MS {
         let message = "the event waited for more than 7 days: it is too old to start anything";
@@ -332,24 +395,28 @@ async fn decided(
             },
             Source::Webhook(spec),
         ) => {
-            let repository = match repository(runs, place, spec).await? {
-                Ok(url) => url,
+            let found = match repository(runs, place, spec).await? {
+                Ok(found) => found,
                 Err(refusal) => return Ok(Verdict::Refuses(refusal)),
             };
+            let (url, connector) = found.unzip();
             // First: what is about another repository is signed with another secret, and no news to this trigger.
-            if decide::concerns(spec, event, repository.as_deref()).is_err() {
+            if decide::concerns(spec, event, url.as_deref()).is_err() {
                 return Ok(Verdict::Elsewhere);
             }
             if let Some(secret) = &trigger.secret
                 && !signed.contains(&secret_key(&place.scope, secret))
-                // A URL that only those know who were told it is as good.
+                // A URL that only those know who were told it is as good, and so is EventBridge.
                 && to.is_none()
                 && !by_hand
+                && spec.provider != Provider::AwsCodeCommit
             {
                 let message = unsigned(runs, &place.scope, secret).await?;
                 return Ok(refuses(Outcome::TriggerAuthenticationFailed, message));
             }
-            let mut verdict = of_webhook((trigger, spec), event, repository.as_deref());
+            let url = url.as_deref();
+            let own = (connector.as_ref(), url);
+            let mut verdict = of_webhook((on, asked), own, (place, trigger, spec), event).await;
             if let (true, Verdict::Fires(shot)) = (by_hand, &mut verdict)
                 && let Some((_, state)) = &mut shot.newest
             {
@@ -375,9 +442,10 @@ async fn decided(
                 auto_abort: false,
             }))
         }
-        (Happening::Feed { feed, build }, Source::Artifact(_) | Source::Manifest(_)) => {
-            Ok(of_build((feed, build), trigger, place))
-        }
+        (
+            Happening::Feed { feed, build },
+            Source::Artifact(_) | Source::Manifest(_) | Source::MultiRegion { .. },
+        ) => Ok(of_build((feed, build), trigger, place)),
         (Happening::PipelineEnded { run }, Source::SystemEvent(spec)) => {
             let run = runs.run(run).await?;
             Ok(of_run(&run, spec, (place, record)))
@@ -410,13 +478,17 @@ fn refuses(outcome: Outcome, message: String) -> Verdict {
     Verdict::Refuses(Refusal::new(outcome, message))
 }
 
-fn of_webhook(
-    (trigger, spec): (&Trigger, &WebhookSpec),
+async fn of_webhook(
+    (on, asked): (Starting<'_>, &Asked),
+    (connector, url): (Option<&ConnectorPlan>, Option<&str>),
+    (place, trigger, spec): (&TriggerPlace, &Trigger, &WebhookSpec),
     event: &Event,
-    repository: Option<&str>,
 ) -> Verdict {
-    if let Err(refusal) = decide::webhook(trigger, spec, event, repository, None) {
-        return Verdict::Refuses(refusal);
+    let own = (&place.scope, connector);
+    match files::decided(on, asked, own, (trigger, spec, event), url).await {
+        Decided::Holds => {}
+        Decided::Later(refusal) => return Verdict::Waits(refusal),
+        Decided::Refused(refusal) => return Verdict::Refuses(refusal),
     }
     let facts = facts::of_event(event);
     let custom = spec.provider == Provider::Custom;
@@ -495,7 +567,7 @@ async fn repository(
     runs: &Runs,
     place: &TriggerPlace,
     spec: &WebhookSpec,
-) -> Result<Result<Option<String>, Refusal>, RunError> {
+) -> Result<Result<Option<(String, ConnectorPlan)>, Refusal>, RunError> {
     let Some(reference) = &spec.connector else {
         return Ok(Ok(None));
     };
@@ -518,28 +590,44 @@ async fn repository(
             "the trigger's connector `{reference}` has no `url`"
         ));
     };
+    let connector = ConnectorPlan {
+        reference: reference.clone(),
+        kind: parsed["type"].as_str().unwrap_or_default().to_owned(),
+        spec: parsed["spec"].clone(),
+    };
     if kind == "Repo" {
-        return Ok(Ok(Some(url.to_owned())));
+        return Ok(Ok(Some((url.to_owned(), connector))));
     }
     let Some(name) = &spec.repo_name else {
         return invalid(format!(
             "the connector `{reference}` is one of many repositories: the trigger must say `repoName`"
         ));
     };
-    Ok(Ok(Some(format!("{}/{name}", url.trim_end_matches('/')))))
+    let url = url.trim_end_matches('/');
+    // A connector of a region of CodeCommit has the host alone.
+    let folder = match connector.kind == "Codecommit" && !url.ends_with("/repos") {
+        true => "/v1/repos",
+        false => "",
+    };
+    Ok(Ok(Some((format!("{url}{folder}/{name}"), connector))))
 }
 
 /// Whether a new version is what a trigger listens to.
 fn of_build((feed, build): (&str, &Build), trigger: &Trigger, place: &TriggerPlace) -> Verdict {
-    let Some((spec, own)) = feed_of(trigger, &place.scope) else {
-        return Verdict::Elsewhere;
-    };
-    if own.key() != feed {
+    let own = feed_of(trigger, &place.scope);
+    if own.is_none_or(|(_, own)| own.key() != feed) {
         return Verdict::Elsewhere;
     }
-    if let Err(refusal) = feed::decide(spec, build, condition::holds) {
+    let specs = specs_of(trigger);
+    let mut decided = specs.iter();
+    let refused = decided.find_map(|spec| feed::decide(spec, build, condition::holds).err());
+    if let Some(refusal) = refused {
         return Verdict::Refuses(refusal);
     }
+    // Where there are several regions it is told of the first.
+    let Some(spec) = specs.first() else {
+        return Verdict::Elsewhere;
+    };
     let charts = matches!(trigger.source, Source::Manifest(_));
     fires(Shot {
         trigger_type: if charts { "MANIFEST" } else { "ARTIFACT" },

@@ -3,14 +3,15 @@
 //! The list is written before the trigger and corrected after it, so that it may name too many triggers and never too
 //! few: whoever reads it reads the trigger too.
 
+use serde::{Deserialize, Serialize};
 use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Kind, entity};
 use slipway_store::record::EntityRecord;
 use slipway_store::{Due, TriggerPlace};
-use slipway_trigger::feed::Feed;
+use slipway_trigger::feed::{Feed, in_region};
 use slipway_trigger::{FeedSpec, Provider, Schedule, Source, Trigger, draft};
 
-use super::{poll, secret_key};
+use super::{aws, poll, secret_key};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::runs::Runs;
@@ -72,14 +73,61 @@ pub(crate) fn of_feed(feed: &str) -> String {
 
 /// What an artifact or manifest trigger watches: its spec and the feed of it; `None` for other triggers.
 pub(crate) fn feed_of<'t>(trigger: &'t Trigger, scope: &Scope) -> Option<(&'t FeedSpec, Feed)> {
-    let (Source::Artifact(spec) | Source::Manifest(spec)) = &trigger.source else {
-        return None;
-    };
-    let connector = match connector_of(spec) {
-        Some(reference) => secret_key(scope, reference),
-        None => secret_key(scope, "-"),
-    };
-    Some((spec, Feed::of(spec, &connector)))
+    match &trigger.source {
+        Source::Artifact(spec) | Source::Manifest(spec) => {
+            Some((spec, Feed::of(spec, &connector_key(spec, scope))))
+        }
+        Source::MultiRegion { sources, feed } if !sources.is_empty() => {
+            let regions = sources.iter().map(|source| {
+                let spec = in_region(feed, source);
+                Region {
+                    feed: Feed::of(&spec, &connector_key(&spec, scope)),
+                    connector: connector_of(&spec).map(str::to_owned),
+                }
+            });
+            let regions: Vec<Region> = regions.collect();
+            let all = Feed {
+                kind: MULTI_REGION.to_owned(),
+                connector: secret_key(scope, "-"),
+                place: serde_json::to_value(regions).ok()?,
+            };
+            Some((feed, all))
+        }
+        _ => None,
+    }
+}
+
+/// What the feed of several regions is called.
+const MULTI_REGION: &str = "MultiRegionArtifact";
+
+/// One of several regions that must have a version.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Region {
+    pub(crate) feed: Feed,
+    /// As its connector was written.
+    pub(crate) connector: Option<String>,
+}
+
+/// The regions of a feed that has several.
+pub(crate) fn regions_of(feed: &Feed) -> Option<Vec<Region>> {
+    let several = feed.kind == MULTI_REGION;
+    several.then(|| Vec::deserialize(&feed.place).unwrap_or_default())
+}
+
+/// What a version must pass: the filters of each region, and the conditions.
+pub(crate) fn specs_of(trigger: &Trigger) -> Vec<FeedSpec> {
+    match &trigger.source {
+        Source::Artifact(spec) | Source::Manifest(spec) => vec![spec.clone()],
+        Source::MultiRegion { sources, feed } => {
+            let regions = sources.iter();
+            regions.map(|source| in_region(feed, source)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn connector_key(spec: &FeedSpec, scope: &Scope) -> String {
+    secret_key(scope, connector_of(spec).unwrap_or("-"))
 }
 
 /// The connector of a feed: of a chart, that of its store.
@@ -116,14 +164,12 @@ fn schedule_of(trigger: &Trigger) -> Result<Option<Schedule>, String> {
 /// Why this version never starts runs for a trigger; `None` for one that it does start runs for.
 pub fn not_started(trigger: &Trigger) -> Option<&'static str> {
     match &trigger.source {
-        Source::MultiRegion { .. } => Some(
-            "this version keeps triggers on artifacts of several regions and does not ask their registries yet: use one trigger of type Artifact for the region that is the last to have it",
-        ),
         Source::Artifact(spec) if spec.kind == "CustomArtifact" => Some(
             "this version runs no scripts to look for artifacts: let whoever makes them call a custom webhook",
         ),
         Source::Artifact(_)
         | Source::Manifest(_)
+        | Source::MultiRegion { .. }
         | Source::Webhook(_)
         | Source::Scheduled { .. }
         | Source::SystemEvent(_) => None,
@@ -144,10 +190,12 @@ fn listening(trigger: &Trigger, place: &TriggerPlace, now_ms: i64) -> Listening 
         Source::Scheduled { .. } if trigger.enabled => {
             next_time(trigger, now_ms).map_or(Listening::Named, Listening::At)
         }
-        Source::Artifact(_) | Source::Manifest(_) => match feed_of(trigger, &place.scope) {
-            Some((_, feed)) => Listening::Feed(feed.key()),
-            None => Listening::Named,
-        },
+        Source::Artifact(_) | Source::Manifest(_) | Source::MultiRegion { .. } => {
+            match feed_of(trigger, &place.scope) {
+                Some((_, feed)) => Listening::Feed(feed.key()),
+                None => Listening::Named,
+            }
+        }
         Source::SystemEvent(_) => Listening::To(of_project(&place.scope), String::new()),
         _ => Listening::Named,
     }
@@ -191,6 +239,10 @@ pub async fn before_saving(runs: &Runs, record: &EntityRecord) -> Result<(), Run
         return Err(RunError::faulty(refused));
     }
     let doing = || format!("list trigger {}", place.trigger);
+    if let Some(source) = aws::source_of(&trigger) {
+        let listed = runs.store.listen_everywhere(&source, &place).await;
+        listed.doing(doing)?;
+    }
     match listening(&trigger, &place, runs.clock.now_ms()) {
         Listening::To(source, about) => {
             let listed = runs.store.listen(&source, &place, &about).await;
@@ -225,10 +277,16 @@ pub async fn after_saving(
     let place = place_of(before);
     let list_of = |trigger: &Trigger| listening(trigger, &place, 0);
     let old = list_of(&trigger);
-    let new = now
-        .and_then(|record| read_trigger(record).ok())
-        .map(|trigger| list_of(&trigger));
+    let now = now.and_then(|record| read_trigger(record).ok());
+    let new = now.as_ref().map(list_of);
     let doing = || format!("take trigger {} off its list", place.trigger);
+    if let Some(source) = aws::source_of(&trigger)
+        && now.as_ref().and_then(aws::source_of).as_ref() != Some(&source)
+    {
+        let store = &runs.store;
+        let stopped = store.stop_listening_everywhere(&source, &place).await;
+        stopped.doing(doing)?;
+    }
     match (old, new) {
         (Listening::To(old, _), Some(Listening::To(new, _))) if old == new => Ok(()),
         (Listening::To(old, _), _) => runs.store.stop_listening(&old, &place).await.doing(doing),

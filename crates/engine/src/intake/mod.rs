@@ -6,10 +6,13 @@
 //! at what has a time. What became of an event is in the history of each trigger that it was for.
 
 pub mod again;
+pub mod aws;
+mod files;
 pub mod fire;
 pub mod handle;
 pub mod listen;
 pub mod poll;
+mod repeated;
 pub mod sweep;
 pub mod url;
 
@@ -100,9 +103,15 @@ pub struct Offer {
 /// # Errors
 /// When the store cannot be written: the sender must try again.
 pub async fn accept(runs: &Runs, offer: Offer) -> Result<(EventRecord, Accept), RunError> {
-    let record = offered(runs, offer)?;
-    let accepted = runs.store.accept_event(&record).await;
-    let accepted = accepted.doing(|| format!("keep event {}", record.id))?;
+    let (record, accepted) = match repeated::of(&offer) {
+        Some(moved) => repeated::accept(runs, offer, moved).await?,
+        None => {
+            let record = offered(runs, offer)?;
+            let accepted = runs.store.accept_event(&record).await;
+            let accepted = accepted.doing(|| format!("keep event {}", record.id))?;
+            (record, accepted)
+        }
+    };
     let Accept::Known(first) = &accepted else {
         return Ok((record, accepted));
     };

@@ -1,7 +1,11 @@
-//! Asks registries for new versions: each feed once, however many triggers watch it.
+//! Asks registries for new versions: each feed once, however many triggers watch it, one after the other of each host, and
+//! several hosts side by side, so that one that is slow holds no other up.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use futures::StreamExt as _;
+use futures::stream;
 use serde::{Deserialize, Serialize};
 use slipway_model::id::Scope;
 use slipway_model::{Kind, duration, entity};
@@ -9,10 +13,10 @@ use slipway_plan::ConnectorPlan;
 use slipway_store::record::FeedRecord;
 use slipway_store::{Due, Store, StoreError, TriggerPlace};
 use slipway_trigger::Trigger;
-use slipway_trigger::feed::{Feed, new_builds, remember};
+use slipway_trigger::feed::{Feed, everywhere, new_builds, remember};
 
 use super::handle::{Starting, handle_by_id};
-use super::listen::{connector_of, feed_of, of_feed};
+use super::listen::{Region, connector_of, feed_of, of_feed, regions_of};
 use super::{Happening, Offer, accept};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -30,6 +34,22 @@ const SHORTEST: Duration = Duration::from_secs(30);
 
 /// A registry that fails is asked less and less often, but not less than this.
 const LONGEST: Duration = Duration::from_secs(3_600);
+
+/// So long after something happened a registry surely tells of it: times of events have no parts of seconds, and clocks
+/// differ.
+const SETTLED_MS: i64 = 2_000;
+
+/// Hosts that are asked at once.
+const AT_ONCE: usize = 16;
+
+/// Fields of connectors with the address of a registry.
+const ADDRESSES: [&str; 5] = [
+    "dockerRegistryUrl",
+    "artifactoryServerUrl",
+    "nexusServerUrl",
+    "jenkinsUrl",
+    "helmRepoUrl",
+];
 
 /// A feed that is due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +71,36 @@ pub struct Polled {
     /// New versions.
     pub new: usize,
 }
+
+impl Watched {
+    /// The connectors of the feed, or of its regions: by what feeds call them, with their references.
+    fn connectors(&self) -> Vec<(String, String)> {
+        let of = |feed: &Feed, reference: &Option<String>| {
+            Some((feed.connector.clone(), reference.clone()?))
+        };
+        match regions_of(&self.feed) {
+            Some(regions) => {
+                let all = regions.iter();
+                all.filter_map(|region| of(&region.feed, &region.connector))
+                    .collect()
+            }
+            None => of(&self.feed, &self.connector).into_iter().collect(),
+        }
+    }
+}
+
+impl Polled {
+    fn and(self, other: Self) -> Self {
+        Self {
+            asked: self.asked + other.asked,
+            failed: self.failed + other.failed,
+            new: self.new + other.new,
+        }
+    }
+}
+
+/// The connectors of feeds, by what [`Feed::connector`] says, or why there is none.
+type Connectors = BTreeMap<String, Result<ConnectorPlan, String>>;
 
 /// Notes that the feed of a trigger is asked from now on.
 ///
@@ -102,19 +152,99 @@ fn due(watched: &Watched, at_ms: i64) -> Result<Due, RunError> {
 /// # Errors
 /// When the store cannot be read.
 pub async fn poll(on: Starting<'_>) -> Result<Polled, RunError> {
-    let mut polled = Polled::default();
     let now_ms = on.runs.clock.now_ms();
+    let mut connectors = Connectors::new();
+    let mut hosts: BTreeMap<String, Vec<(Due, Watched)>> = BTreeMap::new();
     for list in 0..Store::INTAKE_LISTS {
         let found = on.runs.store.list_due(list, now_ms).await;
         for due in found.doing(|| "list the feeds whose time came".to_owned())? {
             let Some(watched) = read(&due) else { continue };
-            if let Err(why) = Box::pin(ask(on, &due, &watched, &mut polled)).await {
+            know(on.runs, &watched, &mut connectors).await?;
+            let host = host(&watched, &connectors);
+            hosts.entry(host).or_default().push((due, watched));
+        }
+    }
+    let connectors = &connectors;
+    let polls = hosts.into_values().map(|feeds| async move {
+        let mut polled = Polled::default();
+        for (due, watched) in feeds {
+            let asked = ask(on, &due, &watched, connectors, &mut polled);
+            if let Err(why) = Box::pin(asked).await {
                 polled.failed += 1;
                 tracing::warn!(feed = due.what, error = %why.full_text(), "a feed waits for the next poll");
             }
         }
+        polled
+    });
+    let polls = stream::iter(polls).buffer_unordered(AT_ONCE);
+    Ok(polls
+        .fold(Polled::default(), async |all, one| all.and(one))
+        .await)
+}
+
+/// Reads the connectors of a feed that are not known yet.
+async fn know(runs: &Runs, watched: &Watched, connectors: &mut Connectors) -> Result<(), RunError> {
+    for (key, reference) in watched.connectors() {
+        if !connectors.contains_key(&key) {
+            let found = connector(runs, &watched.scope, &reference).await?;
+            connectors.insert(key, found);
+        }
     }
-    Ok(polled)
+    Ok(())
+}
+
+/// What is asked by one at a time: the registry's host, or of a cloud its region.
+fn host(watched: &Watched, connectors: &Connectors) -> String {
+    let Feed {
+        kind,
+        connector,
+        place,
+    } = &watched.feed;
+    let known = connectors.get(connector).and_then(|it| it.as_ref().ok());
+    let addresses = ADDRESSES
+        .iter()
+        .filter_map(|field| known?.spec[*field].as_str());
+    let address = addresses.map(str::trim).find(|address| !address.is_empty());
+    if let Some(address) = address {
+        let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = host.rsplit('@').next().unwrap_or_default();
+        return host.to_ascii_lowercase();
+    }
+    let named = ["registryHostname", "registry", "region"];
+    let named = named.iter().find_map(|field| place[*field].as_str());
+    format!("{kind} {connector} {}", named.unwrap_or_default())
+}
+
+/// Asks a feed at once because something happened in it; what it had when it was asked later than that is known.
+///
+/// # Errors
+/// When the store cannot be read or written.
+pub(super) async fn hurry(
+    on: Starting<'_>,
+    scope: &Scope,
+    feed: &Feed,
+    happened_ms: i64,
+    polled: &mut Polled,
+) -> Result<(), RunError> {
+    let (store, key) = (&on.runs.store, feed.key());
+    let doing = || format!("read feed {key}");
+    let known = store.find_feed(&key).await.doing(doing)?;
+    let asked = known.filter(|known| known.failures == 0);
+    if asked.and_then(|known| known.asked_ms) >= Some(happened_ms.saturating_add(SETTLED_MS)) {
+        return Ok(());
+    }
+    let account = Scope::account(scope.account.clone());
+    let due = store.find_due(&account, &format!("{FEED}{key}")).await;
+    let Some(due) = due.doing(doing)? else {
+        return Ok(());
+    };
+    let Some(watched) = read(&due) else {
+        return Ok(());
+    };
+    let mut connectors = Connectors::new();
+    know(on.runs, &watched, &mut connectors).await?;
+    Box::pin(ask(on, &due, &watched, &connectors, polled)).await
 }
 
 fn read(due: &Due) -> Option<Watched> {
@@ -126,6 +256,7 @@ async fn ask(
     on: Starting<'_>,
     found: &Due,
     watched: &Watched,
+    connectors: &Connectors,
     polled: &mut Polled,
 ) -> Result<(), RunError> {
     let store = &on.runs.store;
@@ -142,8 +273,10 @@ async fn ask(
         .doing(|| format!("read feed {key}"))?
         .unwrap_or_default();
     polled.asked += 1;
-    let (record, wait) = match answer(on, watched, known.state.as_deref()).await? {
-        Ok(FeedAnswer::Unchanged) => (healthy(known, on), None),
+    // What comes while it answers may not be in the answer.
+    let began_ms = on.runs.clock.now_ms();
+    let (record, wait) = match answer(on, watched, connectors, known.state.as_deref()).await {
+        Ok(FeedAnswer::Unchanged) => (healthy(known, began_ms), None),
         Ok(FeedAnswer::Builds { builds, state }) => {
             let seen = known.seen.as_deref().unwrap_or_default();
             for build in new_builds(seen, &builds) {
@@ -165,7 +298,7 @@ async fn ask(
             let record = FeedRecord {
                 seen,
                 state,
-                ..healthy(known, on)
+                ..healthy(known, began_ms)
             };
             (record, None)
         }
@@ -201,9 +334,9 @@ async fn ask(
     }
 }
 
-fn healthy(known: FeedRecord, on: Starting<'_>) -> FeedRecord {
+fn healthy(known: FeedRecord, began_ms: i64) -> FeedRecord {
     FeedRecord {
-        asked_ms: Some(on.runs.clock.now_ms()),
+        asked_ms: Some(began_ms),
         failures: 0,
         why: None,
         ..known
@@ -226,20 +359,51 @@ type Said = Result<FeedAnswer, (String, Option<Duration>)>;
 async fn answer(
     on: Starting<'_>,
     watched: &Watched,
+    connectors: &Connectors,
     state: Option<&str>,
-) -> Result<Said, RunError> {
-    let connector = match &watched.connector {
+) -> Said {
+    if let Some(regions) = regions_of(&watched.feed) {
+        return everywhere_of(on, watched, connectors, &regions).await;
+    }
+    one(on, (&watched.feed, &watched.scope), connectors, state).await
+}
+
+async fn one(
+    on: Starting<'_>,
+    (feed, scope): (&Feed, &Scope),
+    connectors: &Connectors,
+    state: Option<&str>,
+) -> Said {
+    let connector = match connectors.get(&feed.connector) {
         None => None,
-        Some(reference) => match connector(on.runs, &watched.scope, reference).await? {
-            Ok(found) => Some(found),
-            Err(why) => return Ok(Err((why, None))),
-        },
+        Some(Ok(found)) => Some(found),
+        Some(Err(why)) => return Err((why.clone(), None)),
     };
-    let polled = on
-        .sources
-        .poll_feed(&watched.feed, connector.as_ref(), &watched.scope, state)
-        .await;
-    Ok(polled.map_err(|fault| (fault.message, fault.wait)))
+    let polled = on.sources.poll_feed(feed, connector, scope, state).await;
+    polled.map_err(|fault| (fault.message, fault.wait))
+}
+
+/// What all regions have. Each is asked for all of it: what one has anew may be there in the others for long.
+async fn everywhere_of(
+    on: Starting<'_>,
+    watched: &Watched,
+    connectors: &Connectors,
+    regions: &[Region],
+) -> Said {
+    let mut all = Vec::new();
+    for region in regions {
+        match one(on, (&region.feed, &watched.scope), connectors, None).await? {
+            FeedAnswer::Builds { builds, .. } => all.push(builds),
+            // Nobody said what it had before.
+            FeedAnswer::Unchanged => {
+                return Err(("a region does not say what it has".to_owned(), None));
+            }
+        }
+    }
+    Ok(FeedAnswer::Builds {
+        builds: everywhere(&all),
+        state: None,
+    })
 }
 
 async fn connector(

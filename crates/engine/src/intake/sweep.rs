@@ -80,7 +80,7 @@ async fn finish(
         "an event could not be handled"
     );
     if entry.attempts.saturating_add(1) >= MOST_ATTEMPTS
-        && let Err(why) = Box::pin(give_up(on.runs, &event, &why)).await
+        && let Err(why) = Box::pin(give_up(on, &event, &why)).await
     {
         let why = why.full_text();
         tracing::warn!(

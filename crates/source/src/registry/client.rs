@@ -56,7 +56,7 @@ pub(super) struct Registry<'a> {
 }
 
 /// The one client. It uses no proxy, because behind one the check of addresses would check nothing.
-pub(super) fn client() -> Result<&'static Client, String> {
+pub(crate) fn client() -> Result<&'static Client, String> {
     static CLIENT: OnceLock<Client> = OnceLock::new();
     if let Some(client) = CLIENT.get() {
         return Ok(client);
@@ -283,7 +283,7 @@ impl<'a> Registry<'a> {
 }
 
 /// The header of a login.
-pub(super) fn basic(login: &Login) -> SecretString {
+pub(crate) fn basic(login: &Login) -> SecretString {
     use base64::Engine as _;
     let pair = format!("{}:{}", login.user, login.password.expose_secret());
     let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
@@ -302,7 +302,7 @@ fn wait(headers: &HeaderMap) -> Duration {
 }
 
 /// The body of an answer that is not too large.
-pub(super) async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, Fault> {
+pub(crate) async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(unreached)? {
         if body.len() + chunk.len() > most {
@@ -314,7 +314,7 @@ pub(super) async fn read(mut response: Response, most: usize) -> Result<Vec<u8>,
 }
 
 /// Why there is no answer. Addresses are left out: those of tokens tell what they are for.
-pub(super) fn unreached(error: reqwest::Error) -> Fault {
+pub(crate) fn unreached(error: reqwest::Error) -> Fault {
     let (kind, what) = match () {
         () if error.is_timeout() => (ErrorType::Timeout, "it does not answer in time"),
         () if error.is_connect() => (ErrorType::Connectivity, "it cannot be reached"),

@@ -12,7 +12,7 @@
 mod ami;
 mod challenge;
 mod choose;
-mod client;
+pub(crate) mod client;
 mod cloud;
 mod ecr;
 pub(crate) mod feed;

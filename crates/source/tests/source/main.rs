@@ -8,6 +8,7 @@
 
 mod account;
 mod app;
+mod changed;
 mod clouds;
 mod connection;
 mod feed_host;

@@ -255,6 +255,21 @@ async fn triggers_are_kept_listed_and_say_when_they_are_next() {
     let history =
         format!("/pipeline/api/triggers/eventHistory/nightly?{SCOPE}&targetIdentifier=deploy");
     assert_eq!(api.get(&history).await.data()["totalElements"], 0);
+    let catalog = format!("/pipeline/api/triggers/catalog?{SCOPE}&targetIdentifier=deploy");
+    let catalog = api.get(&catalog).await.data();
+    let listed = catalog["catalog"].as_array().expect("a list");
+    let of = |category: &str| {
+        listed
+            .iter()
+            .find(|one| one["category"] == category)
+            .expect("listed")
+    };
+    assert_eq!(of("Manifest")["triggerCatalogType"], json!(["HelmChart"]));
+    assert!(
+        of("Artifact")["triggerCatalogType"]
+            .to_string()
+            .contains("AmazonS3")
+    );
     let unknown = format!("/pipeline/api/webhook/triggerProcessingDetails?{SCOPE}&eventId=x");
     assert_eq!(api.get(&unknown).await.data()["eventFound"], false);
     // What never could start anything is refused with the reason.

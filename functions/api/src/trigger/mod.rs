@@ -48,6 +48,12 @@ async fn catalog() -> ApiResult {
         |category: &str, kinds: &[&str]| json!({"category": category, "triggerCatalogType": kinds});
     Ok(success(json!({"catalog": [
         of("Webhook", &["Github", "Gitlab", "Bitbucket", "AzureRepo", "AwsCodeCommit", "Harness", "HarnessArtifactRegistry", "Custom"]),
+        of("Artifact", &[
+            "DockerRegistry", "Ecr", "AmazonS3", "AmazonMachineImage", "Acr", "Gcr", "GoogleArtifactRegistry",
+            "GoogleCloudStorage", "GithubPackageRegistry", "ArtifactoryRegistry", "Nexus3Registry", "Jenkins",
+        ]),
+        of("MultiRegionArtifact", &["MultiRegionArtifact"]),
+        of("Manifest", &["HelmChart"]),
         of("Scheduled", &["Cron"]),
         of("SystemEvent", &["Pipeline"]),
     ]})))

@@ -21,13 +21,35 @@ const DOCKER: &str = "connector:\n  name: hub\n  identifier: hub\n  orgIdentifie
 
 /// Registries with versions of images, by their path; those that are away have none.
 #[derive(Default)]
-struct Registries {
+pub struct Registries {
     images: Mutex<BTreeMap<String, Vec<String>>>,
     asked: Mutex<Vec<String>>,
+    busy: Mutex<Busy>,
+}
+
+/// How many are asked at once.
+#[derive(Default)]
+struct Busy {
+    now: BTreeMap<String, usize>,
+    most_of_one: usize,
+    most_of_all: usize,
+}
+
+impl Busy {
+    fn begins(&mut self, host: &str) {
+        let of_one = self.now.entry(host.to_owned()).or_default();
+        *of_one += 1;
+        self.most_of_one = self.most_of_one.max(*of_one);
+        self.most_of_all = self.most_of_all.max(self.now.values().sum());
+    }
+
+    fn ends(&mut self, host: &str) {
+        *self.now.entry(host.to_owned()).or_default() -= 1;
+    }
 }
 
 impl Registries {
-    fn has(&self, image: &str, versions: &[&str]) {
+    pub fn has(&self, image: &str, versions: &[&str]) {
         let versions = versions.iter().map(|it| (*it).to_owned()).collect();
         self.images
             .lock()
@@ -35,7 +57,7 @@ impl Registries {
             .insert(image.to_owned(), versions);
     }
 
-    fn asked(&self) -> usize {
+    pub fn asked(&self) -> usize {
         std::mem::take(&mut *self.asked.lock().expect("a lock")).len()
     }
 }
@@ -79,12 +101,21 @@ impl SourceReader for Registries {
         _: &Scope,
         state: Option<&str>,
     ) -> Result<FeedAnswer, FeedFault> {
-        assert_eq!(connector.map(|it| it.kind.as_str()), Some("DockerRegistry"));
+        let kind = connector.map(|it| it.kind.as_str());
+        assert!(matches!(kind, Some("DockerRegistry" | "Aws")), "{kind:?}");
         let image = feed.place["imagePath"]
             .as_str()
+            .or_else(|| feed.place["bucketName"].as_str())
             .unwrap_or_default()
             .to_owned();
         self.asked.lock().expect("a lock").push(image.clone());
+        let host = connector.map(|it| it.spec["dockerRegistryUrl"].to_string());
+        let host = host.unwrap_or_default();
+        self.busy.lock().expect("a lock").begins(&host);
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        self.busy.lock().expect("a lock").ends(&host);
         let images = self.images.lock().expect("a lock");
         let Some(versions) = images.get(&image) else {
             return Err(FeedFault {
@@ -111,7 +142,7 @@ fn on_image(id: &str, image: &str, conditions: &str) -> String {
     trigger(id, &source, "")
 }
 
-async fn registries(world: &World) -> (Arc<Registries>, Arc<dyn SourceReader>) {
+pub async fn registries(world: &World) -> (Arc<Registries>, Arc<dyn SourceReader>) {
     world.apply(DOCKER).await;
     let registries = Arc::new(Registries::default());
     let sources: Arc<dyn SourceReader> = registries.clone();
@@ -226,4 +257,82 @@ async fn a_crash_anywhere_in_a_poll_starts_one_run_for_each_version() {
             return;
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_are_asked_side_by_side_and_each_by_one_at_a_time() {
+    let world = world().await;
+    let (has, sources) = registries(&world).await;
+    for host in 0..5 {
+        // The same host under two names of connectors.
+        for (id, url) in [
+            (format!("a{host}"), format!("https://r{host}.example.com")),
+            (
+                format!("b{host}"),
+                format!("https://R{host}.example.com/v2/"),
+            ),
+        ] {
+            let yaml = DOCKER
+                .replace("hub", &id)
+                .replace("https://registry.example.com", &url);
+            world.apply(&yaml).await;
+            for image in 0..2 {
+                let image = format!("{id}_{image}");
+                has.has(&image, &["1.0"]);
+                let yaml = on_image(&image, &image, "");
+                world
+                    .apply(&yaml.replace("connectorRef: hub", &format!("connectorRef: {id}")))
+                    .await;
+            }
+        }
+    }
+    let polled = world.poll(&sources).await.expect("an answer");
+    assert_eq!(polled, json!({"asked": 20, "failed": 0, "new": 0}));
+    let busy = has.busy.lock().expect("a lock");
+    // The two names of one host are told apart here by how they are written, and not by who asks.
+    let now = busy
+        .now
+        .keys()
+        .map(|host| host.to_ascii_lowercase().replace("/v2/", ""));
+    assert_eq!(now.collect::<std::collections::BTreeSet<_>>().len(), 5);
+    assert_eq!((busy.most_of_one, busy.most_of_all), (1, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_of_several_regions_starts_a_run_when_all_have_it() {
+    let world = world().await;
+    world
+        .apply("connector:\n  name: account\n  identifier: account\n  orgIdentifier: default\n  projectIdentifier: shop\n  type: Aws\n  spec:\n    credential: {type: InheritFromDelegate}\n    delegateSelectors: []\n")
+        .await;
+    let (has, sources) = registries(&world).await;
+    let source = "type: MultiRegionArtifact\nspec:\n  type: DockerRegistry\n  eventConditions:\n    - {key: build, operator: Regex, value: \"[0-9.]+\"}\n  sources:\n    - type: DockerRegistry\n      spec: {connectorRef: hub, imagePath: east, tag: <+trigger.artifact.build>}\n    - type: Ecr\n      spec: {connectorRef: account, region: eu-west-1, imagePath: west, tag: <+trigger.artifact.build>}\n";
+    world.apply(&trigger("regions", source, "")).await;
+    has.has("east", &["1.0", "1.1"]);
+    has.has("west", &["1.0"]);
+    let next = async || {
+        minutes(&world, 1).await;
+        world.poll(&sources).await;
+        runs(&world).await.len()
+    };
+    world.poll(&sources).await;
+    assert_eq!(next().await, 0);
+    has.has("west", &["1.0", "1.1", "2.0-rc"]);
+    assert_eq!(next().await, 1, "1.1 is everywhere now");
+    has.has("east", &["1.0", "1.1", "2.0-rc", "2.0"]);
+    assert_eq!(
+        next().await,
+        1,
+        "2.0 is not everywhere, and 2.0-rc is none that is wanted"
+    );
+    let row = history(&world, "regions")
+        .await
+        .into_iter()
+        .find(|row| row.run.is_none());
+    assert!(row.is_some_and(|row| row.message.contains("2.0-rc")));
+    has.has("west", &["1.0", "1.1", "2.0-rc", "2.0"]);
+    assert_eq!(next().await, 2);
+    // A region that is away says nothing of any version.
+    has.images.lock().expect("a lock").remove("west");
+    has.has("east", &["3.0"]);
+    assert_eq!(next().await, 2);
 }

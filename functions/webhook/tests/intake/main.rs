@@ -2,8 +2,11 @@
 
 #![allow(clippy::expect_used, reason = "everything here is a test")]
 
+mod again;
+mod aws;
 mod faults;
 mod feeds;
+mod files;
 mod hostile;
 mod order;
 mod schedules;
