@@ -92,7 +92,8 @@ impl Store {
         key.check()?;
         #[cfg(feature = "embedded")]
         if let (Table::Entities, Some(known)) = (key.table, &self.inner.known) {
-            return known.get(key, self.fetch(key)).await;
+            // Boxed: the futures of the SDK clients nest deep.
+            return Box::pin(known.get(key, self.fetch(key))).await;
         }
         self.fetch(key).await
     }
