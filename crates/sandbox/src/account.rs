@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::alarm::Alarm;
 use crate::ecs::capacity::CapacityProvider;
 use crate::ecs::cluster::Cluster;
 use crate::ecs::service::Service;
@@ -72,6 +73,7 @@ pub(crate) struct Account {
     pub(crate) scalable_targets: Table<ScalableTarget>,
     pub(crate) scaling_policies: Table<Policy>,
     pub(crate) scheduled_actions: Table<ScheduledAction>,
+    pub(crate) alarms: Table<Alarm>,
     pub(crate) sessions: Table<Session>,
     pub(crate) roles: Table<Role>,
     /// Regions that the account opted in to.
@@ -106,6 +108,7 @@ impl Account {
             scalable_targets: Table::new("scalable-target"),
             scaling_policies: Table::new("scaling-policy"),
             scheduled_actions: Table::new("scheduled-action"),
+            alarms: Table::new("alarm"),
             sessions: Table::new("session"),
             roles: Table::new("role"),
             regions: Table::new("region"),
@@ -133,6 +136,7 @@ impl Account {
             || self.scalable_targets.load(key, value)?
             || self.scaling_policies.load(key, value)?
             || self.scheduled_actions.load(key, value)?
+            || self.alarms.load(key, value)?
             || self.sessions.load(key, value)?
             || self.roles.load(key, value)?
             || self.regions.load(key, value)?
@@ -183,6 +187,7 @@ impl Account {
         self.scalable_targets.show(into);
         self.scaling_policies.show(into);
         self.scheduled_actions.show(into);
+        self.alarms.show(into);
         self.elb.show(into);
         self.autoscaling.show(into);
         self.ec2.show(into);
@@ -217,6 +222,7 @@ impl Account {
         self.scalable_targets.changes(&mut changes)?;
         self.scaling_policies.changes(&mut changes)?;
         self.scheduled_actions.changes(&mut changes)?;
+        self.alarms.changes(&mut changes)?;
         self.sessions.changes(&mut changes)?;
         self.roles.changes(&mut changes)?;
         self.regions.changes(&mut changes)?;
@@ -242,6 +248,7 @@ impl Account {
         self.scalable_targets.forget_changes();
         self.scaling_policies.forget_changes();
         self.scheduled_actions.forget_changes();
+        self.alarms.forget_changes();
         self.sessions.forget_changes();
         self.roles.forget_changes();
         self.regions.forget_changes();

@@ -1,5 +1,5 @@
 //! AWS's protocols on HTTP: JSON 1.1 for ECS, ECR, Cloud Map and Application Auto Scaling, Query for EC2, its Auto Scaling, ELB,
-//! IAM and STS, REST-JSON for Lambda.
+//! IAM and STS, REST-JSON for Lambda, JSON or Query for CloudWatch's alarms.
 //!
 //! The signature of a request says who calls and in which region; it is **not verified**, so the port
 //! belongs on a loopback address.
@@ -24,8 +24,8 @@ use crate::fault::FaultEffect;
 use crate::fields::{Document, Fields};
 use crate::query::{Dialect, Form};
 use crate::{
-    autoscaling, control, discovery, ec2, ecr, ecs, elb, iam, inventory, lambda, region, scaling,
-    sts,
+    alarm, autoscaling, control, discovery, ec2, ecr, ecs, elb, iam, inventory, lambda, region,
+    scaling, sts,
 };
 
 /// Largest request, bytes. The largest that AWS takes here is a task definition of 64 KiB; Lambda takes more.
@@ -75,6 +75,7 @@ impl Request {
             ecr::TARGET => ecr::SIGNING_NAME,
             discovery::TARGET => discovery::SIGNING_NAME,
             scaling::TARGET => "application-autoscaling",
+            alarm::TARGET => alarm::SIGNING_NAME,
             _ => return Err(ecs::unknown(target)),
         };
         Ok(Self::Json {
@@ -96,6 +97,7 @@ impl Request {
             autoscaling::VERSION => autoscaling::SIGNING_NAME,
             ec2::VERSION => ec2::SIGNING_NAME,
             iam::VERSION => iam::SIGNING_NAME,
+            alarm::VERSION => alarm::SIGNING_NAME,
             _ if balancing => elb::SIGNING_NAME,
             _ => "sts",
         };
@@ -122,6 +124,7 @@ impl Request {
                 autoscaling::SIGNING_NAME => (Dialect::Query, autoscaling::NAMESPACE),
                 ec2::SIGNING_NAME => (Dialect::Ec2, ec2::NAMESPACE),
                 iam::SIGNING_NAME => (Dialect::Query, iam::NAMESPACE),
+                alarm::SIGNING_NAME => (Dialect::Query, alarm::NAMESPACE),
                 _ => (Dialect::Query, sts::NAMESPACE),
             }),
         }
@@ -180,6 +183,7 @@ impl Request {
                     "ecs" => ecs::call(account, caller, operation, fields),
                     ecr::SIGNING_NAME => ecr::call(account, caller, operation, fields),
                     discovery::SIGNING_NAME => discovery::call(account, caller, operation, fields),
+                    alarm::SIGNING_NAME => alarm::call(account, caller, operation, fields),
                     _ => scaling::call(account, caller, operation, fields),
                 };
                 answer.map(|answer| (200, answer.to_string()))
@@ -194,6 +198,7 @@ impl Request {
                     autoscaling::SIGNING_NAME => autoscaling::call(account, caller, form),
                     ec2::SIGNING_NAME => ec2::call(account, caller, form),
                     iam::SIGNING_NAME => iam::call(account, caller, form),
+                    alarm::SIGNING_NAME => alarm::query(account, caller, form),
                     _ => sts::call(account, caller, form, keys),
                 }?;
                 let dialect = self.dialect();

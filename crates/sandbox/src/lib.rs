@@ -24,6 +24,7 @@
 //! VPCs, any id will do; nothing scales by itself; services have rolling updates only. Everything else that is missing says so when called.
 
 mod account;
+mod alarm;
 mod arn;
 mod autoscaling;
 mod call;

@@ -56,6 +56,7 @@ pub(crate) fn call(account: &mut Account, caller: &Caller, form: &Form) -> Resul
         "CreateAutoScalingGroup" => settings::create,
         "UpdateAutoScalingGroup" => settings::update,
         "DescribeAutoScalingGroups" => view::describe,
+        "DescribeAutoScalingInstances" => view::instances,
         "DeleteAutoScalingGroup" => group::delete,
         "SetDesiredCapacity" => capacity::set,
         "TerminateInstanceInAutoScalingGroup" => capacity::terminate,

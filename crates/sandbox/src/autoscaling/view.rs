@@ -40,6 +40,38 @@ pub(super) fn describe(
     Ok(json!({"AutoScalingGroups": views, "NextToken": page.next_token}))
 }
 
+/// `DescribeAutoScalingInstances`: those of all groups, or those that are named.
+pub(super) fn instances(
+    account: &mut Account,
+    caller: &Caller,
+    request: Fields<'_>,
+) -> Result<Value, ApiError> {
+    let ids = request.texts("InstanceIds")?;
+    let groups = account
+        .autoscaling
+        .groups
+        .under(&format!("{}/", caller.region));
+    let all = groups.flat_map(|(_, group)| group.members.iter().map(move |one| (group, one)));
+    let mut all: Vec<(&Group, &Member)> = all
+        .filter(|(_, one)| ids.is_empty() || ids.contains(&one.id.as_str()))
+        .collect();
+    all.sort_by(|(_, a), (_, b)| a.id.cmp(&b.id));
+    let page = page(
+        request,
+        (50, 50),
+        all.iter().map(|(_, one)| one.id.as_str()),
+    )?;
+    let shown = all.iter().filter(|(_, one)| page.items.contains(&one.id));
+    let shown = shown.map(|(group, one)| {
+        let mut view = member(one);
+        view["AutoScalingGroupName"] = json!(group.name);
+        // Here, and here alone, it is written in capitals (Auto Scaling API reference, `AutoScalingInstanceDetails`).
+        view["HealthStatus"] = json!(if one.healthy { "HEALTHY" } else { "UNHEALTHY" });
+        view
+    });
+    Ok(json!({"AutoScalingInstances": shown.collect::<Vec<_>>(), "NextToken": page.next_token}))
+}
+
 fn fits(group: &Group, filters: &[(&str, Vec<&str>)]) -> Result<bool, ApiError> {
     for (name, values) in filters {
         let fits = match *name {

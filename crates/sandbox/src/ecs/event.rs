@@ -92,6 +92,10 @@ pub(crate) fn failed(deployment: &str) -> String {
     format!("(deployment {deployment}) deployment failed: tasks failed to start.")
 }
 
+pub(crate) fn alarmed(deployment: &str) -> String {
+    format!("(deployment {deployment}) deployment failed: alarm detected.")
+}
+
 pub(crate) fn rolling_back(deployment: &str) -> String {
     format!("rolling back to deployment {deployment}.")
 }

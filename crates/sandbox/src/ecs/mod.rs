@@ -1,5 +1,6 @@
 //! Amazon ECS: the operations on the wire and the service that lives in time behind them.
 
+mod alarms;
 pub(crate) mod capacity;
 pub(crate) mod cluster;
 pub(crate) mod container;
@@ -27,6 +28,8 @@ pub(crate) mod task;
 pub(crate) mod task_definition;
 mod task_view;
 mod values;
+
+pub(crate) use alarms::alarm_changed;
 
 use serde_json::Value;
 

@@ -4,6 +4,7 @@
 //! throttle. Every look moves the service a step towards its desired state: breaker, stops, starts,
 //! completion, steady state.
 
+use super::alarms;
 use super::container::Container;
 use super::deployment::{Deployment, DeploymentStatus, RolloutState};
 use super::event;
@@ -71,6 +72,7 @@ fn roll(account: &mut Account, service: &mut Service) {
         service.desired = desired;
     }
     break_circuit(account, service);
+    alarms::watch(account, service);
     let Some(primary) = service.primary().cloned() else {
         return;
     };
@@ -146,14 +148,14 @@ fn break_circuit(account: &mut Account, service: &mut Service) {
     let id = primary.id.clone();
     event::push(account, service, &event::failed(&id));
     if breaker.rollback {
-        roll_back(account, service);
+        roll_back(account, service, "ECS deployment circuit breaker");
     }
 }
 
 /// Makes the last completed deployment PRIMARY again. It keeps its id, and is no target of another
 /// rollback until it has completed once more ("How the Amazon ECS deployment circuit breaker detects
 /// failures", developer guide). Without one the deployment stays where it is.
-fn roll_back(account: &mut Account, service: &mut Service) {
+pub(super) fn roll_back(account: &mut Account, service: &mut Service, who: &str) {
     let Some(mut target) = service.last_completed.take() else {
         return;
     };
@@ -163,10 +165,7 @@ fn roll_back(account: &mut Account, service: &mut Service) {
     service.deployments.retain(|one| one.id != target.id);
     target.status = DeploymentStatus::Primary;
     target.failed_tasks = 0;
-    let reason = format!(
-        "ECS deployment circuit breaker: rolling back to deploymentId {}.",
-        target.id
-    );
+    let reason = format!("{who}: rolling back to deploymentId {}.", target.id);
     target.turn(RolloutState::InProgress, reason, account.now);
     let message = event::rolling_back(&target.id);
     service.settings = target.settings.clone();

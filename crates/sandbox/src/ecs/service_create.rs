@@ -9,7 +9,7 @@ use super::cluster::{self, Cluster, is_name};
 use super::deployment::{Deployment, DeploymentConfiguration, DeploymentStatus, RolloutState};
 use super::service::{self, Service, ServiceStatus};
 use super::task_definition::{TaskDefinition, find_runnable};
-use super::{capacity, launch, load_balancing, service_view, tag, values};
+use super::{alarms, capacity, launch, load_balancing, service_view, tag, values};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::discovery;
@@ -133,6 +133,7 @@ fn check(
     check_controller(request)?;
     capacity::check(account, cluster, request)?;
     DeploymentConfiguration::read(request.object("deploymentConfiguration")?)?;
+    alarms::check(request.object("deploymentConfiguration")?)?;
     let name = request.required_text("taskDefinition")?;
     let definition = find_runnable(account, &caller.region, name)?;
     let mut settings = pick(request.0, &OF_DEPLOYMENT);

@@ -10,7 +10,7 @@ use super::service_create::{
     no_desired_count,
 };
 use super::task_definition::find_runnable;
-use super::{capacity, launch, load_balancing, service_view};
+use super::{alarms, capacity, launch, load_balancing, service_view};
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::discovery;
@@ -88,6 +88,7 @@ impl Change {
             return Err(no_desired_count());
         }
         DeploymentConfiguration::read(request.object("deploymentConfiguration")?)?;
+        alarms::check(request.object("deploymentConfiguration")?)?;
         let running = current.primary().map(|one| one.task_definition.as_str());
         let name = match request.text("taskDefinition")? {
             Some(name) => Some(name),

@@ -33,6 +33,12 @@ impl Aws {
         body
     }
 
+    pub(crate) async fn cloudwatch(&self, operation: &str, form: &str) -> String {
+        let (status, body) = self.form("2010-08-01", operation, form).await;
+        assert_eq!(status, 200, "{operation}: {body}");
+        body
+    }
+
     /// What is refused: `<status> <code>: <message>`.
     pub(crate) async fn refused(&self, version: &str, operation: &str, form: &str) -> String {
         let (status, body) = self.form(version, operation, form).await;
@@ -604,4 +610,38 @@ async fn what_is_wrong_is_refused_as_aws_does() {
     403 UnauthorizedOperation: User: arn:aws:iam::123456789012:root is not authorized to perform: ec2:DescribeImages because no identity-based policy allows the ec2:DescribeImages action
     400 RequestExpired: The security token included in the request is expired
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_of_all_groups_are_listed_page_by_page() {
+    let aws = Aws::new();
+    aws.group("ami-1", 3, "").await;
+    aws.pass(120).await;
+    let first = aws
+        .asg("DescribeAutoScalingInstances", "MaxRecords=2")
+        .await;
+    let mut ids = all_between(&first, "InstanceId");
+    assert_eq!(ids.len(), 2, "{first}");
+    assert_eq!(between(&first, "AutoScalingGroupName"), "web");
+    assert_eq!(between(&first, "HealthStatus"), "HEALTHY");
+    let token = format!("MaxRecords=2&NextToken={}", between(&first, "NextToken"));
+    let rest = aws.asg("DescribeAutoScalingInstances", &token).await;
+    ids.extend(all_between(&rest, "InstanceId"));
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!((ids.len(), between(&rest, "NextToken")), (3, ""), "{rest}");
+    let one = format!(
+        "InstanceIds.member.1={}&InstanceIds.member.2=i-gone",
+        ids[0]
+    );
+    let one = aws.asg("DescribeAutoScalingInstances", &one).await;
+    assert_eq!(all_between(&one, "InstanceId"), [ids[0]], "{one}");
+    let refused = aws
+        .refused(
+            "2011-01-01",
+            "DescribeAutoScalingInstances",
+            "MaxRecords=51",
+        )
+        .await;
+    assert!(refused.starts_with("400 ValidationError"), "{refused}");
 }

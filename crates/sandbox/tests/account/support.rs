@@ -103,6 +103,11 @@ impl Aws {
         self.json(&target, &body).await
     }
 
+    pub(crate) async fn try_alarms(&self, operation: &str, body: Value) -> Result<Value, Refusal> {
+        let target = format!("GraniteServiceVersion20100801.{operation}");
+        self.json(&target, &body).await
+    }
+
     /// Status and body of a Query request: `Action=<operation>&<form>`.
     pub(crate) async fn query(&self, operation: &str, form: &str) -> (u16, String) {
         let request = Request::post("/")

@@ -268,7 +268,7 @@ fn lost(service: &Service, goal: &Goal<'_>) -> Option<String> {
     let running = primary(service)?.task_definition()?;
     (running != goal.task_definition).then(|| {
         format!(
-            "it is now deployed with {}: AWS's circuit breaker rolled it back, or somebody else \
+            "it is now deployed with {}: AWS rolled it back, by its circuit breaker or an alarm, or somebody else \
              deployed",
             short(running)
         )
