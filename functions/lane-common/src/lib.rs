@@ -5,6 +5,7 @@
 //! out, the store remembers. Any invocation may be repeated at any point: what has begun is recorded
 //! before it has an effect, and ends are recorded on conditions.
 
+mod before;
 mod expressions;
 mod input;
 mod invocation;

@@ -1,4 +1,5 @@
-//! Tags that expressions of steps add to their run: `<+executionTags.addTag(key, value)>` and
+//! What expressions of steps do and read beyond the facts of their run: the artifact before this one ([`before`]), and tags
+//! that they add to their run: `<+executionTags.addTag(key, value)>` and
 //! `<+executionTags.addTagsList(list)>`, also without the namespace. Source: docs platform/pipelines/
 //! add-tags-dynamically-to-execution. What the calls stand for is an empty text, which no document says.
 
@@ -8,20 +9,34 @@ use serde_json::Value as Json;
 use slipway_engine::context::RunContext;
 use slipway_expr::{Context, Segment, Value};
 
+use crate::before;
+
 /// Most tags of one list.
 const MOST: usize = 1_000;
 
 /// Most characters of a key, and of a value.
 const LONGEST: (usize, usize) = (128, 1_024);
 
-/// Tags that expressions added and that are not written yet.
+/// Tags that expressions added and that are not written yet, and what they read of an earlier deployment.
 #[derive(Debug, Default)]
-pub(crate) struct Tags(Mutex<Vec<(String, String)>>);
+pub(crate) struct Tags {
+    added: Mutex<Vec<(String, String)>>,
+    /// What `<+rollbackArtifact>` is.
+    before: Option<Value>,
+}
 
 impl Tags {
+    /// No tags yet; `before` is what `<+rollbackArtifact>` is.
+    pub(crate) fn reading(before: Option<Value>) -> Self {
+        Self {
+            before,
+            ..Self::default()
+        }
+    }
+
     /// Takes out what was added since the last time.
     pub(crate) fn take(&self) -> Vec<(String, String)> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn add(&self, tags: Vec<(String, String)>) -> Result<(), String> {
@@ -36,7 +51,7 @@ impl Tags {
                 ));
             }
         }
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.added.lock().unwrap_or_else(PoisonError::into_inner);
         all.extend(tags);
         Ok(())
     }
@@ -50,6 +65,13 @@ pub(crate) struct Tagging<'a> {
 
 impl Context for Tagging<'_> {
     fn lookup(&self, path: &[Segment]) -> Option<Value> {
+        let mut keys = path.iter().map(Segment::key);
+        if keys.next() == Some(Some(before::NAME)) {
+            return keys.try_fold(self.tags.before.clone()?, |value, key| match value {
+                Value::Map(mut fields) => fields.shift_remove(key?),
+                _ => None,
+            });
+        }
         self.context.lookup(path)
     }
 

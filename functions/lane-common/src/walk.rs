@@ -24,6 +24,7 @@ use slipway_steps::Step;
 use slipway_store::StoreError;
 use slipway_store::record::NodeRecord;
 
+use crate::before;
 use crate::expressions::NodeExpressions;
 use crate::mention::mentions_other_stages;
 use crate::record::{Unwritten, Writer, is_container};
@@ -78,6 +79,7 @@ impl<'d> Walk<'d> {
         let lane = runs::lane(&event.lane_id)?;
         let loaded = deps.runs.load_stage_with_nodes(&event.run_id, &lane.stage);
         let (of_run, nodes) = loaded.await?;
+        let before = before::load(&deps.runs, &of_run).await?;
         let now = deps.runs.clock.now();
         let mut walk = Self {
             deps,
@@ -88,7 +90,7 @@ impl<'d> Walk<'d> {
             history: Vec::new(),
             facts: slipway_engine::lane::Facts::default(),
             unwritten: Unwritten::default(),
-            tags: Tags::default(),
+            tags: Tags::reading(before),
             began: now,
             abort_read: now,
             conflicts: 0,

@@ -19,7 +19,9 @@ use slipway_model::id::{EntityId, PrincipalId, RunId};
 use slipway_model::status::Status;
 use slipway_store::Page;
 use slipway_store::record::{EntityRecord, RunRecord};
-use slipway_world::yaml::{ROLL_BACK, TARGET, deployment, pipeline, script, stage, together, wait};
+use slipway_world::yaml::{
+    ROLL_BACK, TARGET, deployment, pipeline, says, script, stage, together, wait,
+};
 use slipway_world::{Options, World, scope};
 
 /// A stage that deploys by a script; its rollback takes a while.

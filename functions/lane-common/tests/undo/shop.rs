@@ -326,3 +326,40 @@ async fn who_deployed_first_says_so_only_where_it_is_so() {
         (Value::Null, json!(image("3")))
     );
 }
+
+/// The artifact that a rollback leads to, by its expressions: the same before and after the run has deployed.
+#[tokio::test(start_paused = true)]
+async fn the_artifact_before_has_a_name() {
+    let word = "<+rollbackArtifact.version> <+rollbackArtifact.metadata.image>";
+    let steps = says("early", word) + &step("rollout", "EcsRollingDeploy") + &says("late", word);
+    let rollback = step("rollback", "EcsRollingRollback");
+    let ship = deployment(&stage("ship", &steps, &rollback, ROLL_BACK));
+    let telling = with_inputs(&pipeline(&[ship])).replace(": release\n", ": telling\n");
+    let words = async |shop: &Shop, run: &RunId| {
+        let nodes = shop.0.store.list_nodes(run, None).await;
+        let nodes = nodes.expect("nodes");
+        let word = |id: &str| {
+            let node = nodes.iter().find(|node| node.identifier.as_str() == id);
+            let said = node.map(|node| node.outputs["output"]["outputVariables"]["word"].clone());
+            said.unwrap_or_default()
+        };
+        [word("early"), word("late")]
+    };
+    let shop = Shop::new().await;
+    shop.0.apply(&telling).await;
+    // Before the first deployment there is none.
+    let first = shop.start_of("telling", "1", "1s").await;
+    let first = shop.0.finish(&first).await;
+    assert_eq!(first.status, Status::Failed);
+    let story = shop.0.story(&first).await;
+    assert!(story.contains("rollbackArtifact.version"), "{story}");
+    shop.deploy("1").await;
+    for (tag, before) in [("2", "1"), ("3", "2")] {
+        let run = shop.start_of("telling", tag, "1s").await;
+        let ended = shop.0.finish(&run).await;
+        let story = told(&shop.0, &ended).await;
+        assert_eq!(ended.status, Status::Success, "{story}");
+        let expected = json!(format!("{before} {}", image(before)));
+        assert_eq!(words(&shop, &run).await, [expected.clone(), expected]);
+    }
+}
