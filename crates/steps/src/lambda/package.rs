@@ -38,7 +38,7 @@ pub(super) async fn restore(
     if let Some(source) = &before.source {
         let mut body = source.clone();
         body["Architectures"] = architectures.clone();
-        if unchanged(site, name, (&body, &before.sha256)).await {
+        if unchanged(site, name, (&body, &before.sha256)).await? {
             return calls::update_code(site, name, &body).await;
         }
         cx.warn(
@@ -68,11 +68,26 @@ pub(super) async fn restore(
 }
 
 /// Whether the object of `body` still has this digest. What cannot be told is not so.
-async fn unchanged(site: &Site, name: &str, (body, sha256): (&Value, &str)) -> bool {
+///
+/// # Errors
+/// Where AWS did not look: that says nothing of the object.
+async fn unchanged(
+    site: &Site,
+    name: &str,
+    (body, sha256): (&Value, &str),
+) -> Result<bool, Failure> {
     let mut dry = body.clone();
     dry["DryRun"] = json!(true);
-    let tried = calls::update_code(site, name, &dry).await;
-    matches!(tried, Ok(Changed::Done(answer)) if answer["CodeSha256"] == sha256)
+    match calls::update_code(site, name, &dry).await {
+        Ok(Changed::Done(answer)) => Ok(answer["CodeSha256"] == sha256),
+        Ok(Changed::Busy | Changed::Moved | Changed::NotSo(_)) => Ok(false),
+        Err(failure) => match failure.error {
+            ErrorType::Authentication | ErrorType::Connectivity | ErrorType::Timeout => {
+                Err(failure)
+            }
+            _ => Ok(false),
+        },
+    }
 }
 
 /// What is at a place that Lambda gave. The place is as good as a password and is never told.

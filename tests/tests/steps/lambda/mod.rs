@@ -3,4 +3,5 @@
 mod canary;
 mod deploy;
 mod hostile;
+mod strategies;
 pub(crate) mod world;
