@@ -232,7 +232,10 @@ impl Run {
         at_once: usize,
     ) -> Flow {
         if let Some(halt) = self.may_begin(section).await {
-            return Flow::Halt(halt);
+            let unread = self.misses_abort(section, !section.has_failed(None));
+            if halt != Halt::Abort || !unread {
+                return Flow::Halt(halt);
+            }
         }
         self.begins(id, false);
         self.model.forks().await;
@@ -442,12 +445,7 @@ impl Run {
             Wanted::All => true,
         };
         if let Some(halt) = halt {
-            // Of a failure and the abort that it brings about, only the failure may be known yet, or neither.
-            let unread = match fits {
-                true => self.sees_abort_late(&section.stage.id),
-                false => self.model.reads_late() || self.sees_abort_late(&section.stage.id),
-            };
-            if halt != Halt::Abort || !unread {
+            if halt != Halt::Abort || !self.misses_abort(section, fits) {
                 return Gate::Halted(halt);
             }
         }
@@ -464,6 +462,16 @@ impl Run {
             self.wake();
         }
         Gate::Skipped
+    }
+
+    /// Whether something begins all the same after an abort: of a failure and the abort that it brings about, only the
+    /// failure may be known yet, or neither.
+    fn misses_abort(&self, section: &Section<'_>, nothing_failed: bool) -> bool {
+        let late = || self.sees_abort_late(&section.stage.id);
+        match nothing_failed {
+            true => late(),
+            false => self.model.reads_late() || late(),
+        }
     }
 
     /// Another attempt of a node.
