@@ -21,6 +21,7 @@ pub mod freeze;
 pub mod gather;
 pub mod given;
 pub mod intake;
+pub mod interrupts;
 pub mod kept;
 pub mod lane;
 pub mod line;

@@ -44,7 +44,7 @@ pub(crate) const ANSWER: &str = "answer";
 /// A step is to stop.
 pub(crate) const STOP: &str = "stop";
 /// Nothing new shall begin, or may again.
-const PAUSE: &str = "pause";
+pub(crate) const PAUSE: &str = "pause";
 
 /// Most bytes of the inputs of one step, as JSON.
 const LARGEST_INPUTS: usize = 256 * 1024;

@@ -28,10 +28,10 @@ use crate::signal::{ANSWER, STOP, asks, nothing_runs, runs_now};
 use crate::stage::unbegun;
 
 /// Kind of the signal that a stage is aborted. Its attempt says which part of the stage: see [`Part`].
-const ABORT: &str = "abort-stage";
+pub(crate) const ABORT: &str = "abort-stage";
 
 /// Kind of the signal about a stage that waits to begin; says what a signal about a step says.
-const GIVE_UP: &str = "give-up-stage";
+pub(crate) const GIVE_UP: &str = "give-up-stage";
 
 /// What is said about a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

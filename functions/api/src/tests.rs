@@ -11,6 +11,7 @@ mod files;
 mod git;
 mod input_sets;
 mod inputs;
+mod interrupts;
 mod limits;
 mod logs;
 mod loops;

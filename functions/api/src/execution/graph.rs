@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
+use slipway_engine::interrupts;
 use slipway_engine::lane::worst;
 use slipway_expr::secret::SecretText;
 use slipway_model::id::{NodeId, StageId};
@@ -45,6 +46,7 @@ pub(crate) struct Builder<'a> {
     records: HashMap<&'a NodeId, &'a NodeRecord>,
     logs: HashMap<NodeId, String>,
     waits: Waits,
+    interrupts: HashMap<NodeId, Vec<Value>>,
     /// Runs of other pipelines, by the attempt of a step that started them.
     children: HashMap<(NodeId, u32), RunRecord>,
     nodes: Map<String, Value>,
@@ -73,9 +75,15 @@ impl<'a> Builder<'a> {
             .into_iter()
             .map(|LogPlace { node, path, .. }| (node, format!("{base}/{path}")))
             .collect();
+        let mut said: HashMap<NodeId, Vec<Value>> = HashMap::new();
+        for one in interrupts::of_run(run, records) {
+            let shown = interrupt(&one);
+            said.entry(one.node).or_default().push(shown);
+        }
         Self {
             run,
             plan,
+            interrupts: said,
             records: newest,
             logs,
             waits: Waits::new(),
@@ -141,6 +149,9 @@ impl<'a> Builder<'a> {
     fn add(&mut self, uuid: &str, mut node: Value, children: &[String]) {
         if let Some(waits) = self.waits.get(uuid) {
             node["waitsFor"] = json!(waits);
+        }
+        if let Some(said) = self.interrupts.get(&NodeId::new(uuid)) {
+            node["interruptHistories"] = json!(said);
         }
         self.nodes.insert(uuid.to_owned(), node);
         let edges = self.edges.entry(uuid.to_owned());
@@ -493,6 +504,22 @@ fn blank(uuid: &str, identifier: &str, fqn: &str, step_type: &str, status: Statu
         "stepParameters": {},
         "skipInfo": null,
         "nodeRunInfo": null,
+    })
+}
+
+/// `InterruptEffect` of the API reference.
+fn interrupt(one: &interrupts::Interrupt) -> Value {
+    let issuer = match &one.who {
+        Some(who) => json!({"manualIssuer": {
+            "identifier": who.as_str(), "userId": who.as_str(), "type": "USER",
+        }}),
+        None => json!({"adviserIssuer": {}}),
+    };
+    json!({
+        "interruptId": format!("{}.{}.{}", one.node, one.attempt, one.kind),
+        "tookEffectAt": one.at_ms,
+        "interruptType": one.kind,
+        "interruptConfig": {"issuedBy": issuer},
     })
 }
 

@@ -29,6 +29,7 @@ const STORE_PAGE: usize = 100;
 pub(crate) fn routes() -> Router<Deps> {
     Router::new()
         .route("/pipeline/api/pipelines/execution/summary", post(list))
+        .route("/pipeline/api/pipelines/getExecutionNode", get(node))
         .route("/pipeline/api/pipelines/execution/v2/{id}", get(detail))
         .route("/pipeline/api/pipelines/execution/{id}", get(detail))
         .route(
@@ -115,6 +116,32 @@ async fn detail(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiR
         "pipelineExecutionSummary": rendered,
         "executionGraph": graph,
     })))
+}
+
+/// One node of the whole graph of a run. Ids of nodes are those of one run, and say of which only together with it.
+async fn node(Call(deps, caller, query): Call) -> ApiResult {
+    let wanted = query.required("nodeExecutionId")?;
+    let id = query.one("planExecutionId")?.ok_or_else(|| {
+        let advice = "must say of which run the node is: the ids of nodes are those of one run";
+        ApiError::field("planExecutionId", advice)
+    })?;
+    let run = find(&deps, &caller, &query, id).await?;
+    let plan = plan(&deps, &run).await?;
+    let nodes = deps.store.show_nodes(&run.id).await?;
+    let waits = match plan.as_deref() {
+        Some(plan) => waits::of_run(&deps, &run, plan, &nodes).await?,
+        None => waits::Waits::new(),
+    };
+    let run = summary::waiting(run, &nodes);
+    let builder = Builder::new(&run, plan.as_deref(), &nodes)
+        .with_waits(waits)
+        .with_children(children(&deps, &nodes).await?);
+    match builder.whole()["nodeMap"].get_mut(wanted) {
+        Some(node) => Ok(success(node.take())),
+        None => Err(ApiError::not_found(format!(
+            "The run has no node [{wanted}]"
+        ))),
+    }
 }
 
 /// The runs of other pipelines that steps have started.
