@@ -428,6 +428,76 @@ mod asg {
         assert!(!account.contains("web__3 v1"), "{account}");
     }
 
+    /// Found by a tester: what an aborted run, or one that stopped halfway, left was taken over from, and what really served went on
+    /// for ever.
+    #[tokio::test(start_paused = true)]
+    async fn the_phased_strategy_takes_over_from_the_newest_complete_deployment() {
+        let setup = json!({"asgName": "web", "resizeStrategy": "resize_new_first",
+            "instances": {"type": "Fixed", "spec": {"min": 1, "max": 6, "desired": 4}}});
+        let percent = |part: u32| json!({"instanceSelection": {"type": "Percentage", "spec": {"percentage": part}}});
+        let deploy = "AsgPhasedDeploy";
+        for (aborts, half, whole, back) in [
+            (
+                true,
+                "web__1 v1 4/4 of v1, web__2 v1 2/2 of v1 |",
+                "web__1 v1 0/0 of , web__2 v1 2/2 of v1, web__3 v1 4/4 of v1 |",
+                "web__1 v1 4/4 of v1, web__2 v1 2/2 of v1 |",
+            ),
+            (
+                false,
+                "web__1 v1 2/2 of v1, web__2 v1 2/2 of v1 |",
+                "web__1 v1 0/0 of , web__2 v1 2/2 of v1, web__3 v1 4/4 of v1 |",
+                "web__1 v1 2/2 of v1, web__2 v1 2/2 of v1 |",
+            ),
+        ] {
+            let mut groups = Groups::new().await;
+            groups.world.next_run();
+            groups.deploys("ami-1", 4);
+            groups.world.run("AsgSetup", setup.clone()).await.done();
+            groups.world.run(deploy, percent(100)).await.done();
+            groups.world.next_run();
+            groups.deploys("ami-2", 4);
+            groups.world.run("AsgSetup", setup.clone()).await.done();
+            if aborts {
+                let up = async {
+                    while !groups.account().await.contains("web__2 v1 2/2") {
+                        groups.world.clock.sleep(Duration::from_secs(1)).await;
+                    }
+                };
+                tokio::select! {
+                    ended = groups.world.run(deploy, percent(50)) => panic!("{ended:?}"),
+                    () = up => {}
+                }
+                drop(groups.world.abort(deploy, percent(50)).await);
+            } else {
+                groups.world.run(deploy, percent(50)).await.done();
+            }
+            groups.quiet().await;
+            let account = groups.account().await;
+            assert!(account.starts_with(half), "{account}");
+            groups.world.next_run();
+            groups.deploys("ami-3", 4);
+            groups.world.run("AsgSetup", setup.clone()).await.done();
+            groups.world.run(deploy, percent(100)).await.done();
+            groups.quiet().await;
+            let account = groups.account().await;
+            assert!(account.starts_with(whole), "{account}");
+            let log = groups.world.log("AsgSetup", PREPARE).await;
+            for part in [
+                "web__3 takes over from Auto Scaling group web__1",
+                "go on serving beside the new one: web__2 (2 of 2 instances healthy). Earlier runs left them, the new version takes \
+                 over from web__1 alone, and no step takes them away: `aws autoscaling update-auto-scaling-group --region \
+                 eu-west-1 --auto-scaling-group-name web__2 --min-size 0 --desired-capacity 0` does.",
+            ] {
+                assert!(log.contains(part), "{log}");
+            }
+            groups.world.run("AsgRollback", json!({})).await.done();
+            groups.quiet().await;
+            let account = groups.account().await;
+            assert!(account.starts_with(back), "{account}");
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_suspended_process_is_told() {
         let groups = Groups::new().await.beside().await;

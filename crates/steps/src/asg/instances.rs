@@ -191,6 +191,16 @@ pub(super) async fn version_of(
     Ok(found.and_then(|one| Some((one.version?, one.by.and_then(|by| by.run)))))
 }
 
+/// Names of the groups that serve production as the newest run left them that deployed whole, or that brought a deployment back.
+pub(super) fn deployed_groups(deployed: &DeployedRecord) -> Vec<String> {
+    let by_it = |group: &Counted| {
+        let run = group.by.as_ref().and_then(|by| by.run.as_ref());
+        group.production && run == Some(deployed.deployer())
+    };
+    let groups = groups(deployed).into_iter().filter(by_it);
+    groups.map(|group| group.name).collect()
+}
+
 /// The groups that a record counts, each with who deployed it.
 pub(super) fn groups(deployed: &DeployedRecord) -> Vec<Counted> {
     let groups = serde_json::from_value(deployed.target[GROUPS].clone());

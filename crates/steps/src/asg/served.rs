@@ -160,19 +160,24 @@ fn most(group: &Group, asked: &Version) -> Option<(Version, usize)> {
     Some((version, count))
 }
 
-/// The group that serves of those that are to have instances, newest last: the newest, unless none of its instances is
-/// healthy and one before it has healthy ones. The newest is answered too where it is passed over.
-pub(super) fn newest_that_serves<'g>(
+/// The group that serves of those that are to have instances, newest last: the one that the newest complete deployment left, as
+/// the records name it; else the newest, unless none of its instances is healthy and one before it has healthy ones. What a run
+/// left half done has a number after that of the good one.
+pub(super) fn the_one_that_serves<'g>(
     groups: &[&'g Group],
-) -> (Option<&'g Group>, Option<&'g Group>) {
-    let Some((newest, others)) = groups.split_last() else {
-        return (None, None);
-    };
+    deployed: &[String],
+) -> Option<&'g Group> {
     let serves = |group: &&&Group| group.members().iter().any(Member::serves);
-    match others.iter().rev().find(serves) {
-        Some(other) if !serves(&newest) => (Some(other), Some(newest)),
-        _ => (Some(newest), None),
-    }
+    let mut noted = groups
+        .iter()
+        .rev()
+        .filter(|group| deployed.iter().any(|name| name == group.name()));
+    let (newest, others) = groups.split_last()?;
+    let found = noted.find(serves).or_else(|| match serves(&newest) {
+        true => Some(newest),
+        false => others.iter().rev().find(serves),
+    });
+    found.or(Some(newest)).copied()
 }
 
 #[cfg(test)]
@@ -220,15 +225,18 @@ mod tests {
     fn the_newest_group_is_passed_over_only_for_one_that_serves() {
         let up = |name: &str| group(name, &[("1", "Healthy")]);
         let down = |name: &str| group(name, &[("1", "Unhealthy")]);
-        let of = |groups: &[Group]| {
+        let of = |groups: &[Group], noted: &str| {
             let groups: Vec<&Group> = groups.iter().collect();
-            let (serving, passed_over) = newest_that_serves(&groups);
-            [serving, passed_over].map(|one| one.map_or("", Group::name).to_owned())
+            let serving = the_one_that_serves(&groups, &[noted.to_owned()]);
+            serving.map_or("", Group::name).to_owned()
         };
-        assert_eq!(of(&[]), ["", ""]);
-        assert_eq!(of(&[down("a")]), ["a", ""]);
-        assert_eq!(of(&[up("a"), up("b")]), ["b", ""]);
-        assert_eq!(of(&[down("a"), down("b")]), ["b", ""]);
-        assert_eq!(of(&[up("a"), down("b"), down("c")]), ["a", "c"]);
+        assert_eq!(of(&[], "a"), "");
+        assert_eq!(of(&[down("a")], ""), "a");
+        assert_eq!(of(&[up("a"), up("b")], ""), "b");
+        assert_eq!(of(&[down("a"), down("b")], ""), "b");
+        assert_eq!(of(&[up("a"), down("b"), down("c")], ""), "a");
+        // What is noted serves, whatever has come up after it; unless it is down.
+        assert_eq!(of(&[up("a"), up("b"), up("c")], "a"), "a");
+        assert_eq!(of(&[down("a"), up("b"), down("c")], "a"), "b");
     }
 }

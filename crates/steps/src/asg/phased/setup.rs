@@ -13,7 +13,7 @@ use super::super::group::{self, Group, Standing, described, texts};
 use super::super::instances::noted;
 use super::super::manifest::Documents;
 use super::super::removal::Removal;
-use super::super::served::newest_that_serves;
+use super::super::served::the_one_that_serves;
 use super::super::site::Site;
 use super::super::spec::{Sizes, check_instances, sizes};
 use super::super::template::{self, Version};
@@ -196,7 +196,9 @@ impl Setting {
         let live = found.iter().filter(|group| group.sizes().desired > 0);
         let mut live: Vec<&Group> = live.collect();
         live.sort_by_key(|group| number(&main, group.name()));
-        let (old, passed_over) = newest_that_serves(&live);
+        let noted = noted(cx).await?;
+        let deployed = noted.as_ref().map(instances::deployed_groups);
+        let old = the_one_that_serves(&live, &deployed.unwrap_or_default());
         let highest = found.iter().map(|group| number(&main, group.name())).max();
         let new = format!("{main}__{}", highest.unwrap_or(0) + 1);
         name::check(&new)?;
@@ -213,9 +215,11 @@ impl Setting {
             ),
         };
         cx.info(PREPARE, told);
-        if let (Some(old), Some(passed_over)) = (old, passed_over) {
-            cx.warn_of_run(PREPARE, &not_up(&self.site, passed_over, old))
-                .await?;
+        if let Some(old) = old {
+            live.retain(|group| group.name() != old.name());
+            for warning in beside(&self.site, &main, &live, old) {
+                cx.warn_of_run(PREPARE, &warning).await?;
+            }
         }
         let full = sizes(cx.spec(), &self.documents.configuration, old)?;
         let strategy = spec::choice(cx.spec(), "resizeStrategy", STRATEGIES)?;
@@ -386,7 +390,52 @@ async fn versions(
     Ok((found, left))
 }
 
-/// The newest group never came up, and another one serves.
+/// What is to be known of groups that have instances too, beside the one that is taken over from.
+fn beside(site: &Site, main: &str, others: &[&Group], old: &Group) -> Vec<String> {
+    let is_after = |group: &Group| number(main, group.name()) > number(main, old.name());
+    let (down, serving): (Vec<&Group>, Vec<&Group>) = others
+        .iter()
+        .copied()
+        .partition(|group| group.serving(None) == 0 && is_after(group));
+    let mut warnings: Vec<String> = down
+        .into_iter()
+        .map(|group| not_up(site, group, old))
+        .collect();
+    if !serving.is_empty() {
+        warnings.push(go_on_serving(site, &serving, old));
+    }
+    warnings
+}
+
+/// Groups that a deployment left which did not end whole, or that were never taken over from.
+fn go_on_serving(site: &Site, groups: &[&Group], old: &Group) -> String {
+    let told = |group: &&Group| {
+        let (healthy, desired) = (group.serving(None), group.sizes().desired);
+        format!(
+            "{} ({healthy} of {desired} instances healthy)",
+            group.name()
+        )
+    };
+    let told: Vec<String> = groups.iter().map(told).collect();
+    let command = |group: &&Group| {
+        format!(
+            "`aws autoscaling update-auto-scaling-group --region {} --auto-scaling-group-name {} --min-size 0 \
+             --desired-capacity 0`",
+            site.aws.region,
+            group.name()
+        )
+    };
+    let commands: Vec<String> = groups.iter().map(command).collect();
+    format!(
+        "Auto Scaling groups in {site} that have instances too go on serving beside the new one: {}. Earlier runs left them, the \
+         new version takes over from {} alone, and no step takes them away: {} does.",
+        told.join(", "),
+        old.name(),
+        commands.join(", and ")
+    )
+}
+
+/// A newer group never came up, and another one serves.
 fn not_up(site: &Site, newest: &Group, serving: &Group) -> String {
     let (newest_name, serves) = (newest.name(), serving.name());
     format!(
