@@ -158,6 +158,13 @@ pub(super) async fn refusal(
             run.id
         )));
     }
+    if !own
+        && is_green(&there, doer)
+        && came_after(runs, there.deployer(), &place, ended_ms).await?
+    {
+        // Of what it stood beside nothing is left, and its rollback would bring that back beside what serves now.
+        return Ok(Some(another(&there, &place, run)));
+    }
     if !own {
         // What it has put beside the version that is there goes away again, whatever that version is.
         return Ok(None);
@@ -243,6 +250,12 @@ fn is_only_beside(there: &DeployedRecord, doer: &RunId) -> bool {
         _ => true,
     };
     !main && beside(there).contains(doer)
+}
+
+/// Whether what a run put beside the version that serves is the next one of it, and no canary.
+fn is_green(there: &DeployedRecord, doer: &RunId) -> bool {
+    let mut groups = array(&there.target["groups"]);
+    groups.any(|group| group["by"]["green"] == true && group["by"]["run"] == doer.as_str())
 }
 
 /// What stages of a run that cannot be rolled back have left beside the versions that serve, and how it goes away.
@@ -482,6 +495,16 @@ mod tests {
             let run = RunId::new("one");
             assert_eq!(is_only_beside(&there, &run), only == "one", "{there:?}");
         }
+    }
+
+    /// It is not rolled back any more once another run has deployed; a canary is.
+    #[test]
+    fn what_is_no_canary_is_told_from_one() {
+        let group = |strategy: &str, run: &str, green: bool| json!({"name": "w", "strategy": strategy, "by": {"run": run, "green": green}});
+        let target = json!({"groups": [group("Phased", "a", false), group("Phased", "b", true), group("Canary", "c", false)]});
+        let there = there("Asg", target);
+        let green = |run: &str| is_green(&there, &RunId::new(run));
+        assert_eq!(["a", "b", "c", "d"].map(green), [false, true, false, false]);
     }
 
     #[test]

@@ -191,6 +191,14 @@ pub(super) async fn version_of(
     Ok(found.and_then(|one| Some((one.version?, one.by.and_then(|by| by.run)))))
 }
 
+/// The run that put a version beside the one that serves, which has not taken over whole.
+pub(super) async fn run_beside(cx: &StepContext<'_>) -> Result<Option<RunId>, Failure> {
+    let noted = noted(cx).await?;
+    let groups = noted.as_ref().map(groups).unwrap_or_default();
+    let mut green = groups.into_iter().filter_map(|group| group.by);
+    Ok(green.find(|by| by.green).and_then(|by| by.run))
+}
+
 /// Names of the groups that serve production as the newest run left them that deployed whole, or that brought a deployment back.
 pub(super) fn deployed_groups(deployed: &DeployedRecord) -> Vec<String> {
     let by_it = |group: &Counted| {

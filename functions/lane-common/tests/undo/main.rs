@@ -7,6 +7,7 @@
 )]
 
 mod again;
+mod machines;
 mod shop;
 
 use std::time::Duration;

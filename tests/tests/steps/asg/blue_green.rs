@@ -249,6 +249,32 @@ async fn traffic_moves_by_weights_and_back() {
     check_requests(&balancer);
 }
 
+/// Found by a tester: no step and no rollback led on, and no message said what does.
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_sends_requests_to_both_versions_is_refused_with_what_leads_on() {
+    let (mut groups, balancer) = balanced(true).await;
+    deploy(&mut groups, "ami-1", &[(DEPLOY, balancer.shift_spec())]).await;
+    let shift = (SHIFT, json!({"weight": 30, "downsizeOldAsg": false}));
+    let steps = [(DEPLOY, balancer.shift_spec()), shift];
+    deploy(&mut groups, "ami-2", &steps).await;
+    let (run, shifted) = (groups.world.run.clone(), balancer.seen().await);
+    assert_eq!(beside(&groups).await, [format!("web__2 by {run}")]);
+    groups.world.next_run();
+    let failure = groups.world.run(DEPLOY, balancer.shift_spec()).await;
+    let told = failure.failed().message;
+    for part in [
+        "must have exactly two target groups of which one gets all requests, and it has: ",
+        &format!("(`slipway rollback <run>`, here run {run})"),
+        "`aws elbv2 modify-listener --region eu-west-1 --listener-arn arn:",
+        r#"--default-actions '[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"arn:"#,
+        r#""Weight":100}"#,
+        r#""Weight":0}"#,
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(balancer.seen().await, shifted);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_rollback_after_the_swap_brings_old_instances_back_first() {
     let (mut groups, mut balancer) = balanced(false).await;
@@ -345,7 +371,7 @@ async fn what_cannot_work_is_told_first() {
     Invalid request: listener rule listener-rule/app/shop/4bcc3fb0875767a6/ddd64dc1eeb42705/d1d33cf5c9379587 is not a rule of listener listener/app/shop/4bcc3fb0875767a6/4b5443657682d3b1.
     Invalid request: listener listener/app/shop/4bcc3fb0875767a6/4b5443657682d3b1 is not of load balancer cart, but of /4bcc3fb0875767a6.
     Invalid request: prod listener rule listener-rule/app/shop/4bcc3fb0875767a6/4b5443657682d3b1/f55ac34710b31f7d and stage listener rule listener-rule/app/shop/4bcc3fb0875767a6/4b5443657682d3b1/f55ac34710b31f7d send requests to the same target group, targetgroup/blue/0e136705d625b301. Give one of them the other target group.
-    Invalid request: listener rule listener-rule/app/shop/4bcc3fb0875767a6/4b5443657682d3b1/f55ac34710b31f7d must have exactly two target groups of which one gets all requests, and it has: targetgroup/blue/0e136705d625b301 with weight 1. Finish what was begun there, or name a stage listener and its rule.
+    Invalid request: listener rule listener-rule/app/shop/4bcc3fb0875767a6/4b5443657682d3b1/f55ac34710b31f7d must have exactly two target groups of which one gets all requests, and it has: targetgroup/blue/0e136705d625b301 with weight 1. Give it a second one with weight 0, or name a stage listener and its rule.
     ");
     assert_eq!(groups.world.count("CreateLaunchTemplate"), 0);
     let step = slipway_steps::find(DEPLOY).expect("a step");

@@ -273,7 +273,7 @@ impl Deployment {
             None => {
                 let mut routes = Vec::new();
                 for entry in route::entries(cx.spec()) {
-                    routes.push(Routes::find(&self.site, entry).await?);
+                    routes.push(Routes::find(cx, &self.site, entry).await?);
                 }
                 let mut sides = Sides::look(cx, &self.site, &self.documents.group, routes).await?;
                 if let Some(before) = &mut sides.new_before {

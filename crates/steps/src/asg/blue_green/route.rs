@@ -6,11 +6,11 @@ use aws_sdk_elasticloadbalancingv2::types::{
     Action, ActionTypeEnum, ForwardActionConfig, Rule, TargetGroupTuple,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use slipway_model::status::Failure;
 
-use super::super::invalid;
 use super::super::site::Site;
+use super::super::{instances, invalid};
 use crate::aws::balancer::keep_client_secrets;
 use crate::aws::error::{Doing, failure};
 use crate::context::StepContext;
@@ -94,7 +94,11 @@ pub(super) fn check(spec: &Value) -> Vec<String> {
 
 impl Routes {
     /// Looks at the rules of an entry.
-    pub(super) async fn find(site: &Site, entry: &Value) -> Result<Self, Failure> {
+    pub(super) async fn find(
+        cx: &StepContext<'_>,
+        site: &Site,
+        entry: &Value,
+    ) -> Result<Self, Failure> {
         let missing = |name: &str| invalid(format!("`{name}` of the load balancer is missing."));
         let required = |name: &str| text(entry, name).ok_or_else(|| missing(name));
         let (listener, rule) = (required("prodListener")?, required("prodListenerRuleArn")?);
@@ -109,7 +113,10 @@ impl Routes {
         };
         let routes = match stage {
             Some(stage) => Self::of_two(prod, stage),
-            None => Self::of_one(prod),
+            None => match Self::of_one(&prod) {
+                Some(routes) => Ok(routes),
+                None => Err(split(cx, site, &prod).await?),
+            },
         };
         Ok(Self {
             balancer: Some(balancer),
@@ -146,24 +153,17 @@ impl Routes {
     }
 
     /// One rule with two target groups: the one that gets all requests is the one of production.
-    fn of_one(prod: Route) -> Result<Self, Failure> {
+    fn of_one(prod: &Route) -> Option<Self> {
         let groups: Vec<(String, i32)> = prod.shares.clone().into_iter().collect();
         let (prod_group, stage_group) = match groups.as_slice() {
             [(prod, weight), (stage, 0)] | [(stage, 0), (prod, weight)] if *weight > 0 => {
                 (prod.clone(), stage.clone())
             }
-            _ => {
-                return Err(invalid(format!(
-                    "listener rule {} must have exactly two target groups of which one gets all requests, and it has: \
-                     {}. Finish what was begun there, or name a stage listener and its rule.",
-                    prod.rule,
-                    prod.told()
-                )));
-            }
+            _ => return None,
         };
-        Ok(Self {
+        Some(Self {
             balancer: None,
-            prod,
+            prod: prod.clone(),
             stage: None,
             prod_group,
             stage_group,
@@ -348,6 +348,56 @@ impl Route {
         }
         Ok(())
     }
+}
+
+/// A rule of which no target group gets all requests beside another one, and what leads on.
+async fn split(cx: &StepContext<'_>, site: &Site, prod: &Route) -> Result<Failure, Failure> {
+    let most = prod.shares.iter().max_by_key(|(_, weight)| **weight);
+    let advice = match most {
+        Some((most, _)) if prod.shares.len() == 2 => {
+            let run = instances::run_beside(cx).await?;
+            let run = run.map_or_else(String::new, |run| format!(", here run {run}"));
+            let command = command(site, prod, most).await?;
+            format!(
+                "A traffic shift that did not end leaves it so. Take the run back that shifted them, if it succeeded \
+                 (`slipway rollback <run>`{run}), or send all requests to the target group of the version that is to stay; to \
+                 the one that gets most of them now: {command}."
+            )
+        }
+        _ => {
+            "Give it a second one with weight 0, or name a stage listener and its rule.".to_owned()
+        }
+    };
+    Ok(invalid(format!(
+        "listener rule {} must have exactly two target groups of which one gets all requests, and it has: {}. {advice}",
+        prod.rule,
+        prod.told()
+    )))
+}
+
+/// The command that sends all requests of a rule to one of its target groups.
+async fn command(site: &Site, route: &Route, to: &str) -> Result<String, Failure> {
+    let found = look(site, &route.rule).await?;
+    let shares = route.shares.keys();
+    let shares = shares
+        .map(|group| json!({"TargetGroupArn": group, "Weight": if group == to { 100 } else { 0 }}));
+    let shares: Vec<Value> = shares.collect();
+    let actions = json!([{"Type": "forward", "ForwardConfig": {"TargetGroups": shares}}]);
+    let region = &site.aws.region;
+    let command = match found.is_default() {
+        Some(true) => format!(
+            "`aws elbv2 modify-listener --region {region} --listener-arn {} --default-actions '{actions}'`",
+            route.listener
+        ),
+        _ => format!(
+            "`aws elbv2 modify-rule --region {region} --rule-arn {} --actions '{actions}'`",
+            route.rule
+        ),
+    };
+    Ok(match found.actions().len() {
+        0 | 1 => command,
+        _ => format!("{command} (it sets all actions: write the rule's others before this one)"),
+    })
 }
 
 /// The target groups that a rule sends requests to. The weight of an only one means nothing.

@@ -261,12 +261,17 @@ impl Moving {
 
     async fn note(&mut self, cx: &mut StepContext<'_>) -> Result<Value, Failure> {
         let handover = &self.set_up.handover;
+        let by = match handover.old {
+            // A part of the instances, which goes again with its run.
+            Some(_) if !self.is_last() => By::this_beside(cx)?,
+            _ => By::this(cx)?,
+        };
         let mut mine = vec![Counted {
             name: handover.new.clone(),
             version: self.set_up.version.clone(),
             strategy: "Phased".to_owned(),
             production: true,
-            by: Some(By::this(cx)?),
+            by: Some(by),
         }];
         let old = handover.old.iter();
         mine.extend(old.map(|old| old.counted("Phased", !self.is_last())));
