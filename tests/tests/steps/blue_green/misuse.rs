@@ -234,7 +234,12 @@ async fn rules_that_have_more_or_less_than_two_target_groups_cannot_be_shifted()
     refused(
         &mut world,
         none,
-        &["`stageTargetGroupArn` is missing", "with weight 60"],
+        &[
+            "`stageTargetGroupArn` is missing",
+            "with weight 60",
+            "Send all of them to one first: by `slipway rollback`",
+            "an EcsBlueGreenTrafficShift of type Standalone on this rule in a stage of its own.",
+        ],
     )
     .await;
 }

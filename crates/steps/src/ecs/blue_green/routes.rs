@@ -113,7 +113,10 @@ impl Routes {
             None if two.weight == 0 && one.weight > 0 => Ok(of(&two.group, &one.group)),
             None => Err(invalid(format!(
                 "`stageTargetGroupArn` is missing: listener rule {rule} sends requests to both of its target groups \
-                 ({}). Say which of them is for the new version.",
+                 ({}), as a traffic shift that did not end leaves them. Send all of them to one first: by `slipway rollback` of \
+                 the run that shifted them, if it succeeded, or by an EcsBlueGreenTrafficShift of type Standalone on this rule \
+                 in a stage of its own. Which of them is for the new version is plain then; only where no version runs in \
+                 either, `stageTargetGroupArn` is to say it.",
                 prod.forward
             ))),
         }

@@ -191,8 +191,9 @@ fn check_live(routes: &Routes, sides: &Sides) -> Result<(), String> {
             ),
             // Whichever target group is named, a version that serves would go.
             _ => "Both target groups get requests, as a traffic shift that did not end leaves them: send all of them \
-                  to one first, by an EcsBlueGreenTrafficShift of type Standalone on this rule in a stage of its own or \
-                  by hand. `stageTargetGroupArn` is then the other one."
+                  to one first, by `slipway rollback` of the run that shifted them, if it succeeded, by an \
+                  EcsBlueGreenTrafficShift of type Standalone on this rule in a stage of its own, or by hand. \
+                  `stageTargetGroupArn` is then the other one."
                 .to_owned(),
         };
         return Err(format!(
