@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slipway_model::id::{RunId, StageId};
 use slipway_model::status::Status;
 use slipway_plan::{CHAINED, Plan, StagePlan};
-use slipway_store::record::RunRecord;
+use slipway_store::record::{NodeRecord, RunRecord};
 
 use super::Which;
 use crate::lane::Facts;
@@ -51,6 +51,12 @@ pub(super) fn may_undo(run: &RunRecord, now_ms: i64) -> Result<(), String> {
                 "run {id} has not ended ({status:?}): wait for its end, or abort it"
             ));
         }
+        Status::Aborted => {
+            return Err(format!(
+                "run {id} was aborted, and only runs that succeeded can be rolled back: an abort stops a run where it is, and no \
+                 rollback step runs after it. Its failure says what it left; deploy the version that you want"
+            ));
+        }
         status => {
             return Err(format!(
                 "run {id} ended {status:?}, and only runs that succeeded can be rolled back: its failure strategies \
@@ -64,6 +70,28 @@ pub(super) fn may_undo(run: &RunRecord, now_ms: i64) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// What leads on where a run was aborted that had begun to shift requests: the next deployment refuses a rule that sends them to
+/// two versions.
+pub(super) fn split<'n>(
+    run: &RunRecord,
+    nodes: impl Iterator<Item = &'n NodeRecord>,
+) -> Option<String> {
+    let mut kinds = nodes.map(|node| node.node_type.as_str());
+    let shifts =
+        kinds.find(|kind| ["AsgShiftTraffic", "EcsBlueGreenTrafficShift"].contains(kind))?;
+    let how = match shifts {
+        "EcsBlueGreenTrafficShift" => {
+            "by an EcsBlueGreenTrafficShift of type Standalone on that rule in a stage of its own, or by hand"
+        }
+        _ => "by `aws elbv2 modify-rule`; the next AsgBlueGreenDeploy gives the whole command",
+    };
+    (run.status == Status::Aborted).then(|| {
+        format!(
+            "Where its {shifts} left a listener rule that sends requests to both versions, send all of them to one first, {how}"
+        )
+    })
 }
 
 /// The stages that are asked for, in the order of the plan.

@@ -52,7 +52,11 @@ fn only_young_runs_that_succeeded_are_rolled_back() {
             Some("failures were ignored"),
         ),
         (ended(Status::Failed), 1, Some("ended Failed")),
-        (ended(Status::Aborted), 1, Some("ended Aborted")),
+        (
+            ended(Status::Aborted),
+            1,
+            Some("was aborted, and only runs that succeeded"),
+        ),
         (ended(Status::Skipped), 1, Some("ended Skipped")),
         (ended(Status::Running), 1, Some("has not ended (Running)")),
         (undoes, 1, Some("is itself the rollback of run q")),

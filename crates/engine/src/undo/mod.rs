@@ -138,10 +138,9 @@ async fn weigh(runs: &Runs, known: &Known, which: &Which) -> Result<Outlook, Run
             true => target::left_beside(runs, run, &known.plan, &wanted).await?,
             false => None,
         };
-        return Ok(Outlook::Refused(match left {
-            Some(left) => format!("{why}. {left}"),
-            None => why,
-        }));
+        let parts = [Some(why), left, choice::split(run, known.nodes.values())];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        return Ok(Outlook::Refused(parts.join(". ")));
     }
     let facts = Facts {
         nodes: known

@@ -129,7 +129,7 @@ async fn the_canary_of_an_aborted_run_is_told_until_somebody_deletes_it() {
         (Status::Aborted, json!(1))
     );
     let why = refusal(shop.0.undo(undo(&aborted)).await, &aborted);
-    insta::assert_snapshot!(why, @"run R ended Aborted, and only runs that succeeded can be rolled back: its failure strategies have decided what was rolled back. It left canary service shopCanary in cluster main: the next EcsCanaryDelete of that service and environment deletes it, or `aws ecs delete-service --force --region us-east-1 --cluster main --service shopCanary`");
+    insta::assert_snapshot!(why, @"run R was aborted, and only runs that succeeded can be rolled back: an abort stops a run where it is, and no rollback step runs after it. Its failure says what it left; deploy the version that you want. It left canary service shopCanary in cluster main: the next EcsCanaryDelete of that service and environment deletes it, or `aws ecs delete-service --force --region us-east-1 --cluster main --service shopCanary`");
     let two = shop.deploy("2").await;
     let told = format!(
         "Canary service shopCanary in cluster main in us-east-1 (infrastructure cluster) stays, with shop:2: the next \
