@@ -276,6 +276,36 @@ async fn a16_a_connector_without_an_external_id_has_one_that_no_other_can_use() 
     }
 }
 
+/// Found by a tester: the first role that somebody created, for a function, made all runs fail once their session was renewed.
+#[tokio::test(start_paused = true)]
+async fn a_role_that_somebody_creates_shuts_no_connector_out() {
+    let mut world = World::new().await;
+    world.connector = assuming(json!({"crossAccountRoleArn": ROLE}));
+    world.run(DEPLOY, json!({})).await.done();
+    let statement = json!({"Effect": "Allow", "Action": "sts:AssumeRole",
+        "Principal": {"Service": "lambda.amazonaws.com"}});
+    let trust = json!({"Version": "2012-10-17", "Statement": statement}).to_string();
+    let members = [
+        ("RoleName", "checkout"),
+        ("AssumeRolePolicyDocument", &*trust),
+    ];
+    iam(&world, "CreateRole", &members).await;
+    let asked = world.count("AssumeRole");
+    world.clock.sleep(Duration::from_secs(2 * 3_600)).await;
+    world.next_run();
+    world.run(DEPLOY, json!({})).await.done();
+    assert!(world.count("AssumeRole") > asked);
+
+    // Tasks may have roles of their account alone.
+    let mut definition = task_definition("nginx:1");
+    definition["taskRoleArn"] = json!("arn:aws:iam::999999999999:role/checkout");
+    world.deploys(&definition, &service_definition(1));
+    world.next_run();
+    let failure = world.run(DEPLOY, json!({})).await.failed();
+    let why = "Cross-account pass role is not allowed.";
+    assert!(failure.message.contains(why), "{}", failure.message);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_role_that_may_not_be_passed_is_told_with_its_name() {
     let mut world = World::new().await;

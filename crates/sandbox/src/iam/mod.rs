@@ -5,7 +5,8 @@
 //! the trust of the passed role, where ECS and Lambda are given one.
 //!
 //! What is not AWS's: an account id of which nobody created a role checks nothing, so that accounts that were made
-//! without any go on to work (tokens are always checked); other actions are allowed to everybody; managed policies,
+//! without any go on to work (tokens are always checked); a role that nobody created may be assumed by everybody but services
+//! also where there are others, so that the first one that is created shuts no connector out; other actions are allowed to everybody; managed policies,
 //! boundaries, users and groups are not there; changes count at once; providers on loopback addresses may be `http`, and
 //! their keys are fetched anew each time and no thumbprint is compared.
 

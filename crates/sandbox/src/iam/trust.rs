@@ -57,8 +57,8 @@ pub(crate) fn assume(
     role_arn: &str,
     external_id: Option<&str>,
 ) -> Result<Option<i64>, ApiError> {
-    let id = Arn::parse(role_arn).map_or("", |arn| arn.account);
-    if !is_kept(account, id) {
+    if short_key(role_arn).is_none_or(|key| account.iam.roles.get(&key).is_none()) {
+        // Connectors name roles that nobody created here, and go on doing so when somebody creates the first one for something else.
         return Ok(None);
     }
     let context = external_id.map(|given| ("sts:externalid".to_owned(), given.to_owned()));
@@ -107,7 +107,7 @@ pub(crate) fn assume_with_token(
 }
 
 /// Whether `caller` may give the role to `service` (`ecs-tasks.amazonaws.com`): `iam:PassRole` of the inline policies of
-/// the role that calls. Who is no role of the account may pass everything.
+/// the role that calls. Who is no role of the account may pass every role of it.
 pub(crate) fn pass(
     account: &Account,
     caller: &Caller,
@@ -116,6 +116,13 @@ pub(crate) fn pass(
 ) -> Result<(), ApiError> {
     let own = role_of(caller);
     let own = own.and_then(|arn| account.iam.roles.get(&short_key(&arn)?));
+    let elsewhere = |arn: Arn<'_>| arn.account != caller.account;
+    if is_kept(account, &caller.account) && Arn::parse(role_arn).is_some_and(elsewhere) {
+        return Err(ApiError::client(
+            "AccessDeniedException",
+            "Cross-account pass role is not allowed.".to_owned(),
+        ));
+    }
     let Some(own) = own else {
         return Ok(());
     };
