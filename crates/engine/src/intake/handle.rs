@@ -646,7 +646,13 @@ fn of_run(
     (place, record): (&TriggerPlace, &EntityRecord),
 ) -> Verdict {
     let succeeded = matches!(run.status, Status::Success | Status::IgnoreFailed);
-    if spec.success != succeeded || run.pipeline == place.pipeline || run.parent.is_some() {
+    // One that a person or a freeze stopped did neither.
+    let failed = matches!(
+        run.status,
+        Status::Failed | Status::Errored | Status::Expired | Status::ApprovalRejected
+    );
+    let is_its = if spec.success { succeeded } else { failed };
+    if !is_its || run.pipeline == place.pipeline || run.parent.is_some() {
         return Verdict::Elsewhere;
     }
     let before = run.trigger.as_ref().and_then(|by| by.about.get(AFTER));

@@ -130,4 +130,22 @@ async fn the_end_of_a_pipeline_starts_another_that_waits_for_it() {
     let swept = world.take_in().await.expect("an answer");
     assert_eq!(swept["failed"], json!(0));
     assert!(history(&world, "rescue").await[0].run.is_some());
+
+    // A run that a person stopped did not fail.
+    let slow = pipeline(&[stage(
+        "build",
+        &slipway_world::yaml::wait("pause", "1h"),
+        "",
+        "",
+    )]);
+    world.apply(&slow.replace("release", "slow")).await;
+    let slow = world.start("slow").await;
+    let who = slipway_model::id::PrincipalId::new("sam");
+    slipway_engine::abort::abort_run(&world.runs, &slow, &who)
+        .await
+        .expect("aborted");
+    assert_eq!(world.finish(&slow).await.status, Status::Aborted);
+    minutes(&world, 1).await;
+    world.take_in().await;
+    assert_eq!(history(&world, "rescue").await.len(), 1);
 }
