@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use slipway_expr::{Context, Limits, Segment};
+use slipway_expr::{Context, Limits, Reason, Segment};
 use slipway_model::id::{EntityId, PrincipalId, RunId};
 use slipway_model::{Kind, Tree, emit, entity, yaml};
 use slipway_plan::{Chosen, event_fact};
@@ -243,7 +243,7 @@ async fn request(on: Starting<'_>, fire: &Fire<'_>, run: RunId) -> Result<StartR
         shot,
     } = fire;
     let facts = Facts(&shot.facts);
-    let stages = ids(&trigger.stages, &facts, "stagesToExecute")?;
+    let stages = stages(&trigger.stages, &facts)?;
     Ok(StartRun {
         scope: place.scope.clone(),
         pipeline: place.pipeline.clone(),
@@ -327,8 +327,12 @@ fn filled(text: &str, facts: &Facts<'_>) -> Result<String, RunError> {
         let known = template
             .evaluate(facts, &Limits::default())
             .map_err(|why| {
+                let missing = match why.reason {
+                    Reason::Undefined { .. } => ": the event does not have it",
+                    _ => "",
+                };
                 let message = format!(
-                    "`{written}` in the inputs of the trigger: {}: the event does not have it",
+                    "`{written}` in the inputs of the trigger: {}{missing}",
                     why.full_text()
                 );
                 RunError::refused(ErrorName::InvalidRequest, message)
@@ -342,6 +346,23 @@ fn filled(text: &str, facts: &Facts<'_>) -> Result<String, RunError> {
         }
     }
     Ok(emit::to_yaml(&changed))
+}
+
+/// The stages that run; none for all of them. An expression whose value names none does not mean all.
+fn stages(texts: &Texts, facts: &Facts<'_>) -> Result<Vec<EntityId>, RunError> {
+    let field = "stagesToExecute";
+    let stages = ids(texts, facts, field)?;
+    let written = match texts {
+        Texts::List(list) => list.join(", "),
+        Texts::Text(text) => text.clone(),
+    };
+    if stages.is_empty() && !written.trim().is_empty() {
+        let message = format!(
+            "`{field}` of the trigger, `{written}`, names no stage for this event: leave it out to run all stages"
+        );
+        return Err(RunError::refused(ErrorName::InvalidRequest, message));
+    }
+    Ok(stages)
 }
 
 /// Identifiers of a field: its list, or what its expression stands for.
@@ -394,5 +415,52 @@ async fn abort_replaced(on: Starting<'_>, old: &RunId, fire: &Fire<'_>) -> Resul
         // It has ended, or was never started.
         Err(why) if matches!(why.name(), ErrorName::Conflict | ErrorName::NotFound) => Ok(()),
         Err(why) => Err(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use slipway_trigger::Texts;
+
+    use super::{Facts, filled, stages};
+
+    #[test]
+    fn stages_that_an_event_names_none_of_are_not_all_stages() {
+        let facts = json!({"payload": {"some": "build, deploy", "none": "", "list": []}});
+        let chosen = |text: &str| {
+            stages(&Texts::Text(text.to_owned()), &Facts(&facts))
+                .map(|ids| ids.iter().map(ToString::to_string).collect::<Vec<_>>())
+                .map_err(|why| why.full_text())
+        };
+        assert_eq!(
+            chosen("<+trigger.payload.some>"),
+            Ok(vec!["build".to_owned(), "deploy".to_owned()])
+        );
+        assert_eq!(chosen(""), Ok(Vec::new()));
+        for none in [
+            "<+trigger.payload.none>",
+            "<+<+trigger.payload.none>.split(\",\")>",
+            "<+trigger.payload.list>",
+        ] {
+            let why = chosen(none).unwrap_err();
+            assert!(why.contains("names no stage"), "{why}");
+        }
+        let blank = Texts::List(vec!["<+trigger.payload.none>".to_owned()]);
+        assert!(stages(&blank, &Facts(&facts)).is_err());
+        assert!(stages(&Texts::default(), &Facts(&facts)).is_ok_and(|all| all.is_empty()));
+    }
+
+    #[test]
+    fn an_input_that_cannot_be_filled_in_says_what_is_wrong_with_it() {
+        let facts = json!({"payload": {"name": "x"}});
+        let why = |text: &str| {
+            let yaml = format!("pipeline:\n  name: '{text}'\n");
+            filled(&yaml, &Facts(&facts)).unwrap_err().full_text()
+        };
+        let missing = why("<+trigger.payload.nothing>");
+        assert!(missing.ends_with("the event does not have it"), "{missing}");
+        let wrong = why("<+trigger.payload.name.noSuchMethod()>");
+        assert!(!wrong.contains("does not have it"), "{wrong}");
     }
 }
