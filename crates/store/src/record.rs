@@ -122,6 +122,20 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// The user who started it; `None` where a trigger did.
+    pub fn person(&self) -> Option<&PrincipalId> {
+        let is_person = !self.triggered_by.as_str().starts_with(OF_TRIGGER);
+        is_person.then_some(&self.triggered_by)
+    }
+
+    /// Who or what started it, for people to read: where a trigger did, whom its event names.
+    pub fn starter(&self) -> &str {
+        match (&self.trigger, self.person()) {
+            (Some(by), None) if !by.by.is_empty() => &by.by,
+            _ => self.triggered_by.as_str(),
+        }
+    }
+
     /// The run that did the work of a stage: an earlier one where its result was taken over.
     pub fn doer(&self, stage: &StageId) -> &RunId {
         let mut kept = self.origin.iter().flat_map(|origin| &origin.kept);
@@ -208,6 +222,19 @@ pub struct TriggerRecord {
     /// What lists of runs show of the event: `branch`, `commitSha`, `prNumber`, ….
     #[serde(default)]
     pub about: BTreeMap<String, String>,
+    /// Who did what the event tells, as its sender says, or the trigger's name: nobody of Slipway's, whatever it is.
+    #[serde(default)]
+    pub by: String,
+}
+
+/// What identities of triggers begin with; no user's does.
+pub const OF_TRIGGER: &str = "trigger:";
+
+impl TriggerRecord {
+    /// Who starts the runs of a trigger. What a sender says of people must not make it one of them.
+    pub fn principal(trigger: &EntityId) -> PrincipalId {
+        PrincipalId::new(format!("{OF_TRIGGER}{trigger}"))
+    }
 }
 
 /// What a person said about a run or a node of it.

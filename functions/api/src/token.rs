@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use slipway_engine::error_name::ErrorName;
 use slipway_model::id::{AccountId, PrincipalId};
-use slipway_store::record::TokenRecord;
+use slipway_store::record::{OF_TRIGGER, TokenRecord};
 use slipway_store::{Store, StoreError};
 use uuid::Uuid;
 
@@ -228,9 +228,14 @@ pub(crate) async fn create(Call(deps, caller, _): Call, body: Body) -> ApiResult
                 )
             })?,
     };
+    let principal = text("parentIdentifier")?;
+    if principal.starts_with(OF_TRIGGER) {
+        let message = format!("must not begin with `{OF_TRIGGER}`: triggers are called so");
+        return Err(ApiError::field("parentIdentifier", message));
+    }
     let new = NewToken {
         account: caller.account.clone(),
-        principal: PrincipalId::new(text("parentIdentifier")?),
+        principal: PrincipalId::new(principal),
         name,
         permission: Permission::Admin,
         now_ms,

@@ -223,7 +223,7 @@ fn rows(facts: &Facts, subject: &Subject<'_>) -> Vec<(&'static str, String)> {
         ("Run", format!("#{} {}", run.sequence, run.id)),
         (
             "Started by",
-            format!("{} ({})", run.triggered_by, run.trigger_type),
+            format!("{} ({})", run.starter(), run.trigger_type),
         ),
     ];
     let mut add = |name, value: Option<String>| rows.extend(value.map(|value| (name, value)));
@@ -349,7 +349,7 @@ fn data(facts: &Facts, event: &Event, subject: &Subject<'_>, link: Option<&str>)
     add("nodeStatus", text(node_status(event, subject.status)));
     add(
         "triggeredBy",
-        Some(json!({"triggerType": run.trigger_type, "name": run.triggered_by.as_str()})),
+        Some(json!({"triggerType": run.trigger_type, "name": run.starter()})),
     );
     add(
         "startTime",

@@ -157,8 +157,12 @@ impl RunContext<'_> {
             ["sequenceId"] => value(i64::try_from(run.sequence).ok()?),
             ["startTs"] => value(run.started_ms),
             ["triggerType"] => text(&run.trigger_type),
-            ["triggeredBy", "name" | "identifier"] => text(run.triggered_by.as_str()),
-            ["triggeredBy", "email"] => text(&email(&run.triggered_by)),
+            ["triggeredBy", "name" | "identifier"] => text(run.starter()),
+            // Null where nobody of Slipway's did (Harness's documentation of expressions).
+            ["triggeredBy", "email"] => match run.person() {
+                Some(person) => text(&email(person)),
+                None => value(Value::Null),
+            },
             ["executionUrl"] | ["execution", "url" | "Url"] => value(self.link(None)?),
             // Pipelines are kept here, whatever they were imported from (docs platform/git-experience).
             ["storeType"] => text("INLINE"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use slipway_expr::{Context, Limits, Reason, Segment};
-use slipway_model::id::{EntityId, PrincipalId, RunId};
+use slipway_model::id::{EntityId, RunId};
 use slipway_model::{Kind, Tree, emit, entity, yaml};
 use slipway_plan::{Chosen, event_fact};
 use slipway_store::record::{EventRecord, NewestRecord, RunRecord, TriggerRecord};
@@ -44,7 +44,7 @@ pub(super) struct State {
 pub(super) struct Shot {
     /// `triggerType` of the run.
     pub(super) trigger_type: &'static str,
-    /// Who did what the event tells.
+    /// Who did what the event tells, as its sender says, or the trigger's name.
     pub(super) by: String,
     /// What `<+trigger.…>` stands for.
     pub(super) facts: Value,
@@ -248,7 +248,7 @@ async fn request(on: Starting<'_>, fire: &Fire<'_>, run: RunId) -> Result<StartR
         scope: place.scope.clone(),
         pipeline: place.pipeline.clone(),
         inputs_yaml: inputs(on, fire, &facts).await?,
-        principal: PrincipalId::new(shot.by.clone()),
+        principal: TriggerRecord::principal(&trigger.identifier),
         trigger: shot.trigger_type.to_owned(),
         chosen: (!stages.is_empty()).then(|| Chosen::new(stages, Vec::new())),
         origin: None,
@@ -262,6 +262,7 @@ async fn request(on: Starting<'_>, fire: &Fire<'_>, run: RunId) -> Result<StartR
                 event: event.id.clone(),
                 source: source_name(trigger).to_owned(),
                 about: shot.about.clone(),
+                by: shot.by.clone(),
             }),
             facts: shot.facts.clone(),
         }),
@@ -406,7 +407,7 @@ impl Context for Facts<'_> {
 
 /// Asks the run of the state before to stop, where it goes on.
 async fn abort_replaced(on: Starting<'_>, old: &RunId, fire: &Fire<'_>) -> Result<(), RunError> {
-    let who = PrincipalId::new(fire.trigger.identifier.as_str());
+    let who = TriggerRecord::principal(&fire.trigger.identifier);
     match abort_run(on.runs, old, &who).await {
         Ok(()) => {
             tracing::info!(run.id = %old, trigger.id = %fire.trigger.identifier, "aborted for a newer event");

@@ -94,8 +94,8 @@ pub(crate) fn trigger_info(run: &RunRecord) -> Value {
         "triggerType": run.trigger_type,
         "triggeredBy": {
             "uuid": run.triggered_by.as_str(),
-            "identifier": run.triggered_by.as_str(),
-            "extraInfo": {"email": crate::user::email(&run.triggered_by)},
+            "identifier": run.starter(),
+            "extraInfo": {"email": run.person().map(crate::user::email)},
         },
         "triggeredByTrigger": run.trigger.as_ref().map(|trigger| json!({
             "identifier": trigger.trigger.as_str(),

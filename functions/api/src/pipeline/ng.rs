@@ -101,8 +101,8 @@ fn recent(run: &RunRecord) -> Value {
         "runSequence": run.sequence,
         "executorInfo": {
             "triggerType": run.trigger_type,
-            "username": run.triggered_by.as_str(),
-            "email": crate::user::email(&run.triggered_by),
+            "username": run.starter(),
+            "email": run.person().map(crate::user::email),
         },
     })
 }

@@ -107,8 +107,8 @@ fn recent(run: &RunRecord) -> Value {
         "run_number": run.sequence,
         "executor_info": {
             "trigger_type": run.trigger_type,
-            "username": run.triggered_by.as_str(),
-            "email": crate::user::email(&run.triggered_by),
+            "username": run.starter(),
+            "email": run.person().map(crate::user::email),
         },
     })
 }
