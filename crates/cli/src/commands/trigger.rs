@@ -61,7 +61,11 @@ pub async fn trigger(
             let limit = limit.to_string();
             let query = [("targetIdentifier", pipeline.as_str()), ("size", &limit)];
             let answer = client.get("/pipeline/api/triggers", &query).await?;
-            output::rows(format, TRIGGERS, &content(&answer))?;
+            let mut rows = content(&answer);
+            if output::format(format) == Format::Table {
+                rows.iter_mut().for_each(say_why);
+            }
+            output::rows(format, TRIGGERS, &rows)?;
         }
         TriggerCommand::History {
             id,
@@ -121,6 +125,20 @@ async fn test(
     output::rows(format, VERDICTS, &rows)?;
     let fires = rows.iter().any(|row| row["fires"] == true);
     Ok(if fires { Exit::Succeeded } else { Exit::Failed })
+}
+
+/// Of a trigger that can start nothing now, why stands where others have their last event's outcome.
+fn say_why(row: &mut Value) {
+    let standing = &row["triggerStatus"];
+    if standing["status"] != "FAILED" {
+        return;
+    }
+    let why = standing["detailMessages"][0].as_str();
+    let why = why.map_or_else(|| "FAILED".to_owned(), |why| format!("FAILED: {why}"));
+    if !row["lastTriggerExecutionDetails"].is_object() {
+        row["lastTriggerExecutionDetails"] = json!({});
+    }
+    row["lastTriggerExecutionDetails"]["lastExecutionStatus"] = why.into();
 }
 
 fn content(answer: &Value) -> Vec<Value> {

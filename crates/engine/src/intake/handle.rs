@@ -17,7 +17,7 @@ use super::fire::{Fire, Shot, State, fire, would_start};
 use super::listen::{
     feed_of, find_trigger, of_feed, of_project, of_provider, read_trigger, specs_of,
 };
-use super::{Happening, facts_of_schedule, read, secret_key};
+use super::{Happening, facts_of_schedule, poll, read, secret_key};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::gather::SourceReader;
@@ -199,7 +199,14 @@ async fn audience(
         Happening::Webhook { within, .. } => within.as_ref(),
         _ => None,
     };
-    let places = listed.into_iter().map(|(place, _)| place);
+    let hears = |about: &str| match happening {
+        Happening::Feed { after_ms, .. } => poll::hears(about, *after_ms),
+        _ => true,
+    };
+    let places = listed
+        .into_iter()
+        .filter(|(_, about)| hears(about))
+        .map(|(place, _)| place);
     Ok(places
         .filter(|place| within.is_none_or(|scope| holds(scope, &place.scope)))
         .collect())
@@ -443,7 +450,7 @@ async fn decided(
             }))
         }
         (
-            Happening::Feed { feed, build },
+            Happening::Feed { feed, build, .. },
             Source::Artifact(_) | Source::Manifest(_) | Source::MultiRegion { .. },
         ) => Ok(of_build((feed, build), trigger, place)),
         (Happening::PipelineEnded { run }, Source::SystemEvent(spec)) => {

@@ -190,6 +190,11 @@ fn listening(trigger: &Trigger, place: &TriggerPlace, now_ms: i64) -> Listening 
         Source::Scheduled { .. } if trigger.enabled => {
             next_time(trigger, now_ms).map_or(Listening::Named, Listening::At)
         }
+        Source::Artifact(_) | Source::Manifest(_) | Source::MultiRegion { .. }
+            if poll::interval(trigger).is_none() =>
+        {
+            Listening::Named
+        }
         Source::Artifact(_) | Source::Manifest(_) | Source::MultiRegion { .. } => {
             match feed_of(trigger, &place.scope) {
                 Some((_, feed)) => Listening::Feed(feed.key()),
@@ -249,7 +254,8 @@ pub async fn before_saving(runs: &Runs, record: &EntityRecord) -> Result<(), Run
             listed.doing(doing)
         }
         Listening::Feed(feed) => {
-            let listed = runs.store.listen(&of_feed(&feed), &place, "").await;
+            let about = poll::joined(runs, &trigger, (&place, &feed)).await?;
+            let listed = runs.store.listen(&of_feed(&feed), &place, &about).await;
             listed.doing(doing)?;
             poll::watch(runs, &trigger, &place).await
         }

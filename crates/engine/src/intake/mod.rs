@@ -64,6 +64,9 @@ pub enum Happening {
         feed: String,
         /// The version.
         build: Build,
+        /// When the feed was asked before, epoch milliseconds: triggers that joined later do not hear of it.
+        #[serde(default)]
+        after_ms: Option<i64>,
     },
     /// A run of a pipeline ended.
     PipelineEnded {
@@ -206,7 +209,7 @@ fn id_of(offer: &Offer) -> String {
             )
         }
         Happening::Scheduled { to, at_ms } => (format!("schedule\n{at_ms}"), Some(to)),
-        Happening::Feed { feed, build } => (format!("feed\n{feed}\n{}", build.version), None),
+        Happening::Feed { feed, build, .. } => (format!("feed\n{feed}\n{}", build.version), None),
         Happening::PipelineEnded { run } => (format!("ended\n{run}"), None),
     };
     let to = to.map(TriggerPlace::key).unwrap_or_default();

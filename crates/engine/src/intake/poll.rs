@@ -32,7 +32,7 @@ const INTERVAL: Duration = Duration::from_secs(60);
 /// A registry is not asked more often than this.
 const SHORTEST: Duration = Duration::from_secs(30);
 
-/// A registry that fails is asked less and less often, but not less than this.
+/// A registry that fails is asked less and less often, but not less than this, or than a trigger wants.
 const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// So long after something happened a registry surely tells of it: times of events have no parts of seconds, and clocks
@@ -59,6 +59,92 @@ struct Watched {
     scope: Scope,
     connector: Option<String>,
     every_s: u64,
+}
+
+/// What is noted of a trigger that listens to a feed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Listener {
+    /// How often it wants the feed to be asked; `None` while it is disabled.
+    every_s: Option<u64>,
+    /// When it joined, epoch milliseconds: it does not hear of what was there before.
+    since_ms: i64,
+}
+
+impl Listener {
+    /// As it was noted. An earlier version noted nothing.
+    fn of(about: &str) -> Self {
+        serde_json::from_str(about).unwrap_or(Self {
+            every_s: Some(INTERVAL.as_secs()),
+            since_ms: 0,
+        })
+    }
+
+    /// Whether it hears of what a feed had not when it was asked then.
+    fn hears(self, asked_ms: Option<i64>) -> bool {
+        asked_ms.is_none_or(|asked_ms| self.since_ms <= asked_ms)
+    }
+}
+
+/// How often a trigger wants its feed to be asked; `None` where it wants nothing to be asked.
+pub(super) fn interval(trigger: &Trigger) -> Option<Duration> {
+    let written = trigger.poll_interval.as_deref().unwrap_or_default().trim();
+    match duration::parse_from_zero(written) {
+        _ if written == "0" => None,
+        Ok(every) if every.is_zero() => None,
+        Ok(every) => Some(every.max(SHORTEST)),
+        Err(_) => Some(INTERVAL),
+    }
+}
+
+/// What is noted of a trigger on its feed, which it may have joined before.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) async fn joined(
+    runs: &Runs,
+    trigger: &Trigger,
+    (place, feed): (&TriggerPlace, &str),
+) -> Result<String, RunError> {
+    let listening = runs
+        .store
+        .listeners(&place.scope.account, &of_feed(feed))
+        .await;
+    let listening = listening.doing(|| format!("list the triggers on feed {feed}"))?;
+    let before = listening.iter().find(|(known, _)| known == place);
+    let before = before.map(|(_, about)| Listener::of(about));
+    let every = interval(trigger).filter(|_| trigger.enabled);
+    let listener = Listener {
+        every_s: every.map(|every| every.as_secs()),
+        since_ms: match before {
+            Some(before) if before.every_s.is_some() => before.since_ms,
+            _ => runs.clock.now_ms(),
+        },
+    };
+    serde_json::to_string(&listener).map_err(|why| {
+        let message = format!("what trigger {} wants cannot be kept: {why}", place.trigger);
+        RunError::refused(ErrorName::InvalidRequest, message)
+    })
+}
+
+/// Whether a trigger hears of what its feed had not when it was asked at that time.
+pub(super) fn hears(about: &str, asked_ms: Option<i64>) -> bool {
+    Listener::of(about).hears(asked_ms)
+}
+
+/// How the feed of a trigger was when it was last asked; `None` where it has none, or it was never asked.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn standing(
+    runs: &Runs,
+    trigger: &Trigger,
+    place: &TriggerPlace,
+) -> Result<Option<FeedRecord>, RunError> {
+    let Some((_, feed)) = feed_of(trigger, &place.scope) else {
+        return Ok(None);
+    };
+    let found = runs.store.find_feed(&feed.key()).await;
+    found.doing(|| format!("read the feed of trigger {}", place.trigger))
 }
 
 /// What a poll did.
@@ -114,9 +200,9 @@ pub(super) async fn watch(
     let Some((spec, feed)) = feed_of(trigger, &place.scope) else {
         return Ok(());
     };
-    let every = trigger.poll_interval.as_deref();
-    let every = every.and_then(|text| duration::parse(text).ok());
-    let every = every.unwrap_or(INTERVAL).clamp(SHORTEST, LONGEST);
+    let Some(every) = interval(trigger).filter(|_| trigger.enabled) else {
+        return Ok(());
+    };
     let watched = Watched {
         connector: connector_of(spec).map(str::to_owned),
         scope: place.scope.clone(),
@@ -264,10 +350,19 @@ async fn ask(
     let account = &watched.scope.account;
     let listening = store.listeners(account, &of_feed(&key)).await;
     let listening = listening.doing(|| format!("list the triggers on feed {key}"))?;
-    if listening.is_empty() {
+    let listening: Vec<Listener> = listening
+        .iter()
+        .map(|(_, about)| Listener::of(about))
+        .collect();
+    let shortest = listening.iter().filter_map(|one| one.every_s).min();
+    let Some(every_s) = shortest else {
         let forgotten = store.forget_due(&shard(watched), &found.what).await;
         return forgotten.doing(|| format!("forget feed {key}"));
-    }
+    };
+    let watched = &Watched {
+        every_s,
+        ..watched.clone()
+    };
     let known = store.find_feed(&key).await;
     let known = known
         .doing(|| format!("read feed {key}"))?
@@ -279,7 +374,10 @@ async fn ask(
         Ok(FeedAnswer::Unchanged) => (healthy(known, began_ms), None),
         Ok(FeedAnswer::Builds { builds, state }) => {
             let seen = known.seen.as_deref().unwrap_or_default();
-            for build in new_builds(seen, &builds) {
+            // Where nobody watched, what came meanwhile is nothing new to those who begin to.
+            let is_heard = listening.iter().any(|one| one.hears(known.asked_ms));
+            let new = new_builds(seen, &builds).into_iter();
+            for build in new.filter(|_| is_heard) {
                 polled.new += 1;
                 let offer = Offer {
                     account: account.clone(),
@@ -287,6 +385,7 @@ async fn ask(
                     happening: Happening::Feed {
                         feed: key.clone(),
                         build,
+                        after_ms: known.asked_ms,
                     },
                     delivery: None,
                 };

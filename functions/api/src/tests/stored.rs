@@ -272,6 +272,36 @@ async fn triggers_are_kept_listed_and_say_when_they_are_next() {
     );
     let unknown = format!("/pipeline/api/webhook/triggerProcessingDetails?{SCOPE}&eventId=x");
     assert_eq!(api.get(&unknown).await.data()["eventFound"], false);
+    // A registry that cannot be asked is told of where its trigger is listed.
+    let artifact = "trigger:\n  name: image\n  identifier: image\n  orgIdentifier: default\n  projectIdentifier: default\n  pipelineIdentifier: deploy\n  source:\n    type: Artifact\n    spec:\n      type: DockerRegistry\n      spec:\n        connectorRef: nowhere\n        imagePath: shop\n        tag: <+trigger.artifact.build>\n";
+    api.call("POST", &all, "application/yaml", artifact)
+        .await
+        .data();
+    let image = format!("/pipeline/api/triggers/image/details?{SCOPE}&targetIdentifier=deploy");
+    let status = api.get(&image).await.data()["triggerStatus"].clone();
+    assert_eq!(status["pollingSubscriptionStatus"], json!(null));
+    let spec = json!({"imagePath": "shop", "connectorRef": "nowhere"});
+    let feed =
+        slipway_trigger::feed::Feed::new("DockerRegistry", &spec, "acme/default/default/nowhere");
+    let record = slipway_store::record::FeedRecord {
+        why: Some("the connector `nowhere` does not exist".to_owned()),
+        failures: 1,
+        ..Default::default()
+    };
+    api.store
+        .put_feed(&feed.key(), &record)
+        .await
+        .expect("kept");
+    let status = api.get(&image).await.data()["triggerStatus"].clone();
+    assert_eq!(status["status"], "FAILED");
+    assert_eq!(
+        status["pollingSubscriptionStatus"]["statusResult"],
+        "FAILED"
+    );
+    assert_eq!(
+        status["detailMessages"],
+        json!(["the connector `nowhere` does not exist"])
+    );
     // What never could start anything is refused with the reason.
     for (expression, why) in [
         ("0 4 * *", "five"),

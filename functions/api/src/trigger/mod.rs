@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::Path;
 use axum::routing::get;
 use serde_json::{Value, json};
-use slipway_engine::intake::{listen, url};
+use slipway_engine::intake::{listen, poll, url};
 use slipway_model::entity::Kind;
 use slipway_model::id::EntityId;
 use slipway_store::Page;
@@ -116,11 +116,18 @@ async fn render_item(deps: &Deps, record: &EntityRecord) -> ApiResult<Value> {
     let next = trigger.as_ref().filter(|trigger| trigger.enabled);
     let next = next.and_then(|trigger| listen::next_time(trigger, deps.clock.now_ms()));
     let not_yet = trigger.as_ref().and_then(listen::not_started);
-    let status = match (&trigger, not_yet) {
+    let standing = match &trigger {
+        Some(trigger) => poll::standing(&deps.runs, trigger, &place).await?,
+        None => None,
+    };
+    // Why its registry could not be asked, where it could not.
+    let away = standing.as_ref().and_then(|feed| feed.why.as_deref());
+    let validity = match (&trigger, not_yet) {
         (Some(_), None) => "SUCCESS",
         (Some(_), Some(_)) => "UNKNOWN",
         (None, _) => "FAILED",
     };
+    let status = if away.is_some() { "FAILED" } else { validity };
     Ok(json!({
         "name": record.name,
         "identifier": record.id.as_str(),
@@ -128,11 +135,15 @@ async fn render_item(deps: &Deps, record: &EntityRecord) -> ApiResult<Value> {
         "type": record.entity_type,
         "enabled": enabled(record),
         "triggerStatus": {
-            "pollingSubscriptionStatus": null,
-            "validationStatus": {"statusResult": status, "detailedMessage": not_yet},
+            "pollingSubscriptionStatus": standing.as_ref().map(|feed| json!({
+                "statusResult": if away.is_some() { "FAILED" } else { "SUCCESS" },
+                "detailedMessage": away,
+                "lastPollingUpdate": feed.asked_ms,
+            })),
+            "validationStatus": {"statusResult": validity, "detailedMessage": not_yet},
             "webhookAutoRegistrationStatus": null,
             "status": status,
-            "detailMessages": not_yet.iter().collect::<Vec<_>>(),
+            "detailMessages": not_yet.into_iter().chain(away).collect::<Vec<_>>(),
         },
         "lastTriggerExecutionDetails": last.map(|last| json!({
             "lastExecutionTime": last.decided_ms,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 use slipway_engine::gather::{FeedAnswer, FeedFault, SourceReader};
+use slipway_engine::intake::listen;
 use slipway_model::id::Scope;
 use slipway_model::status::{Failure, Status};
 use slipway_plan::{
@@ -226,6 +227,128 @@ async fn a_registry_that_is_away_is_asked_less_and_loses_nothing() {
     }
     only_run(&world).await;
     assert_eq!(history(&world, "all").await.len(), 1);
+}
+
+/// Saves a trigger that is there once more, as the API does.
+async fn change(world: &World, yaml: &str) {
+    let parsed = slipway_model::entity::parse("t.yaml", yaml).expect("YAML");
+    let place = crate::place(parsed.head.identifier.as_str());
+    let kind = slipway_model::Kind::Trigger.key();
+    let store = &world.store;
+    let found = store.get_entity(&place.scope, kind, Some(&place.pipeline), &place.trigger);
+    let before = found.await.expect("a trigger");
+    let now = slipway_store::record::EntityRecord {
+        yaml: yaml.to_owned(),
+        ..before.clone()
+    };
+    listen::before_saving(&world.runs, &now)
+        .await
+        .expect("listed");
+    let version = Some(before.version);
+    store.put_entity(&now, version).await.expect("stored");
+    let taken_off = listen::after_saving(&world.runs, &before, Some(&now)).await;
+    taken_off.expect("taken off its list");
+}
+
+fn every(id: &str, interval: &str, more: &str) -> String {
+    on_image(id, "shop", "")
+        .replace(
+            "type: Artifact\n",
+            &format!("type: Artifact\n    pollInterval: {interval}\n"),
+        )
+        .replace("  source:", &format!("{more}  source:"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_is_asked_as_often_as_the_trigger_that_wants_it_most() {
+    let world = world().await;
+    let (has, sources) = registries(&world).await;
+    has.has("shop", &["1.0"]);
+    let asked_in_an_hour = async || {
+        world.poll(&sources).await;
+        has.asked();
+        for _ in 0..60 {
+            minutes(&world, 1).await;
+            world.poll(&sources).await;
+        }
+        has.asked()
+    };
+    // What is off does not ask, nor does what is disabled.
+    world.apply(&every("never", "\"0\"", "")).await;
+    world.apply(&every("off", "1m", "  enabled: false\n")).await;
+    assert_eq!(asked_in_an_hour().await, 0);
+    world.apply(&every("often", "2m", "")).await;
+    world.apply(&every("seldom", "2h", "")).await;
+    assert_eq!(asked_in_an_hour().await, 30);
+    change(&world, &every("often", "\"0\"", "")).await;
+    assert!(asked_in_an_hour().await <= 1);
+    has.has("shop", &["1.0", "1.1"]);
+    for _ in 0..120 {
+        minutes(&world, 1).await;
+        world.poll(&sources).await;
+    }
+    let run = only_run(&world).await;
+    let run = world.store.get_run(&run).await.expect("a run");
+    assert_eq!(run.trigger.expect("a trigger").trigger.as_str(), "seldom");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trigger_hears_of_what_comes_after_it_only() {
+    let world = world().await;
+    let (has, sources) = registries(&world).await;
+    let next = async |versions: &[&str]| {
+        has.has("shop", versions);
+        minutes(&world, 2).await;
+        world.poll(&sources).await;
+        runs(&world).await.len()
+    };
+    has.has("shop", &["1"]);
+    world.apply(&on_image("first", "shop", "")).await;
+    world.poll(&sources).await;
+    assert_eq!(next(&["1", "2"]).await, 1);
+    // Another that joins begins with what comes next; saving one again changes nothing for it.
+    has.has("shop", &["1", "2", "3"]);
+    minutes(&world, 1).await;
+    world.apply(&on_image("second", "shop", "")).await;
+    let changed = on_image("first", "shop", "").replace("name: first", "name: changed");
+    change(&world, &changed).await;
+    world.poll(&sources).await;
+    assert_eq!(runs(&world).await.len(), 2);
+    assert_eq!(next(&["1", "2", "3", "4"]).await, 4);
+    // While nobody watches, nothing is new to those who begin to.
+    for id in ["first", "second"] {
+        let off = on_image(id, "shop", "").replace("  source:", "  enabled: false\n  source:");
+        change(&world, &off).await;
+    }
+    assert_eq!(next(&["1", "2", "3", "4", "5"]).await, 4);
+    minutes(&world, 100).await;
+    change(&world, &on_image("first", "shop", "")).await;
+    assert_eq!(next(&["1", "2", "3", "4", "5", "6"]).await, 4);
+    assert_eq!(next(&["1", "2", "3", "4", "5", "6", "7"]).await, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registry_that_cannot_be_asked_is_told_of() {
+    let world = world().await;
+    let (has, sources) = registries(&world).await;
+    let yaml = on_image("all", "shop", "");
+    world.apply(&yaml).await;
+    let parsed = slipway_model::entity::parse("t.yaml", &yaml).expect("YAML");
+    let trigger = slipway_trigger::Trigger::of(&parsed).expect("a trigger");
+    let place = crate::place("all");
+    let standing = async || {
+        slipway_engine::intake::poll::standing(&world.runs, &trigger, &place)
+            .await
+            .expect("an answer")
+    };
+    assert_eq!(standing().await, None);
+    world.poll(&sources).await;
+    let why = standing().await.and_then(|feed| feed.why);
+    assert_eq!(why.as_deref(), Some("the registry is away"));
+    has.has("shop", &["1"]);
+    minutes(&world, 60).await;
+    world.poll(&sources).await;
+    assert_eq!(standing().await.and_then(|feed| feed.why), None);
 }
 
 #[tokio::test(start_paused = true)]
