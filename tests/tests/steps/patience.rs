@@ -112,7 +112,12 @@ async fn a_target_that_stays_busy_fails_the_step_at_the_end_of_its_time() {
     assert!((20..=150).contains(&asked), "asked {asked} times");
     let log = world.log(DEPLOY, "Deploy").await;
     assert_eq!(times(&log, WAITS), 1, "{log}");
-    assert_eq!(times(&log, &failure.message), 2, "{log}");
+    let (message, tried) = failure
+        .message
+        .split_once(" It was tried for ")
+        .expect("for how long");
+    assert_eq!(times(&log, message), 2, "{log}");
+    assert!(tried.starts_with("9m"), "{tried}");
 
     // The rollback fails in the same way, and says what it left.
     let failure = world.run(ROLLBACK, json!({})).await.failed();
@@ -120,6 +125,25 @@ async fn a_target_that_stays_busy_fails_the_step_at_the_end_of_its_time() {
     assert!(left.contains("may not be back on web:1"), "{left}");
     world.sandbox.faults().clear();
     assert_eq!(world.account().await, "web:1 2/2 COMPLETED");
+}
+
+/// Found by a tester: when the next wait would have been longer than what was left, the rest of the time was thrown away.
+#[tokio::test(start_paused = true)]
+async fn the_last_look_comes_shortly_before_the_end() {
+    let mut world = World::with_pace(Pace::brisk()).await;
+    world.connector = patient();
+    world.run(DEPLOY, json!({})).await.done();
+    world.next_run();
+    world.deploys(&task_definition("nginx:2"), &service_definition(2));
+    let begun = world.clock.now();
+    hits(&world, "UpdateService", None, FaultEffect::Throttle);
+    world.run(DEPLOY, json!({})).await.failed();
+    let lasted = world.clock.now().duration_since(begun).unsigned_abs();
+    let limit = Duration::from_secs(600);
+    assert!(
+        (limit - Duration::from_secs(13)..=limit).contains(&lasted),
+        "{lasted:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,6 +19,9 @@ use crate::step::{Progress, Step};
 /// The first wait at most, and the longest, in milliseconds; each is between half of that and all of it.
 const WAITS_MS: (u64, u64) = (10_000, 30_000);
 
+/// What a last look needs before the step's time is up, and the shortest wait that it is worth, in milliseconds.
+const LAST_MS: (u64, u64) = (10_000, 2_500);
+
 /// How often credentials of a session that ended too soon are taken anew before they are believed to be wrong.
 const RENEWALS: u32 = 3;
 
@@ -71,7 +74,7 @@ pub async fn advance(step: &dyn Step, cx: &mut StepContext<'_>) -> Result<Progre
             Err(failure) => failure,
         };
         let Some(pause) = cx.pause_after(&failure) else {
-            return Err(failure);
+            return Err(cx.waited_for(failure));
         };
         cx.put_off(step.units(), &failure).await;
         Ok(Progress::Again(pause))
@@ -102,8 +105,33 @@ impl StepContext<'_> {
             Passing::Busy => !self.limited,
             Passing::Expired => self.renewable && times < RENEWALS,
         };
-        let pause = self.pause(times);
-        (passes && pause < self.time_left()).then_some(pause)
+        let (needs, shortest) = LAST_MS;
+        // A last look comes shortly before the end, however long the next wait would be.
+        let latest = self
+            .time_left()
+            .saturating_sub(Duration::from_millis(needs));
+        let pause = self.pause(times).min(latest);
+        (passes && pause >= Duration::from_millis(shortest)).then_some(pause)
+    }
+
+    /// A failure that was waited for to pass says for how long.
+    fn waited_for(&self, failure: Failure) -> Failure {
+        let Some(busy) = &self.busy else {
+            return failure;
+        };
+        let waited = self.since(busy);
+        Failure {
+            message: format!("{} It was tried for {waited}.", failure.message),
+            ..failure
+        }
+    }
+
+    /// For how long a target has kept the step from going on, for people.
+    fn since(&self, busy: &Busy) -> String {
+        let waited = self.clock().now_ms().saturating_sub(busy.since_ms);
+        shown(Duration::from_secs(
+            u64::try_from(waited / 1000).unwrap_or_default(),
+        ))
     }
 
     /// Doubles up to the longest. It is not the same for steps that were turned away together.
@@ -151,10 +179,9 @@ impl StepContext<'_> {
     /// The target does what it is asked for.
     fn answered(&mut self, units: &[&'static str]) {
         if let Some(busy) = self.busy.take() {
-            let waited = self.clock().now_ms().saturating_sub(busy.since_ms);
-            let waited = Duration::from_secs(u64::try_from(waited / 1000).unwrap_or_default());
+            let waited = self.since(&busy);
             let unit = open_unit(self, units);
-            self.info(unit, format!("AWS did it after {}", shown(waited)));
+            self.info(unit, format!("AWS did it after {waited}"));
         }
     }
 }
