@@ -56,7 +56,8 @@ pub async fn serve_account(clock: &Clock, args: &SandboxArgs) -> anyhow::Result<
     });
     crate::output::line(&format!("listening on http://{address}"))?;
     anstream::eprintln!(
-        "what exists: http://{address}/ · aws --endpoint-url http://{address} --region {} …",
+        "what exists: http://{address}/ · aws --endpoint-url http://{address} --region {} … (`aws s3` wants the key pair slipway / \
+         slipway-local, the rest takes any)",
         args.region
     );
     let service = router.into_make_service_with_connect_info::<SocketAddr>();

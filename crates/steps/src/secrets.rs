@@ -89,7 +89,7 @@ impl SecretSource for SecretStore {
         let (scope, id) = scope.resolve(reference);
         self.get(&scope, &id).await.map_err(|error| {
             let advice = match &error {
-                StoreError::NotFound { .. } => ": create it, or give it a value, and run again",
+                StoreError::NotFound { .. } => ": create it, or give it a value, and run again.",
                 _ => "",
             };
             // Not to be allowed to read one looks the same as an outage: the step fails and says so.

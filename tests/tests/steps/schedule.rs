@@ -49,6 +49,36 @@ async fn seen(world: &World) -> String {
     actions.collect::<Vec<_>>().join(", ")
 }
 
+/// Found by a tester: operators suspend scaling in an incident, and a deployment let it go on without a word.
+#[tokio::test(start_paused = true)]
+async fn scaling_that_somebody_suspended_is_told_when_it_goes_on() {
+    let mut world = World::with_pace(Pace::brisk()).await;
+    world.scales();
+    world.run(DEPLOY, json!({})).await.done();
+    let suspended = |yes: bool| {
+        let state = aws_sdk_applicationautoscaling::types::SuspendedState::builder();
+        state.dynamic_scaling_in_suspended(yes).build()
+    };
+    for yes in [true, false] {
+        let target = world.scaling().register_scalable_target();
+        let set = target
+            .service_namespace("ecs".into())
+            .resource_id("service/prod/web")
+            .scalable_dimension("ecs:service:DesiredCount".into())
+            .min_capacity(1)
+            .max_capacity(33)
+            .suspended_state(suspended(yes));
+        set.send().await.expect("set");
+        world.next_run();
+        world.run(DEPLOY, json!({})).await.done();
+        let log = world.log(DEPLOY, "Prepare rollback data").await;
+        let told = "is suspended (DynamicScalingInSuspended), and goes on after this deployment";
+        assert_eq!(log.contains(told), yes, "{log}");
+        let bounds = "The scalable target of service web allows 1 to 33 tasks, and ";
+        assert!(log.contains(bounds), "{log}");
+    }
+}
+
 const NIGHT: &str = "night web cron(0 20 * * ? *) Europe/Rome";
 
 async fn scaled(store: &World) -> World {

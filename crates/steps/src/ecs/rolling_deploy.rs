@@ -265,15 +265,45 @@ impl Deployment {
         before: &Before,
     ) -> Result<(), Failure> {
         let scaling = before.scaling.as_ref();
-        let scaling = scaling.filter(|scaling| !scaling.is_empty());
-        let (Some(scaling), true) = (scaling, self.documents.scalable_targets.is_empty()) else {
+        let Some(scaling) = scaling.filter(|scaling| !scaling.is_empty()) else {
             return Ok(());
         };
+        if !self.documents.scalable_targets.is_empty() {
+            return self.warn_of_settings(cx, name, scaling).await;
+        }
         let warning = format!(
             "Service {name} in {} loses {} in this deployment: its Harness service has no EcsScalableTargetDefinition \
              manifest. Give it one, or set `skipApplicationScaling: true` to leave scaling alone.",
             self.site,
             scaling.told()
+        );
+        cx.warn_of_run(PREPARE, &warning).await
+    }
+
+    /// What somebody set by hand of a scalable target is what the manifest says afterwards.
+    async fn warn_of_settings(
+        &self,
+        cx: &mut StepContext<'_>,
+        name: &str,
+        has: &Scaling,
+    ) -> Result<(), Failure> {
+        let gets = Scaling::of_manifests(&self.site, name, &self.documents);
+        if let (Some(has), Some(gets)) = (has.bounds(), gets.bounds())
+            && has != gets
+        {
+            let told = format!(
+                "The scalable target of service {name} allows {has} tasks, and {gets} after this deployment, as its manifest says"
+            );
+            cx.info(PREPARE, told);
+        }
+        let Some(suspended) = has.suspended_but_in(&gets) else {
+            return Ok(());
+        };
+        let warning = format!(
+            "Scaling of service {name} in {} is suspended ({suspended}), and goes on after this deployment: the \
+             EcsScalableTargetDefinition manifest does not suspend it. Suspend it again with `aws application-autoscaling \
+             register-scalable-target`, or write `suspendedState` into the manifest.",
+            self.site
         );
         cx.warn_of_run(PREPARE, &warning).await
     }

@@ -1,5 +1,7 @@
 //! Application Auto Scaling of a service: read, taken off, put on.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use slipway_model::status::Failure;
@@ -56,6 +58,35 @@ impl Scaling {
             self.actions = schedule::moved(&before.actions, to);
         }
         self
+    }
+
+    /// What of its target is lost when `new` takes its place and was hardly meant to be: that somebody suspended it. Nothing, where
+    /// that is suspended in the same way.
+    pub(super) fn suspended_but_in(&self, new: &Self) -> Option<String> {
+        let suspended = |scaling: &Self| {
+            let states = scaling.targets.iter();
+            let states = states.filter_map(|target| target["SuspendedState"].as_object());
+            let set = states.flatten().filter(|(_, value)| **value == json!(true));
+            set.map(|(name, _)| name.clone()).collect::<BTreeSet<_>>()
+        };
+        let lost = &suspended(self) - &suspended(new);
+        let lost: Vec<String> = lost.into_iter().collect();
+        (!lost.is_empty()).then(|| lost.join(", "))
+    }
+
+    /// The bounds of its target, `None` without one.
+    pub(super) fn bounds(&self) -> Option<String> {
+        let target = self.targets.first()?;
+        let bound = |name: &str| {
+            let bound = &target[name];
+            let text = bound.as_str().map(str::to_owned);
+            text.unwrap_or_else(|| bound.to_string())
+        };
+        Some(format!(
+            "{} to {}",
+            bound("MinCapacity"),
+            bound("MaxCapacity")
+        ))
     }
 
     /// What it is, in words that follow "without".
