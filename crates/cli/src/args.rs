@@ -385,6 +385,35 @@ pub struct ApplyArgs {
     /// Files or folders (searched for .yaml and .yml, hidden ones left out); `-` for standard input.
     #[arg(short = 'f', long = "file", required = true, num_args = 1..)]
     pub files: Vec<PathBuf>,
+    /// Where pipelines, input sets and templates among them are kept in Git.
+    #[command(flatten)]
+    pub git: GitArgs,
+}
+
+/// How `slipway apply` saves what is kept in Git.
+#[derive(Clone, Debug, Default, Args)]
+pub struct GitArgs {
+    /// Keep what is new in Git: in the repository of this connector
+    #[arg(long, value_name = "CONNECTOR")]
+    pub git_connector: Option<String>,
+    /// With --git-connector: which repository, where the connector is for several
+    #[arg(long, value_name = "NAME", requires = "git_connector")]
+    pub repo: Option<String>,
+    /// With --git-connector: the file, where one document is applied; without it .harness/IDENTIFIER.yaml
+    #[arg(long, value_name = "FILE", requires = "git_connector")]
+    pub git_path: Option<String>,
+    /// The branch to save to; without it the one that an entity was saved to before, or the default branch
+    #[arg(long)]
+    pub branch: Option<String>,
+    /// Make the branch, from this one
+    #[arg(long, value_name = "BRANCH", requires = "branch")]
+    pub new_branch_from: Option<String>,
+    /// What the commits say
+    #[arg(long, short = 'm', value_name = "TEXT")]
+    pub commit_message: Option<String>,
+    /// The object that a change on another branch is made of (`objectId`), where one document is applied
+    #[arg(long, value_name = "ID")]
+    pub last_object: Option<String>,
 }
 
 /// Options of `slipway plan`.
@@ -401,6 +430,9 @@ pub struct PlanArgs {
     /// Show only what is different from the plan of the last run.
     #[arg(long)]
     pub diff: bool,
+    /// Read a pipeline that is kept in Git, and its input sets, from this branch.
+    #[arg(long)]
+    pub branch: Option<String>,
 }
 
 /// What `get` and `list` can show.
@@ -484,6 +516,9 @@ pub struct GetArgs {
     /// Version of a template; without it the stable one.
     #[arg(long, value_name = "LABEL")]
     pub version_label: Option<String>,
+    /// Show what is kept in Git as it is on this branch.
+    #[arg(long)]
+    pub branch: Option<String>,
 }
 
 /// Options of `slipway list`.

@@ -250,6 +250,7 @@ pub(crate) fn run(plan: &Plan) -> slipway_store::record::RunRecord {
         origin: None,
         notes: String::new(),
         url: None,
+        git: None,
     }
 }
 

@@ -17,6 +17,7 @@ use slipway_trigger::feed::{Build, Feed};
 
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::remote::{self, GitChange, GitFault, GitSaved};
 use crate::runs::Runs;
 
 /// Rounds of fetching what a plan refers to; each goes one reference deeper.
@@ -69,6 +70,15 @@ pub trait SourceReader: Send + Sync {
             ),
             passing: false,
         })
+    }
+
+    /// Makes a commit that changes one file of a repository. Refused by who only reads.
+    ///
+    /// # Errors
+    /// Why it was not made; then nothing was written.
+    async fn save_file(&self, change: &GitChange) -> Result<GitSaved, GitFault> {
+        let message = format!("{} is not written from here", change.path);
+        Err(GitFault::Failed(message))
     }
 
     /// What a feed has now; `state` is that of the last answer. Nobody is asked by who only runs pipelines.
@@ -241,7 +251,7 @@ pub(crate) async fn gathered(
         for reference in wanted.references {
             let found = match is_file(&known, &reference) {
                 true => None,
-                false => fetch(runs, &reference).await?,
+                false => fetch(runs, sources, &reference).await?,
             };
             known.put(reference, found);
         }
@@ -283,7 +293,11 @@ fn is_file(known: &Snapshot, reference: &Reference) -> bool {
             .is_some()
 }
 
-async fn fetch(runs: &Runs, reference: &Reference) -> Result<Option<Found>, RunError> {
+async fn fetch(
+    runs: &Runs,
+    sources: Option<&dyn SourceReader>,
+    reference: &Reference,
+) -> Result<Option<Found>, RunError> {
     let Reference {
         scope,
         kind,
@@ -322,6 +336,14 @@ async fn fetch(runs: &Runs, reference: &Reference) -> Result<Option<Found>, RunE
     if *kind == FILE {
         return Ok(Some(Found::File(record.yaml.into())));
     }
+    let (record, name) = match (sources, &record.git) {
+        (Some(sources), Some(_)) => {
+            let read = Box::pin(remote::read(runs, sources, &record, None)).await?;
+            let name = remote::name(&read);
+            (read, name)
+        }
+        _ => (record, name),
+    };
     let parsed = entity::parse(&name, &record.yaml);
     let parsed = parsed.map_err(RunError::faulty)?;
     Ok(Some(Found::Entity(Arc::new(parsed))))

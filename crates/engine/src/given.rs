@@ -10,6 +10,8 @@ use slipway_model::{Kind, Parsed, Ref, Tree, entity, yaml};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::form::form;
+use crate::gather::SourceReader;
+use crate::remote;
 use crate::runs::Runs;
 use crate::start::StepTypes;
 
@@ -26,6 +28,15 @@ pub struct Given {
     pub pipeline: Tree,
 }
 
+/// How what is kept in Git is read.
+#[derive(Clone, Copy)]
+pub struct InGit<'a> {
+    /// Who reads.
+    pub sources: &'a dyn SourceReader,
+    /// The branch that is asked for; that of each entity for `None`.
+    pub branch: Option<&'a str>,
+}
+
 /// Puts input sets of a pipeline, and `own` inputs, together.
 ///
 /// # Errors
@@ -33,6 +44,7 @@ pub struct Given {
 /// not ask for or does not allow.
 pub async fn given(
     runs: &Runs,
+    git: InGit<'_>,
     scope: &Scope,
     pipeline: &Parsed,
     sets: &[EntityId],
@@ -40,7 +52,7 @@ pub async fn given(
     steps: &StepTypes,
 ) -> Result<Given, RunError> {
     let id = &pipeline.head.identifier;
-    let found = fetch(runs, scope, id, sets).await?;
+    let found = fetch(runs, git, scope, id, sets).await?;
     let find = |name: &EntityId| found.get(name).cloned();
     let mut documents = inputs::of_sets(sets, id, &find).map_err(RunError::faulty)?;
     if let Some(text) = own.filter(|text| !text.trim().is_empty()) {
@@ -75,6 +87,7 @@ fn no_pipeline() -> RunError {
 /// The sets that are named, and those that overlays among them name.
 async fn fetch(
     runs: &Runs,
+    git: InGit<'_>,
     scope: &Scope,
     pipeline: &EntityId,
     names: &[EntityId],
@@ -96,8 +109,13 @@ async fn fetch(
             let kind = Kind::InputSet.key();
             let record = runs.store.find_entity(scope, kind, Some(pipeline), &name);
             let record = record.await.doing(|| format!("read input set {name}"))?;
-            let Some(record) = record else { continue };
-            let file = format!("inputSet {name}");
+            let Some(kept) = record else { continue };
+            let record = remote::read(runs, git.sources, &kept, git.branch).await?;
+            remote::keep(runs, &kept, &record).await?;
+            let file = match record.git {
+                Some(_) => remote::name(&record),
+                None => format!("inputSet {name}"),
+            };
             let parsed = entity::parse(&file, &record.yaml).map_err(RunError::faulty)?;
             if parsed.head.kind == Kind::OverlayInputSet {
                 next.extend(inputs::references(&parsed));

@@ -32,6 +32,7 @@ pub mod notify;
 pub mod owed;
 pub mod plan_run;
 pub mod queue;
+pub mod remote;
 pub mod rerun;
 pub mod retry;
 pub mod rollback;

@@ -68,6 +68,7 @@ pub async fn rerun(
     let start = StartRun {
         scope: old.scope.clone(),
         pipeline: old.pipeline.clone(),
+        branch: branch_of(&old),
         inputs_yaml: inputs(runs, &old, given).await?,
         principal: request.principal,
         trigger: "MANUAL".to_owned(),
@@ -85,6 +86,11 @@ pub async fn rerun(
         fired: started_by_event(runs, &old).await?,
     };
     start_run(runs, start, steps, sources).await
+}
+
+/// The branch that the pipeline of a run was read from.
+pub(crate) fn branch_of(run: &RunRecord) -> Option<String> {
+    run.git.as_ref().and_then(|git| git.branch.clone())
 }
 
 /// What the event told that started a run: whoever repeats the run reads the same.

@@ -5,9 +5,11 @@ use slipway_model::entity;
 use slipway_model::id::{EntityId, PrincipalId, RunId, Scope};
 use slipway_model::inputs::Unfilled;
 use slipway_model::status::Status;
-use slipway_model::{Diagnostic, Kind, Parsed, Severity, Tree, emit, inputs, yaml};
+use slipway_model::{Diagnostic, Parsed, Severity, Tree, emit, inputs, yaml};
 use slipway_plan::{CHAINED, Chosen, Plan, Request, Snapshot, resolve, wanted};
-use slipway_store::record::{EntityRecord, Origin, ParentRecord, RunRecord, TriggerRecord};
+use slipway_store::record::{
+    EntityRecord, GitPlace, Origin, ParentRecord, RunRecord, TriggerRecord,
+};
 use slipway_store::{Sequence, StoreError};
 
 use crate::check;
@@ -16,6 +18,7 @@ use crate::error_name::ErrorName;
 use crate::freeze;
 use crate::gather::{SourceReader, gathered};
 use crate::notes;
+use crate::remote;
 use crate::runs::{Runs, not_started};
 use crate::stage::each_step;
 use crate::tags;
@@ -31,6 +34,9 @@ pub struct StartRun {
     pub scope: Scope,
     /// The pipeline.
     pub pipeline: EntityId,
+    /// The branch that the pipeline and its input sets are read from, where they are kept in Git; that of the pipeline
+    /// itself for `None`.
+    pub branch: Option<String>,
     /// Runtime inputs: YAML with the root `pipeline`, as Harness takes it.
     pub inputs_yaml: Option<String>,
     /// Who asks.
@@ -89,7 +95,7 @@ pub async fn start_run(
     steps: &StepTypes,
     sources: &dyn SourceReader,
 ) -> Result<RunRecord, RunError> {
-    let pipeline = pipeline(runs, &request).await?;
+    let pipeline = pipeline(runs, &request, sources).await?;
     start_read(runs, request, &pipeline, steps, sources).await
 }
 
@@ -101,12 +107,23 @@ pub async fn start_read(
     steps: &StepTypes,
     sources: &dyn SourceReader,
 ) -> Result<RunRecord, RunError> {
-    let (plan, yaml) = prepare_read(runs, &request, pipeline, steps, sources).await?;
+    let prepared = prepare_read(runs, &request, pipeline, steps, sources).await?;
     if request.trigger != MANUAL && request.parent.is_none() {
-        freeze::check_start(runs, &plan, &request).await?;
+        freeze::check_start(runs, &prepared.plan, &request).await?;
     }
-    let accepted = record(runs, request, &plan, &yaml).await?;
+    let accepted = record(runs, request, &prepared).await?;
     launch(runs, accepted).await
+}
+
+/// A pipeline as it would run now.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// What it would do.
+    pub plan: Plan,
+    /// Its YAML with the inputs filled in.
+    pub yaml: String,
+    /// What it was read from, where it is kept in Git.
+    pub git: Option<GitPlace>,
 }
 
 /// A run that is about to be accepted.
@@ -121,9 +138,9 @@ pub(crate) struct Accepted {
 pub(crate) async fn record(
     runs: &Runs,
     request: StartRun,
-    plan: &Plan,
-    yaml: &str,
+    prepared: &Prepared,
 ) -> Result<Accepted, RunError> {
+    let Prepared { plan, yaml, git } = prepared;
     notes::check(&request.notes)?;
     let store = &runs.store;
     let what = || format!("store the plan of pipeline {}", request.pipeline);
@@ -159,6 +176,7 @@ pub(crate) async fn record(
         origin: request.origin,
         notes: request.notes,
         url: runs.url.clone(),
+        git: git.clone(),
     };
     run.tags = tags::of_run(plan, &run);
     let behind = sequence.behind;
@@ -209,7 +227,7 @@ pub(crate) async fn announce(runs: &Runs, run: &RunRecord, behind: bool) {
     }
 }
 
-/// The plan of a pipeline as it would run now, and its YAML with the inputs filled in.
+/// A pipeline as it would run now.
 ///
 /// Fails as [`start_run`] does.
 pub async fn prepare(
@@ -217,23 +235,25 @@ pub async fn prepare(
     request: &StartRun,
     steps: &StepTypes,
     sources: &dyn SourceReader,
-) -> Result<(Plan, String), RunError> {
-    let pipeline = pipeline(runs, request).await?;
+) -> Result<Prepared, RunError> {
+    let pipeline = pipeline(runs, request, sources).await?;
     prepare_read(runs, request, &pipeline, steps, sources).await
 }
 
-/// The pipeline that is to be run, as it is stored.
-async fn pipeline(runs: &Runs, request: &StartRun) -> Result<EntityRecord, RunError> {
-    let (scope, id) = (&request.scope, &request.pipeline);
-    let store = &runs.store;
-    let found = store
-        .find_entity(scope, Kind::Pipeline.key(), None, id)
-        .await;
-    let found = found.doing(|| format!("read pipeline {id}"))?;
-    found.ok_or_else(|| {
-        let message = format!("there is no pipeline {id} in this scope");
-        RunError::refused(ErrorName::NotFound, message)
-    })
+/// The pipeline that is to be run, as it is stored, or as Git has it.
+async fn pipeline(
+    runs: &Runs,
+    request: &StartRun,
+    sources: &dyn SourceReader,
+) -> Result<EntityRecord, RunError> {
+    let place = (&request.scope, &request.pipeline);
+    Box::pin(remote::pipeline(
+        runs,
+        sources,
+        place,
+        request.branch.as_deref(),
+    ))
+    .await
 }
 
 /// As [`prepare`], of a pipeline that was read just now.
@@ -243,9 +263,9 @@ async fn prepare_read(
     record: &EntityRecord,
     steps: &StepTypes,
     sources: &dyn SourceReader,
-) -> Result<(Plan, String), RunError> {
+) -> Result<Prepared, RunError> {
     let id = &request.pipeline;
-    let pipeline = entity::parse(id.as_str(), &record.yaml).map_err(RunError::faulty)?;
+    let pipeline = entity::parse(&remote::name(record), &record.yaml).map_err(RunError::faulty)?;
     let given = match request
         .inputs_yaml
         .as_deref()
@@ -279,7 +299,11 @@ async fn prepare_read(
         let message = format!("pipeline {id} cannot be run: {first}{more}");
         return Err(RunError::refused(ErrorName::PlanRefused, message));
     }
-    Ok((plan, emit::to_yaml(&merged.tree)))
+    Ok(Prepared {
+        plan,
+        yaml: emit::to_yaml(&merged.tree),
+        git: record.git.clone(),
+    })
 }
 
 /// Fetches what the pipeline refers to, until nothing new appears, and resolves it.

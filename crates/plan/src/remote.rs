@@ -53,6 +53,8 @@ pub enum GitVersion {
     /// A commit, or a tag (docs: continuous-delivery/x-platform-cd-features/services/add-inline-manifests,
     /// "Specific Commit Id / Git Tag").
     Commit(String),
+    /// The newest commit of the branch that the repository says is its default.
+    Default,
 }
 
 /// What was fetched.
@@ -60,6 +62,8 @@ pub enum GitVersion {
 pub struct Fetched {
     /// The commit that was read; `None` where there are no versions.
     pub commit: Option<String>,
+    /// The branch, where the default one was asked for.
+    pub branch: Option<String>,
     /// Path and content, in the order of the paths that were asked for, below a folder in that of their paths.
     pub files: Vec<(String, Arc<str>)>,
 }

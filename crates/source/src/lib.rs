@@ -31,6 +31,7 @@ use slipway_clock::Clock;
 use slipway_engine::gather::{
     ChangeFault, ChangedPaths, FeedAnswer, FeedFault, SourceReader, WantedChange,
 };
+use slipway_engine::remote::{GitChange, GitFault, GitSaved};
 use slipway_model::id::Scope;
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::{
@@ -85,6 +86,8 @@ pub struct Source {
     held: registry::feed::Held,
     /// Tokens of GitHub apps, while they hold.
     apps: git::app::AppTokens,
+    /// Files of Git that were read before.
+    known: Arc<git::known::Known>,
 }
 
 impl Source {
@@ -102,6 +105,7 @@ impl Source {
             clock,
             held: registry::feed::Held::default(),
             apps: git::app::AppTokens::default(),
+            known: Arc::default(),
         }
     }
 
@@ -256,6 +260,21 @@ impl SourceReader for Source {
         found.into_iter().map(|(_, found)| found).collect()
     }
 
+    async fn save_file(&self, change: &GitChange) -> Result<GitSaved, GitFault> {
+        let mut secrets = Secrets::new(&*self.secrets, &change.scope);
+        let seconds = self.config.limit.as_secs();
+        let saved = tokio::select! {
+            saved = git::save(change, self.allowed(), &mut secrets) => saved,
+            () = self.clock.sleep(self.config.limit) => Err(GitFault::Failed(format!(
+                "its host did not take it within {seconds} s: look whether the commit is there, and try again"
+            ))),
+        };
+        saved.map_err(|fault| match fault {
+            GitFault::Conflict(why) => GitFault::Conflict(secrets.mask(&why)),
+            GitFault::Failed(why) => GitFault::Failed(secrets.mask(&why)),
+        })
+    }
+
     async fn find_artifacts(
         &self,
         wanted: &[WantedArtifact],
@@ -308,6 +327,7 @@ impl Source {
             limit: self.config.limit,
             clock: &self.clock,
             apps: &self.apps,
+            known: &self.known,
             ssh: &self.config.ssh,
         }
     }

@@ -42,6 +42,7 @@ pub(crate) async fn read(
     }
     Ok(Fetched {
         commit: None,
+        branch: None,
         files: found.into_files(),
     })
 }

@@ -44,6 +44,30 @@ pub struct EntityRecord {
     /// version of it: what was changed is untested.
     #[serde(skip)]
     pub connection: Option<ConnectionRecord>,
+    /// Where its YAML is kept, where that is Git; `yaml` is then what was read or saved last of its branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitPlace>,
+}
+
+/// A file in a Git repository, and what was read of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitPlace {
+    /// `connectorRef`: the connector that says how to get there.
+    pub connector: String,
+    /// `repoName`: which repository, where the connector is for several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// `filePath`.
+    pub path: String,
+    /// The branch; the default branch for `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The commit that was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Id of the file's object in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
 }
 
 /// What the last test of a connector's connection said.
@@ -119,6 +143,9 @@ pub struct RunRecord {
     /// Base URL of the REST API when it was accepted, for links to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// What its pipeline was read from, where that is kept in Git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitPlace>,
 }
 
 impl RunRecord {

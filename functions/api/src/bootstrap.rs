@@ -68,6 +68,7 @@ fn record(scope: Scope, kind: Kind, id: &str, yaml: String, now_ms: i64) -> Enti
         created_ms: now_ms,
         updated_ms: now_ms,
         connection: None,
+        git: None,
     }
 }
 

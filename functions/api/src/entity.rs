@@ -10,7 +10,7 @@ use slipway_model::entity::{self, Kind, Parsed};
 use slipway_model::id::{EntityId, Scope};
 use slipway_model::{Diagnostic, Severity};
 use slipway_steps::registry::STEP_TYPES;
-use slipway_store::record::EntityRecord;
+use slipway_store::record::{EntityRecord, GitPlace};
 use slipway_store::{Page as StorePage, StoreError};
 
 use crate::Deps;
@@ -38,8 +38,32 @@ pub(crate) struct Draft {
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) entity_type: Option<String>,
     pub(crate) yaml: String,
+    /// Where its YAML is kept.
+    pub(crate) kept: Kept,
     /// What its author should look at.
     pub(crate) warnings: Vec<Diagnostic>,
+}
+
+/// Where the YAML of a draft is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Where it was; here for a new one.
+    #[default]
+    AsBefore,
+    /// Here.
+    Here,
+    /// In Git, where it has been written already.
+    InGit(GitPlace),
+}
+
+impl Kept {
+    fn git(self, before: Option<&EntityRecord>) -> Option<GitPlace> {
+        match self {
+            Self::AsBefore => before.and_then(|before| before.git.clone()),
+            Self::Here => None,
+            Self::InGit(place) => Some(place),
+        }
+    }
 }
 
 /// An entity that was stored.
@@ -113,6 +137,7 @@ impl Draft {
                 _ => head.entity_type.clone(),
             },
             yaml,
+            kept: Kept::default(),
             warnings: warnings_of(parsed, &scope_of_runs),
         })
     }
@@ -132,6 +157,7 @@ impl Draft {
             created_ms: before.map_or(now_ms, |b| b.created_ms),
             updated_ms: now_ms,
             connection: None,
+            git: self.kept.git(before),
         }
     }
 
@@ -141,6 +167,7 @@ impl Draft {
             && self.description == record.description
             && self.tags == record.tags
             && self.entity_type == record.entity_type
+            && self.kept.clone().git(Some(record)) == record.git
     }
 }
 
@@ -233,6 +260,12 @@ pub(crate) fn duplicate(place: &Place) -> ApiError {
     ApiError::new(ErrorName::AlreadyExists, message)
 }
 
+/// What a draft is refused for before anything is written anywhere.
+pub(crate) async fn check_new(deps: &Deps, draft: &Draft) -> ApiResult<()> {
+    check_parents(deps, &draft.place).await?;
+    check_links(deps, &mut draft.clone()).await
+}
+
 /// Stores a new version of an entity that is there.
 pub(crate) async fn update(deps: &Deps, caller: &Caller, draft: Draft) -> ApiResult<Saved> {
     let before = get(deps, &draft.place).await?;
@@ -255,6 +288,14 @@ async fn replace(
 ) -> ApiResult<Saved> {
     check_links(deps, &mut draft).await?;
     let warnings = std::mem::take(&mut draft.warnings);
+    if before.git.is_some() && draft.kept == Kept::AsBefore {
+        let message = format!(
+            "{} [{}] is kept in Git: save it with /pipeline/api or /template/api requests, or commit there",
+            noun(draft.place.kind),
+            before.id
+        );
+        return Err(ApiError::invalid(message));
+    }
     if draft.equals(&before) {
         return Ok(Saved {
             record: before,

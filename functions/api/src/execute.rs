@@ -18,6 +18,8 @@ use crate::entity;
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
 use crate::execution::summary;
+use crate::git::shown::of_place;
+use crate::git::{branch, entity as in_git};
 use crate::identifier;
 use crate::pipeline::{place, v1};
 use crate::query::Query;
@@ -64,7 +66,7 @@ pub(crate) fn started(run: &RunRecord) -> Value {
             },
             "governanceMetadata": null,
         },
-        "gitDetails": null,
+        "gitDetails": run.git.as_ref().map(of_place),
     })
 }
 
@@ -84,6 +86,7 @@ pub(crate) fn inputs(query: &Query, text: &str) -> ApiResult<Inputs> {
         own: own(text),
         chosen: chosen(stages, Vec::new()),
         notes: notes(query)?,
+        branch: branch(query)?,
     })
 }
 
@@ -124,6 +127,7 @@ pub(crate) fn listed(body: &Value) -> ApiResult<Inputs> {
         own: own(last),
         chosen: chosen_in(body)?,
         notes: String::new(),
+        branch: None,
     })
 }
 
@@ -192,6 +196,7 @@ async fn some_stages(
 async fn stages_to_choose(Call(deps, caller, query): Call) -> ApiResult {
     let id = query.required("pipelineIdentifier")?;
     let pipeline = entity::get(&deps, &place(query.project_scope(&caller)?, id)?).await?;
+    let pipeline = in_git::current(&deps, &pipeline, branch(&query)?.as_deref()).await?;
     let stages = runs::stages(&deps, &pipeline).await?.unwrap_or_default();
     let shown = stages.iter().map(|stage| {
         let needs = stage.needs.join(", ");
@@ -219,6 +224,7 @@ async fn with_input_sets(
 ) -> ApiResult {
     let inputs = Inputs {
         notes: notes(&query)?,
+        branch: branch(&query)?,
         ..listed(&body.object()?)?
     };
     let run = start(&deps, &caller, query.project_scope(&caller)?, &id, inputs).await?;

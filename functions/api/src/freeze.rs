@@ -328,6 +328,7 @@ fn unset(scope: Scope) -> EntityRecord {
         created_ms: 0,
         updated_ms: 0,
         connection: None,
+        git: None,
     }
 }
 

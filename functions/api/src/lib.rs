@@ -159,6 +159,7 @@ pub fn router(deps: Deps) -> Router {
         .merge(trigger::routes())
         .merge(freeze::routes())
         .merge(user_group::routes())
+        .merge(git::routes::routes())
         .merge(pipeline::ng::routes())
         .merge(pipeline::v1::routes())
         .merge(input_set::routes())

@@ -6,7 +6,8 @@ use slipway_engine::abort::abort_run;
 use slipway_engine::error::RunError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::form;
-use slipway_engine::given::{Given, given};
+use slipway_engine::given::{Given, InGit, given};
+use slipway_engine::remote;
 use slipway_engine::rerun::{self, Rerun};
 use slipway_engine::retry::{RetryRun, retry_run};
 use slipway_engine::start::{StartRun, prepare, start_read};
@@ -37,6 +38,8 @@ pub(crate) struct Inputs {
     pub(crate) chosen: Option<Chosen>,
     /// What people are told about the run.
     pub(crate) notes: String,
+    /// The branch that the pipeline and its input sets are read from, where they are kept in Git.
+    pub(crate) branch: Option<String>,
 }
 
 impl From<Option<String>> for Inputs {
@@ -50,7 +53,11 @@ impl From<Option<String>> for Inputs {
 
 /// A stored pipeline, read.
 pub(crate) fn read(pipeline: &EntityRecord) -> ApiResult<Parsed> {
-    language::parse(Kind::Pipeline.key(), &pipeline.yaml)
+    let name = match &pipeline.git {
+        Some(git) => git.path.as_str(),
+        None => Kind::Pipeline.key(),
+    };
+    language::parse(name, &pipeline.yaml)
         .map_err(|found| ApiError::diagnostics(ErrorName::InvalidRequest, &found))
 }
 
@@ -86,8 +93,13 @@ pub(crate) async fn put_together(
 ) -> ApiResult<Given> {
     let parsed = read(pipeline)?;
     let own = inputs.own.as_deref();
+    let git = InGit {
+        sources: &*deps.sources,
+        branch: inputs.branch.as_deref(),
+    };
     Ok(given(
         &deps.runs,
+        git,
         &pipeline.scope,
         &parsed,
         &inputs.sets,
@@ -110,6 +122,25 @@ async fn document(
     Ok(given.inputs.map(|tree| emit::to_yaml(&tree)))
 }
 
+/// The pipeline of a request as it is: that of Git where it is kept there. A branch is refused for one that has none.
+async fn read_now(
+    deps: &Deps,
+    pipeline: &EntityRecord,
+    inputs: &Inputs,
+) -> ApiResult<EntityRecord> {
+    let branch = inputs.branch.as_deref();
+    if let (Some(branch), None) = (branch, &pipeline.git) {
+        let message = format!(
+            "`{branch}`: pipeline [{}] is kept here, and not in Git: it has no branches; leave the branch out",
+            pipeline.id
+        );
+        return Err(ApiError::field("branch", message));
+    }
+    let now = remote::read(&deps.runs, &*deps.sources, pipeline, branch).await?;
+    remote::keep(&deps.runs, pipeline, &now).await?;
+    Ok(now)
+}
+
 /// Starts a run of a pipeline with runtime inputs.
 pub(crate) async fn start(
     deps: &Deps,
@@ -117,6 +148,7 @@ pub(crate) async fn start(
     pipeline: &EntityRecord,
     inputs: Inputs,
 ) -> ApiResult<RunRecord> {
+    let pipeline = &read_now(deps, pipeline, &inputs).await?;
     let request = request(deps, caller, pipeline, inputs).await?;
     Ok(start_read(&deps.runs, request, pipeline, &STEP_TYPES, &*deps.sources).await?)
 }
@@ -152,9 +184,10 @@ pub(crate) async fn plan(
     pipeline: &EntityRecord,
     inputs: Inputs,
 ) -> ApiResult<Plan> {
+    let pipeline = &read_now(deps, pipeline, &inputs).await?;
     let request = request(deps, caller, pipeline, inputs).await?;
-    let (plan, _) = prepare(&deps.runs, &request, &STEP_TYPES, &*deps.sources).await?;
-    Ok(plan)
+    let prepared = prepare(&deps.runs, &request, &STEP_TYPES, &*deps.sources).await?;
+    Ok(prepared.plan)
 }
 
 /// The newest run of a pipeline that was planned, with its plan.
@@ -186,6 +219,7 @@ async fn request(
         scope: pipeline.scope.clone(),
         pipeline: pipeline.id.clone(),
         inputs_yaml: document(deps, pipeline, &inputs).await?,
+        branch: inputs.branch,
         principal: caller.principal.clone(),
         trigger: "MANUAL".to_owned(),
         parent: None,

@@ -144,7 +144,10 @@ fn targets(embedded: &Embedded, clock: &Clock) -> AwsTargets {
 fn files(embedded: &Embedded, clock: &Clock) -> Arc<Source> {
     let targets = targets(embedded, clock);
     let secrets = Arc::new(embedded.secrets());
-    let config = SourceConfig::default();
+    let config = SourceConfig {
+        local_files: true,
+        ..SourceConfig::default()
+    };
     Arc::new(Source::new(config, targets, secrets, clock.clone()))
 }
 

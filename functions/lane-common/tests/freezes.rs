@@ -201,6 +201,7 @@ async fn nothing_but_a_person_starts_a_pipeline_that_is_frozen() {
         created_ms: 0,
         updated_ms: 0,
         connection: None,
+        git: None,
     };
     world
         .store

@@ -241,6 +241,7 @@ mod tests {
             created_ms: 0,
             updated_ms: 0,
             connection: None,
+            git: None,
         };
         let event = FreezeEvent::FreezeWindowEnabled {
             starts_ms: 0,

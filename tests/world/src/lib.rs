@@ -156,6 +156,7 @@ pub fn by_hand(pipeline: &str) -> StartRun {
     StartRun {
         scope: scope(),
         pipeline: EntityId::new(pipeline),
+        branch: None,
         inputs_yaml: None,
         principal: PrincipalId::new("alex"),
         trigger: "MANUAL".to_owned(),
@@ -365,6 +366,7 @@ impl World {
                 created_ms: 0,
                 updated_ms: 0,
                 connection: None,
+                git: None,
             };
             if head.kind == Kind::Trigger {
                 let listed = listen::before_saving(&self.runs, &record).await;

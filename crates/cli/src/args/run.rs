@@ -18,6 +18,9 @@ pub struct RunArgs {
     /// What people are told about the run.
     #[arg(long, value_name = "TEXT")]
     pub notes: Option<String>,
+    /// Read a pipeline that is kept in Git, and its input sets, from this branch.
+    #[arg(long)]
+    pub branch: Option<String>,
     /// Whether to stay.
     #[command(flatten)]
     pub follow: FollowArgs,

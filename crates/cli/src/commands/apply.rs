@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::args::{ApplyArgs, Format};
+use crate::args::{ApplyArgs, Format, GitArgs};
 use crate::client::{Body, Client};
 use crate::commands::files;
 use crate::error::CliError;
@@ -16,6 +16,25 @@ const COLUMNS: &[Column] = &[
     ("RESULT", "/result"),
     ("FILE", "/file"),
 ];
+
+/// What the request says of Git.
+fn query(git: &GitArgs) -> Vec<(&'static str, &str)> {
+    let given = [
+        ("storeType", git.git_connector.as_ref().map(|_| "REMOTE")),
+        ("connectorRef", git.git_connector.as_deref()),
+        ("repoName", git.repo.as_deref()),
+        ("filePath", git.git_path.as_deref()),
+        ("branch", git.branch.as_deref()),
+        ("isNewBranch", git.new_branch_from.as_ref().map(|_| "true")),
+        ("baseBranch", git.new_branch_from.as_deref()),
+        ("commitMsg", git.commit_message.as_deref()),
+        ("lastObjectId", git.last_object.as_deref()),
+    ];
+    let given = given.into_iter();
+    given
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
+}
 
 /// Applies every document of every file: what others refer to comes first, whatever the order of the files.
 pub async fn apply(
@@ -30,7 +49,7 @@ pub async fn apply(
         .collect();
     let body = Body::Json(json!({ "files": files }));
     let answer = client
-        .call(Method::POST, "/slipway/api/apply", &[], body)
+        .call(Method::POST, "/slipway/api/apply", &query(&args.git), body)
         .await?;
     let results = answer["data"].as_array().cloned().unwrap_or_default();
     output::rows(format, COLUMNS, &results)?;

@@ -256,6 +256,7 @@ pub async fn get(
             .as_deref()
             .map(|label| ("versionLabel", label)),
     );
+    query.extend(args.branch.as_deref().map(|branch| ("branch", branch)));
     let path = match args.kind {
         Kind::Run => format!("{}/v2/{}", place.path, segment(&args.id)),
         _ => format!("{}/{}", place.path, segment(&args.id)),

@@ -33,6 +33,7 @@ pub async fn plan(
     if args.diff {
         query.push(("diff", "true"));
     }
+    query.extend(args.branch.as_deref().map(|branch| ("branch", branch)));
     let answer = client.call(Method::POST, &path, &query, body).await?;
     match (format, answer["data"]["text"].as_str()) {
         // A plan is made to be read: text is its form, on a pipe too.

@@ -74,6 +74,7 @@ pub async fn start(client: &Client, args: &RunArgs) -> Result<String, CliError> 
     let path = format!("/pipeline/api/pipeline/execute/{}", segment(&args.pipeline));
     let mut query = sets(&args.given);
     query.extend(notes(args.notes.as_ref()));
+    query.extend(args.branch.as_deref().map(|branch| ("branch", branch)));
     execute(client, &path, query, given, &args.chosen).await
 }
 

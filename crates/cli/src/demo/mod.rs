@@ -186,6 +186,7 @@ async fn perform(client: &Client, clock: &Clock, act: &Act) -> anyhow::Result<Va
             },
             chosen: StageArgs::default(),
             notes: None,
+            branch: None,
             follow: FollowArgs {
                 follow: true,
                 ..FollowArgs::default()

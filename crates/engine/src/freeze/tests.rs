@@ -94,6 +94,7 @@ fn record(status: &str, window: &str) -> EntityRecord {
         created_ms: 0,
         updated_ms: 0,
         connection: None,
+        git: None,
     }
 }
 

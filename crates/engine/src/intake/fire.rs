@@ -17,7 +17,8 @@ use super::{first_of, run_of};
 use crate::abort::abort_run;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
-use crate::given::given;
+use crate::given::{InGit, given};
+use crate::remote;
 use crate::start::{Fired, StartRun, prepare, start_run};
 use crate::unstarted::start_execution;
 
@@ -244,10 +245,12 @@ async fn request(on: Starting<'_>, fire: &Fire<'_>, run: RunId) -> Result<StartR
     } = fire;
     let facts = Facts(&shot.facts);
     let stages = stages(&trigger.stages, &facts)?;
+    let branch = branch(on, fire, &facts).await?;
     Ok(StartRun {
         scope: place.scope.clone(),
         pipeline: place.pipeline.clone(),
-        inputs_yaml: inputs(on, fire, &facts).await?,
+        inputs_yaml: inputs(on, fire, &facts, branch.as_deref()).await?,
+        branch,
         principal: TriggerRecord::principal(&trigger.identifier),
         trigger: shot.trigger_type.to_owned(),
         chosen: (!stages.is_empty()).then(|| Chosen::new(stages, Vec::new())),
@@ -281,11 +284,43 @@ fn source_name(trigger: &Trigger) -> &'static str {
     }
 }
 
+/// The branch that the pipeline is read from: `pipelineBranchName`, where the pipeline is kept in Git. One that is kept
+/// here has no branches, whatever its trigger says.
+async fn branch(
+    on: Starting<'_>,
+    fire: &Fire<'_>,
+    facts: &Facts<'_>,
+) -> Result<Option<String>, RunError> {
+    let Some(written) = fire.trigger.branch.as_deref() else {
+        return Ok(None);
+    };
+    let (scope, id) = (&fire.place.scope, &fire.place.pipeline);
+    let kind = Kind::Pipeline.key();
+    let found = on.runs.store.find_entity(scope, kind, None, id).await;
+    let found = found.doing(|| format!("read pipeline {id}"))?;
+    if found.is_none_or(|record| record.git.is_none()) {
+        return Ok(None);
+    }
+    let named = Texts::Text(written.to_owned());
+    let names = ids(&named, facts, "pipelineBranchName")?;
+    match names.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one.as_str().to_owned())),
+        _ => {
+            let message = format!(
+                "`pipelineBranchName` of the trigger, `{written}`: it is no name of a branch"
+            );
+            Err(RunError::refused(ErrorName::InvalidRequest, message))
+        }
+    }
+}
+
 /// The runtime inputs: input sets in their order, the trigger's own over them.
 async fn inputs(
     on: Starting<'_>,
     fire: &Fire<'_>,
     facts: &Facts<'_>,
+    branch: Option<&str>,
 ) -> Result<Option<String>, RunError> {
     let sets = ids(&fire.trigger.input_sets, facts, "inputSetRefs")?;
     let own = fire.trigger.inputs_yaml.as_deref();
@@ -294,11 +329,14 @@ async fn inputs(
         return Ok(own);
     }
     let (scope, id) = (&fire.place.scope, &fire.place.pipeline);
-    let kind = Kind::Pipeline.key();
-    let found = on.runs.store.get_entity(scope, kind, None, id).await;
-    let found = found.doing(|| format!("read pipeline {id}"))?;
-    let pipeline = entity::parse(id.as_str(), &found.yaml).map_err(RunError::faulty)?;
-    let given = given(on.runs, scope, &pipeline, &sets, own.as_deref(), on.steps).await?;
+    let found = remote::pipeline(on.runs, on.sources, (scope, id), branch).await?;
+    let pipeline = entity::parse(&remote::name(&found), &found.yaml).map_err(RunError::faulty)?;
+    let git = InGit {
+        sources: on.sources,
+        branch,
+    };
+    let own = own.as_deref();
+    let given = given(on.runs, git, scope, &pipeline, &sets, own, on.steps).await?;
     let Some(tree) = given.inputs else {
         return Ok(None);
     };

@@ -31,6 +31,7 @@ fn record(status: &str, events: &str) -> EntityRecord {
         created_ms: 1,
         updated_ms: 7,
         connection: None,
+        git: None,
     }
 }
 

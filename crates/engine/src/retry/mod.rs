@@ -16,6 +16,7 @@ use crate::copy::copy_summaries;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::gather::{AsBefore, SourceReader};
+use crate::rerun::branch_of;
 use crate::runs::{Runs, turns_in, unrolled_by};
 use crate::start::{Fired, StartRun, StepTypes, launch, prepare, record};
 
@@ -115,6 +116,7 @@ pub async fn retry_run(
     let mut start = StartRun {
         scope: old.scope.clone(),
         pipeline: old.pipeline.clone(),
+        branch: branch_of(&old),
         inputs_yaml: inputs(runs, &old, request.inputs_yaml).await?,
         principal: request.principal,
         trigger: "MANUAL".to_owned(),
@@ -134,8 +136,9 @@ pub async fn retry_run(
         inner: sources,
         plan: &as_deployed,
     };
-    let (plan, yaml) = prepare(runs, &start, steps, &sources).await?;
-    choice::same_stages(&old.id, &old_plan, &plan).map_err(conflict)?;
+    let prepared = prepare(runs, &start, steps, &sources).await?;
+    let plan = &prepared.plan;
+    choice::same_stages(&old.id, &old_plan, plan).map_err(conflict)?;
     // What it loops over was brought forth by stages that are taken over.
     let plan_taken = plan.unrolled(&|id| turns_in(&nodes, id));
     let old_plan = unrolled_by(old_plan, &nodes);
@@ -155,7 +158,7 @@ pub async fn retry_run(
             .map(|(run, stage)| (stage, run))
             .collect(),
     });
-    let mut accepted = record(runs, start, &plan, &yaml).await?;
+    let mut accepted = record(runs, start, &prepared).await?;
     let run = &mut accepted.run;
     copy_summaries(&mut run.stages, &old.stages, &kept);
     match launch(runs, accepted).await {

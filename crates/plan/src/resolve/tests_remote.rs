@@ -74,6 +74,7 @@ fn two_files(wanted: &RemoteFiles) -> Result<Fetched, String> {
     let text = |path: &&String| ((*path).clone(), "text".into());
     Ok(Fetched {
         commit: matches!(wanted.place, RemotePlace::Git { .. }).then(|| "c0ffee".repeat(6)),
+        branch: None,
         files: wanted
             .paths
             .iter()

@@ -93,6 +93,7 @@ pub(crate) fn full_name(version: &GitVersion) -> Result<Option<String>, String> 
         GitVersion::Branch(name) => ("refs/heads", name),
         GitVersion::Commit(name) if commit_id(name).is_some() => return Ok(None),
         GitVersion::Commit(name) => ("refs/tags", name),
+        GitVersion::Default => return Ok(None),
     };
     let full = format!("{space}/{name}");
     let valid = gix::validate::reference::name(full.as_bytes().as_bstr()).is_ok();
@@ -127,6 +128,7 @@ pub(crate) fn missing<'n>(
             let tags = all.filter_map(|full| full.strip_prefix("refs/tags/"));
             ("tag or whole commit id", name, instead(name, tags))
         }
+        GitVersion::Default => return format!("{place} has no default branch: name one"),
     };
     format!("there is no {what} `{name}` in {place}{near}")
 }

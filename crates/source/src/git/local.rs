@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use gix::bstr::ByteSlice;
 use slipway_plan::{Fetched, GitVersion};
 
 use super::because;
@@ -32,26 +33,54 @@ pub(super) fn read(
     stop: &AtomicBool,
 ) -> Result<Vec<Result<Fetched, String>>, String> {
     let place = format!("the folder {}", folder.display());
-    let full = full_name(version)?;
+    full_name(version)?;
     let Some(repository) = open(folder)? else {
         let tree = Folder::new(folder);
         let files = asked.iter().map(|paths| {
             let files = pick(&tree, paths, &place, stop)?;
             Ok(Fetched {
                 commit: None,
+                branch: None,
                 files,
             })
         });
         return Ok(files.collect());
     };
     let place = format!("the repository {}", folder.display());
+    let (object, branch) = head(&repository, version, &place)?;
+    let branch = branch.filter(|_| *version == GitVersion::Default);
+    let commit = Commit::of(&repository, object).map_err(|why| format!("in {place} {why}"))?;
+    let files = asked.iter().map(|paths| {
+        let files = pick(&commit, paths, &format!("{place} at {}", commit.id), stop)?;
+        Ok(Fetched {
+            commit: Some(commit.id.clone()),
+            branch: branch.clone(),
+            files,
+        })
+    });
+    Ok(files.collect())
+}
+
+/// What a version of a repository is, and the name of its default branch.
+pub(super) fn head(
+    repository: &gix::Repository,
+    version: &GitVersion,
+    place: &str,
+) -> Result<(gix::ObjectId, Option<String>), String> {
+    let default = repository.head_name().ok().flatten();
+    let default = default.and_then(|name| name.as_bstr().to_str().ok().map(str::to_owned));
+    let full = match version {
+        GitVersion::Default => default.clone().map(Some),
+        other => Some(full_name(other)?),
+    };
+    let full = full.ok_or_else(|| format!("{place} has no default branch: name one"))?;
     let object = match (&full, version) {
         (Some(full), _) => {
             let found = repository.try_find_reference(full.as_str());
             let found = found.map_err(|why| format!("cannot read {full}: {}", because(&why)))?;
             let Some(mut found) = found else {
-                let names = names(&repository);
-                return Err(missing(version, &place, names.iter().map(String::as_str)));
+                let names = names(repository);
+                return Err(missing(version, place, names.iter().map(String::as_str)));
             };
             let peeled = found.peel_to_id();
             peeled
@@ -61,16 +90,12 @@ pub(super) fn read(
         (None, GitVersion::Branch(name) | GitVersion::Commit(name)) => {
             commit_id(name).ok_or_else(|| format!("`{name}` is no commit id"))?
         }
+        (None, GitVersion::Default) => {
+            return Err(format!("{place} has no default branch: name one"));
+        }
     };
-    let commit = Commit::of(&repository, object).map_err(|why| format!("in {place} {why}"))?;
-    let files = asked.iter().map(|paths| {
-        let files = pick(&commit, paths, &format!("{place} at {}", commit.id), stop)?;
-        Ok(Fetched {
-            commit: Some(commit.id.clone()),
-            files,
-        })
-    });
-    Ok(files.collect())
+    let default = default.and_then(|full| full.strip_prefix("refs/heads/").map(str::to_owned));
+    Ok((object, default))
 }
 
 /// The full names of branches and tags; none where they cannot be told.

@@ -198,6 +198,7 @@ mod tests {
             limit: std::time::Duration::from_secs(1),
             clock: &slipway_clock::Clock::system(),
             apps: &AppTokens::default(),
+            known: &std::sync::Arc::default(),
             ssh: &SshConfig::default(),
         };
         match to_repository(&connector, &repository, &scope, allowed, &mut secrets).await {

@@ -7,9 +7,13 @@
 mod address;
 pub(crate) mod app;
 mod commit;
+mod draft;
+pub(crate) mod known;
 mod local;
 pub(crate) mod login;
+mod push;
 mod remote;
+mod save;
 pub(crate) mod ssh;
 mod test;
 
@@ -24,7 +28,9 @@ use slipway_steps::secrets::Secrets;
 
 use address::{Address, address};
 use app::AppTokens;
+use known::Known;
 use remote::Way;
+pub(crate) use save::save;
 use slipway_model::id::Scope;
 use slipway_plan::ConnectorPlan;
 use ssh::{Ssh, SshConfig};
@@ -51,6 +57,8 @@ pub(crate) struct Allowed<'a> {
     pub(crate) clock: &'a Clock,
     /// Tokens that GitHub apps were given before.
     pub(crate) apps: &'a AppTokens,
+    /// What was read before.
+    pub(crate) known: &'a Arc<Known>,
     pub(crate) ssh: &'a SshConfig,
 }
 
@@ -86,6 +94,7 @@ pub(crate) async fn read(
     let _stopper = Stopper(Arc::clone(&stop));
     let thread = {
         let (folder, stop) = (Arc::clone(&folder), Arc::clone(&stop));
+        let known = Arc::clone(allowed.known);
         tokio::task::spawn_blocking(move || {
             let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
             match place {
@@ -94,6 +103,7 @@ pub(crate) async fn read(
                     let remote = remote::Remote {
                         way,
                         version: &version,
+                        known: &known,
                         limit,
                     };
                     remote::read(&remote, folder.path(), &paths, &stop)

@@ -27,10 +27,14 @@ use slipway_steps::http::address::Resolver;
 
 use super::because;
 use super::commit::{Commit, commit_id, full_name, missing};
+use super::known::Known;
 use super::login::Login;
 use super::ssh::Ssh;
 use crate::fault::Fault;
 use crate::tree::pick;
+
+/// What a repository names its default branch by.
+const HEAD: &str = "HEAD";
 
 /// Where the fetched commit is kept in the temporary repository.
 const KEPT: &str = "refs/slipway/fetched";
@@ -59,6 +63,8 @@ impl std::fmt::Display for Way {
 pub(super) struct Remote<'a> {
     pub(super) way: Way,
     pub(super) version: &'a GitVersion,
+    /// What was read before.
+    pub(super) known: &'a Known,
     /// For the whole of one request.
     pub(super) limit: Duration,
 }
@@ -71,16 +77,33 @@ pub(super) fn read(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Result<Fetched, String>>, String> {
     let place = format!("the repository {}", remote.way);
-    let full = full_name(remote.version)?;
     let repository = repository(folder)?;
-    let object = remote.fetch(&repository, full.as_deref(), &place, stop)?;
+    let before = |tip: &gix::oid| {
+        let (url, commit) = (remote.url(), tip.to_string());
+        let known = asked
+            .iter()
+            .map(|paths| remote.known.find(&url, &commit, paths));
+        known.collect::<Option<Vec<Fetched>>>()
+    };
+    let (object, branch) = remote.fetch(&repository, &place, stop, &|tip| before(tip).is_some())?;
+    let branch = branch.filter(|_| *remote.version == GitVersion::Default);
+    if let Some(known) = before(&object) {
+        let at_branch = |fetched: Fetched| Fetched {
+            branch: branch.clone(),
+            ..fetched
+        };
+        return Ok(known.into_iter().map(at_branch).map(Ok).collect());
+    }
     let commit = Commit::of(&repository, object).map_err(|why| format!("in {place} {why}"))?;
     let files = asked.iter().map(|paths| {
         let files = pick(&commit, paths, &format!("{place} at {}", commit.id), stop)?;
-        Ok(Fetched {
+        let fetched = Fetched {
             commit: Some(commit.id.clone()),
+            branch: branch.clone(),
             files,
-        })
+        };
+        remote.known.keep(&remote.url(), paths, &fetched);
+        Ok(fetched)
     });
     Ok(files.collect())
 }
@@ -99,7 +122,7 @@ pub(super) fn test(
 }
 
 /// An empty repository that obeys no settings of this machine: no credential helpers, no rewritten addresses.
-fn repository(folder: &Path) -> Result<gix::Repository, String> {
+pub(super) fn repository(folder: &Path) -> Result<gix::Repository, String> {
     let options = gix::open::Options::isolated().config_overrides([OBJECT_MEMORY]);
     let kind = gix::create::Kind::Bare;
     let made = gix::ThreadSafeRepository::init_opts(
@@ -113,16 +136,19 @@ fn repository(folder: &Path) -> Result<gix::Repository, String> {
 }
 
 impl Remote<'_> {
-    fn fetch(
+    /// Fetches a commit, unless it is known before; with the name of the default branch where that is told.
+    pub(super) fn fetch(
         &self,
         repository: &gix::Repository,
-        full: Option<&str>,
         place: &str,
         stop: &Arc<AtomicBool>,
-    ) -> Result<gix::ObjectId, String> {
-        let source = match (full, self.version) {
+        is_known: &dyn Fn(&gix::oid) -> bool,
+    ) -> Result<(gix::ObjectId, Option<String>), String> {
+        let full = full_name(self.version)?;
+        let source = match (full.as_deref(), self.version) {
             (Some(full), _) => full,
             (None, GitVersion::Branch(id) | GitVersion::Commit(id)) => id.as_str(),
+            (None, GitVersion::Default) => HEAD,
         };
         let spec = format!("+{source}:{KEPT}");
         let failed = |why: gix::Error| self.failed(place, &why, stop);
@@ -131,26 +157,43 @@ impl Remote<'_> {
         let prepared = connection
             .prepare_fetch(Discard, Default::default())
             .map_err(failed)?;
-        if let Some(full) = full
-            && !prepared
-                .ref_map()
-                .remote_refs
-                .iter()
-                .any(|known| name(known) == full)
+        let known = &prepared.ref_map().remote_refs;
+        if let Some(full) = full.as_deref()
+            && !known.iter().any(|known| name(known) == full)
         {
             let names = self.names(repository, stop).map_err(failed)?;
             let names = names.iter().filter_map(|name| name.to_str().ok());
             return Err(missing(self.version, place, names));
+        }
+        let default = known.iter().find_map(|known| match known {
+            Ref::Symbolic {
+                full_ref_name,
+                target,
+                ..
+            } if full_ref_name == HEAD => target.to_str().ok()?.strip_prefix("refs/heads/"),
+            _ => None,
+        });
+        let default = default.map(str::to_owned);
+        if *self.version == GitVersion::Default && !known.iter().any(|known| name(known) == HEAD) {
+            return Err(format!("{place} has no default branch: name one"));
+        }
+        let wanted = full.as_deref().unwrap_or(HEAD);
+        let tip = known.iter().find(|known| name(known) == wanted);
+        if let Some(Ref::Direct { object, .. } | Ref::Symbolic { object, .. }) = tip
+            && commit_id(source).is_none()
+            && is_known(object)
+        {
+            return Ok((*object, default));
         }
         prepared
             .with_shallow(Shallow::DepthAtRemote(NonZeroU32::MIN))
             .receive(Discard, stop)
             .map_err(failed)?;
         if let Some(id) = commit_id(source) {
-            return Ok(id);
+            return Ok((id, None));
         }
         let mut kept = repository.find_reference(KEPT).map_err(failed)?;
-        Ok(kept.peel_to_id().map_err(failed)?.detach())
+        Ok((kept.peel_to_id().map_err(failed)?.detach(), default))
     }
 
     fn remote<'r>(
@@ -210,7 +253,7 @@ impl Remote<'_> {
         stop: &Arc<AtomicBool>,
     ) -> gix::Result<Vec<BString>> {
         let space = match self.version {
-            GitVersion::Branch(_) => "heads",
+            GitVersion::Branch(_) | GitVersion::Default => "heads",
             GitVersion::Commit(_) => "tags",
         };
         let spec = format!("+refs/{space}/*:refs/slipway/{space}/*");
@@ -299,13 +342,18 @@ impl Remote<'_> {
 
 /// The header of a login that may go in clear text: to this machine only. To others it is sent over TLS, and
 /// only when they ask.
-pub(super) fn clear_text(url: &Url, login: Option<&Login>) -> Option<String> {
+fn clear_text(url: &Url, login: Option<&Login>) -> Option<String> {
     let login = login.filter(|_| url.scheme() == "http")?;
-    let host = url.host_str()?.trim_matches(['[', ']']);
+    let pair = format!("{}:{}", login.user, login.password.expose_secret());
+    may_show(url).then(|| format!("Authorization: Basic {}", BASE64.encode(pair)))
+}
+
+/// Whether a login may be sent to an address: over TLS, or to this machine.
+pub(super) fn may_show(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let address: Option<IpAddr> = host.parse().ok();
     let here = host == "localhost" || address.is_some_and(|address| address.is_loopback());
-    let pair = format!("{}:{}", login.user, login.password.expose_secret());
-    here.then(|| format!("Authorization: Basic {}", BASE64.encode(pair)))
+    here || url.scheme() == "https"
 }
 
 /// Answers the host that asks who is there; no other host, which a redirect may have led to.

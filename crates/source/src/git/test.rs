@@ -8,6 +8,7 @@ use slipway_plan::{ConnectorPlan, GitVersion};
 use slipway_steps::secrets::Secrets;
 
 use super::address::address;
+use super::known::Known;
 use super::{Allowed, Place, Stopper, local, place, remote};
 use crate::fault::Fault;
 
@@ -50,6 +51,7 @@ pub(crate) async fn test(
         let remote = remote::Remote {
             way,
             version: &GitVersion::Branch(String::new()),
+            known: &Known::default(),
             limit,
         };
         remote::test(&remote, folder.path(), &stop)

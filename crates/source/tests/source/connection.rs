@@ -353,7 +353,7 @@ async fn the_branches_of_a_repository_are_asked_for() {
                 "jo",
                 Value::Null,
             ),
-            "Unknown",
+            "Authentication",
             "its `url` is an SSH address",
         ),
         (

@@ -53,9 +53,9 @@ impl Host {
         self.packs.load(Ordering::SeqCst)
     }
 
-    async fn upload_pack(&self, more: &[&str], protocol: &str, body: Bytes) -> Vec<u8> {
+    async fn serve(&self, service: &str, more: &[&str], protocol: &str, body: Bytes) -> Vec<u8> {
         let mut child = Command::new("git")
-            .args(["upload-pack", "--stateless-rpc"])
+            .args([service.trim_start_matches("git-"), "--stateless-rpc"])
             .args(more)
             .arg(&self.folder)
             .env("GIT_PROTOCOL", protocol)
@@ -82,19 +82,32 @@ async fn answer(State(host): State<Host>, request: Request) -> Response {
     }
     let protocol = text(&head.headers, "git-protocol");
     match head.uri.path() {
+        // As GitLab names it.
+        "/acme/short/info/refs" => {
+            let query = head.uri.query().unwrap_or_default();
+            let place = format!("/acme/shop/info/refs?{query}");
+            (StatusCode::MOVED_PERMANENTLY, [(header::LOCATION, place)]).into_response()
+        }
         "/acme/shop/info/refs" => {
-            let refs = host
-                .upload_pack(&["--advertise-refs"], &protocol, Bytes::new())
-                .await;
-            let mut body = b"001e# service=git-upload-pack\n0000".to_vec();
-            body.extend(refs);
-            let kind = "application/x-git-upload-pack-advertisement";
+            let query = head.uri.query().unwrap_or_default();
+            let service = query.trim_start_matches("service=");
+            let refs = host.serve(service, &["--advertise-refs"], &protocol, Bytes::new());
+            let first = format!("# service={service}\n");
+            let mut body = format!("{:04x}{first}0000", first.len() + 4).into_bytes();
+            body.extend(refs.await);
+            let kind = format!("application/x-{service}-advertisement");
             ([(header::CONTENT_TYPE, kind)], body).into_response()
+        }
+        "/acme/shop/git-receive-pack" => {
+            let sent = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
+            let told = host.serve("git-receive-pack", &[], &protocol, sent).await;
+            let kind = "application/x-git-receive-pack-result";
+            ([(header::CONTENT_TYPE, kind)], told).into_response()
         }
         "/acme/shop/git-upload-pack" => {
             host.packs.fetch_add(1, Ordering::SeqCst);
             let asked = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
-            let pack = host.upload_pack(&[], &protocol, asked).await;
+            let pack = host.serve("git-upload-pack", &[], &protocol, asked).await;
             let kind = "application/x-git-upload-pack-result";
             ([(header::CONTENT_TYPE, kind)], pack).into_response()
         }

@@ -44,6 +44,17 @@ async fn one_commit_is_fetched_with_the_connectors_login() {
     let found = source.fetch_files(&two).await;
     assert!(found.iter().all(Result::is_ok), "{found:?}");
     assert_eq!(host.posts() - before, 2, "a list of branches and one pack");
+    // What was read is not fetched again while its branch stands; its host still says who may see it.
+    let before = host.posts();
+    let found = source.fetch_files(&two).await;
+    assert!(found.iter().all(Result::is_ok), "{found:?}");
+    assert_eq!(host.posts() - before, 1, "a list of branches");
+    git(folder.path(), &["commit", "-qam", "third"]);
+    let newer = one(&source, wanted(&code, branch("main"), &["ecs/task.yaml"])).await;
+    assert_eq!(
+        shown(&newer.expect("a file")),
+        "ecs/task.yaml=family: dirty"
+    );
 }
 
 #[tokio::test]

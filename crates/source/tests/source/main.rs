@@ -18,5 +18,6 @@ mod host;
 mod http;
 mod local;
 mod registry;
+mod save;
 mod ssh;
 mod support;

@@ -35,7 +35,7 @@ esac
 eval "exec git ${3#git-}"
 "#;
 
-fn stand_in(folder: &Path) -> PathBuf {
+pub fn stand_in(folder: &Path) -> PathBuf {
     let program = folder.join("ssh");
     std::fs::write(&program, STAND_IN).expect("a program");
     let mode = std::fs::Permissions::from_mode(0o755);
@@ -43,7 +43,7 @@ fn stand_in(folder: &Path) -> PathBuf {
     program
 }
 
-fn connector(url: &str, key: &str) -> ConnectorPlan {
+pub fn connector(url: &str, key: &str) -> ConnectorPlan {
     ConnectorPlan {
         reference: "account.code".to_owned(),
         kind: "Github".to_owned(),

@@ -164,6 +164,13 @@ pub async fn one(source: &Source, wanted: RemoteFiles) -> Result<Fetched, String
     found.remove(0)
 }
 
+/// The bare copy of a repository, as hosts keep them.
+pub fn bare(of: &Path, folder: &Path) {
+    let (from, to) = (of.display().to_string(), folder.display().to_string());
+    git(of, &["clone", "-q", "--bare", &from, &to]);
+    git(folder, &["config", "http.receivepack", "true"]);
+}
+
 /// What the test of a connector's connection says: `good`, `untested`, or the kind of failure and its message.
 pub async fn tested(connector: &ConnectorPlan) -> String {
     let source = source(true, Duration::from_secs(5));

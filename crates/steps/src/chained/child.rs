@@ -4,12 +4,13 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use slipway_engine::context::RunContext;
 use slipway_engine::error::RunError;
-use slipway_engine::given::given;
+use slipway_engine::given::{InGit, given};
+use slipway_engine::remote;
 use slipway_engine::start::{Parent, StartRun, start_run};
 use slipway_expr::{Limits, evaluate_json};
 use slipway_model::id::{NodeId, RunId, Scope};
 use slipway_model::status::{ErrorType, Failure};
-use slipway_model::{Kind, emit, entity};
+use slipway_model::{emit, entity};
 use slipway_store::record::{ParentRecord, RunRecord};
 
 use super::{Spec, inputs};
@@ -51,6 +52,7 @@ pub(super) async fn start(
         inputs_yaml: document(cx, spec, &scope).await?,
         scope,
         pipeline: spec.pipeline.clone(),
+        branch: None,
         principal: parent.triggered_by,
         trigger: parent.trigger_type,
         chosen: None,
@@ -89,16 +91,26 @@ async fn document(
         return Ok(own);
     }
     let (runs, id) = (&cx.starts().runs, &spec.pipeline);
-    let found = cx
-        .store()
-        .get_entity(scope, Kind::Pipeline.key(), None, id)
-        .await;
-    let found = found.map_err(|error| store_failure(&format!("read pipeline {id}"), &error))?;
     let doing = format!("put the input sets of pipeline {id} together");
+    let git = InGit {
+        sources: &*cx.starts().sources,
+        branch: None,
+    };
+    let found = remote::pipeline(runs, git.sources, (scope, id), None).await;
+    let found = found.map_err(|error| run_failure(&format!("read pipeline {id}"), &error))?;
     let pipeline = entity::parse(id.as_str(), &found.yaml)
         .map_err(|faults| run_failure(&doing, &RunError::faulty(faults)))?;
     let sets = &spec.input_set_references;
-    let given = given(runs, scope, &pipeline, sets, own.as_deref(), &STEP_TYPES).await;
+    let given = given(
+        runs,
+        git,
+        scope,
+        &pipeline,
+        sets,
+        own.as_deref(),
+        &STEP_TYPES,
+    )
+    .await;
     let given = given.map_err(|error| run_failure(&doing, &error))?;
     Ok(given.inputs.map(|tree| emit::to_yaml(&tree)))
 }

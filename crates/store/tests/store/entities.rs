@@ -25,6 +25,7 @@ fn service(name: &str) -> EntityRecord {
         created_ms: 1,
         updated_ms: 2,
         connection: None,
+        git: None,
     }
 }
 

@@ -36,6 +36,7 @@ pub(crate) fn record(name: &str, started_ms: i64) -> RunRecord {
         origin: None,
         notes: String::new(),
         url: None,
+        git: None,
     }
 }
 

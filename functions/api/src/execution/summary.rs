@@ -184,7 +184,7 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
         "originalPlanExecutionIdForRollbackMode": run.undoes().map(|of| of.run.as_str()),
         "canRetry": failed(run.status) && run.plan.is_some() && run.undoes().is_none(),
         "showRetryHistory": origin(run, Again::Retry).is_some(),
-        "gitDetails": null,
+        "gitDetails": run.git.as_ref().map(crate::git::shown::of_place),
         "stagesExecution": run.chosen.is_some(),
         "stagesExecuted": chosen,
         "allowStageExecutions": run.chosen.is_some(),
@@ -194,7 +194,7 @@ pub(crate) fn render(run: &RunRecord, plan: Option<&Plan>) -> Value {
         "shouldUseSimplifiedKey": true,
         "executionInputConfigured": false,
         "parentStageInfo": run.parent.as_ref().map(parent_stage),
-        "storeType": "INLINE",
+        "storeType": if run.git.is_some() { "REMOTE" } else { "INLINE" },
     })
 }
 

@@ -121,6 +121,7 @@ async fn put_path(deps: &Deps, scope: &Scope, node: &Node, content: &str) -> Api
         created_ms: before.as_ref().map_or(now, |before| before.created_ms),
         updated_ms: now,
         connection: None,
+        git: None,
     };
     let expected = before.map(|before| before.version);
     deps.store.put_entity(&record, expected).await?;

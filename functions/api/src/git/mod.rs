@@ -1,5 +1,15 @@
-//! Entities are kept in Slipway's store and never in Git. A request that wants one kept in Git, or read from a
-//! branch, is refused: to do something else in silence would be worse.
+//! Entities whose YAML is kept in Git (Git Experience): what requests say of it ([`Wanted`]), reading and saving
+//! ([`entity`]), importing and moving ([`routes`]), and what answers show ([`shown`]). docs/git.md tells users.
+//!
+//! Pipelines, input sets and templates can be kept there. A request that wants something else in Git is refused: to do
+//! something else in silence would be worse.
+
+pub(crate) mod entity;
+pub(crate) mod routes;
+pub(crate) mod shown;
+mod wanted;
+
+pub(crate) use wanted::{Wanted, branch};
 
 use axum::extract::Request;
 use axum::http::Method;
@@ -16,7 +26,23 @@ const BRANCHES: &[&str] = &["branch", "branch_name", "pipelineBranchName", "base
 /// Ends of paths of lists that are asked for with POST; they take whatever may narrow them down.
 const LISTS: &[&str] = &["list", "listV2", "list-metadata"];
 
-/// Refuses requests to save or run something of a Git repository.
+/// Beginnings of paths of what can be kept in Git.
+const KEPT: &[&str] = &[
+    "/pipeline/api/pipeline/",
+    "/pipeline/api/pipelines",
+    "/pipeline/api/inputSets",
+    "/template/api/templates",
+    "/slipway/api/plan/",
+    "/slipway/api/apply",
+];
+
+/// Beginnings of paths of what repeats runs.
+const AGAIN: &[&str] = &[
+    "/pipeline/api/pipeline/execute/rerun/",
+    "/pipeline/api/pipeline/execute/retry/",
+];
+
+/// Refuses requests to save or run something of a Git repository that cannot be kept there.
 pub(crate) async fn refuse(request: Request, next: Next) -> Response {
     match check(&request) {
         Ok(()) => next.run(request).await,
@@ -27,10 +53,21 @@ pub(crate) async fn refuse(request: Request, next: Next) -> Response {
 fn check(request: &Request) -> ApiResult<()> {
     let changes = [Method::POST, Method::PUT, Method::PATCH].contains(request.method());
     let last = request.uri().path().rsplit('/').next().unwrap_or_default();
-    if !changes || LISTS.contains(&last) {
+    let path = request.uri().path();
+    let again = AGAIN.iter().any(|again| path.starts_with(again));
+    let kept = KEPT.iter().any(|kept| path.starts_with(kept));
+    if !changes || LISTS.contains(&last) || (kept && !again) {
         return Ok(());
     }
     let query = Query::of(request.uri())?;
+    if again {
+        let Some(branch) = wanted::branch(&query)? else {
+            return Ok(());
+        };
+        return Err(ApiError::unsupported(format!(
+            "branch: `{branch}`: what repeats a run reads the branch of that run: leave it out, or start a new run"
+        )));
+    }
     for field in ["storeType", "store_type"] {
         check_store(field, query.one(field)?)?;
     }
@@ -62,7 +99,7 @@ pub(crate) fn check_body(body: &Value) -> ApiResult<()> {
 fn check_store(field: &str, kind: Option<&str>) -> ApiResult<()> {
     match kind {
         Some("REMOTE") => Err(ApiError::unsupported(format!(
-            "{field}: entities in Git (REMOTE) are not supported by this version: send the YAML itself, INLINE"
+            "{field}: entities of this kind, and those of v1 requests, are not kept in Git (REMOTE) by this version: that is not supported; send the YAML itself, INLINE"
         ))),
         None | Some("" | "INLINE") => Ok(()),
         Some(_) => Err(ApiError::field(field, "must be INLINE")),
@@ -71,6 +108,6 @@ fn check_store(field: &str, kind: Option<&str>) -> ApiResult<()> {
 
 fn of_branch(field: &str, branch: &str) -> ApiError {
     ApiError::unsupported(format!(
-        "{field}: there is no branch `{branch}`, entities in Git are not supported by this version: leave it out"
+        "{field}: there is no branch `{branch}`, such entities in Git are not supported by this version: leave it out"
     ))
 }

@@ -15,6 +15,7 @@ use crate::entity::{self, Filter};
 use crate::envelope::success;
 use crate::error::ApiResult;
 use crate::execute::{listed, own};
+use crate::git::{branch, entity as in_git};
 use crate::page::Page;
 use crate::pipeline::place;
 use crate::query::Query;
@@ -31,7 +32,9 @@ pub(crate) fn routes() -> Router<Deps> {
 /// The skeleton of a pipeline that keeps only the places of runtime inputs; null when it has none.
 async fn template(Call(deps, caller, query): Call) -> ApiResult {
     let id = query.required("pipelineIdentifier")?;
+    let branch = branch(&query)?;
     let record = entity::get(&deps, &place(query.project_scope(&caller)?, id)?).await?;
+    let record = in_git::current(&deps, &record, branch.as_deref()).await?;
     let yaml = runs::asked(&deps, &record).await?;
     let (first, all) = (Page { index: 0, size: 1 }, Filter::default());
     let parent = EntityId::new(id);
@@ -75,8 +78,14 @@ async fn merged(
     body: &Value,
 ) -> ApiResult {
     let id = query.required("pipelineIdentifier")?;
+    let branch = branch(query)?;
     let record = entity::get(deps, &place(query.project_scope(caller)?, id)?).await?;
-    let given = runs::put_together(deps, &record, inputs).await?;
+    let record = in_git::current(deps, &record, branch.as_deref()).await?;
+    let inputs = Inputs {
+        branch,
+        ..inputs.clone()
+    };
+    let given = runs::put_together(deps, &record, &inputs).await?;
     let whole = body.get("withMergedPipelineYaml") == Some(&Value::Bool(true));
     Ok(success(json!({
         "pipelineYaml": given.inputs.map(|tree| emit::to_yaml(&tree)),

@@ -14,6 +14,7 @@ use slipway_store::record::EntityRecord;
 use crate::Deps;
 use crate::entity::{self, Draft, Place};
 use crate::error::{ApiError, ApiResult};
+use crate::git::shown;
 use crate::runs;
 use crate::wire::{self, tags_map};
 
@@ -26,7 +27,7 @@ pub(crate) fn routes() -> Router<Deps> {
 
 async fn in_git() -> ApiError {
     ApiError::unsupported(
-        "Input sets in Git are not supported by this version: send the YAML of the input set",
+        "Input sets in Git are not supported by v1 requests of this version: use /pipeline/api/inputSets",
     )
 }
 
@@ -39,7 +40,7 @@ fn is_overlay(record: &EntityRecord) -> bool {
 
 /// A draft of an input set or an overlay that belongs to the pipeline that the request names. `id` is the
 /// identifier of the path, where it has one.
-fn draft(
+pub(crate) fn draft(
     scope: Scope,
     kind: Kind,
     pipeline: &str,
@@ -100,7 +101,9 @@ fn summary(record: &EntityRecord, fault: Option<&str>) -> Value {
         "tags": tags_map(&record.tags),
         "isOutdated": fault.is_some(),
         "outdated": fault.is_some(),
-        "storeType": "INLINE",
+        "storeType": shown::store_type(record),
+        "connectorRef": shown::connector(record),
+        "gitDetails": shown::details(record),
         "createdAt": record.created_ms,
         "lastUpdatedAt": record.updated_ms,
         "entityValidityDetails": {"valid": true, "invalidYaml": null},
@@ -129,9 +132,9 @@ fn render(record: &EntityRecord, fault: Option<&str>) -> Value {
         "errorResponse": false,
         "inputSetErrorWrapper": fault.map(|fault| json!({"message": fault})),
         "outdated": fault.is_some(),
-        "storeType": "INLINE",
-        "connectorRef": null,
-        "gitDetails": null,
+        "storeType": shown::store_type(record),
+        "connectorRef": shown::connector(record),
+        "gitDetails": shown::details(record),
         "entityValidityDetails": {"valid": true, "invalidYaml": null},
         "version": record.version,
     })

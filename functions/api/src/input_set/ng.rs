@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::extract::Path;
 use axum::response::Response;
-use axum::routing::{get, post, put};
+use axum::routing::{get, post};
 use serde_json::Value;
 use slipway_model::entity::Kind;
 use slipway_model::id::EntityId;
@@ -16,6 +16,7 @@ use crate::call::Call;
 use crate::entity::{self, Filter, Place, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
+use crate::git::{Wanted, branch, entity as in_git, shown};
 use crate::page::Page;
 use crate::pipeline;
 use crate::query::Query;
@@ -32,10 +33,6 @@ pub(crate) fn routes() -> Router<Deps> {
         .route(
             &format!("{path}/{{id}}"),
             get(one).put(update).delete(remove),
-        )
-        .route(
-            &format!("{path}/{{id}}/update-git-metadata"),
-            put(super::in_git),
         )
 }
 
@@ -77,11 +74,19 @@ async fn list(Call(deps, caller, query): Call) -> ApiResult {
 
 async fn show(deps: &Deps, caller: &Caller, query: &Query, id: &str, overlay: bool) -> ApiResult {
     let place = place(caller, query, id)?;
-    let record = find(deps, &place, overlay).await?;
+    let before = find(deps, &place, overlay).await?;
+    let branch = branch(query)?;
+    let fallback = query.one("loadFromFallbackBranch")? == Some("true");
+    let found = in_git::show(deps, &before, branch.as_deref(), fallback).await?;
+    let record = found.record;
     let owner = query.required("pipelineIdentifier")?;
     let pipeline = entity::find(deps, &pipeline::place(place.scope, owner)?).await?;
-    let fault = fault(pipeline.as_ref(), &record);
-    Ok(success(render(&record, fault.as_deref())))
+    let fault = found.fault.or_else(|| fault(pipeline.as_ref(), &record));
+    let mut rendered = render(&record, fault.as_deref());
+    if let Some(git) = &record.git {
+        rendered["gitDetails"] = shown::with_drift(&before, git);
+    }
+    Ok(success(rendered))
 }
 
 async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
@@ -103,11 +108,12 @@ async fn store(
     let pipeline = query.required("pipelineIdentifier")?;
     let scope = query.project_scope(caller)?;
     let draft = draft(scope, kind, pipeline, body.text()?.to_owned(), id)?;
+    let wanted = Wanted::of(query)?;
     let saved = match id {
-        None => entity::create(deps, caller, draft).await?,
+        None => in_git::create(deps, caller, draft, &wanted).await?,
         Some(_) => {
             find(deps, &draft.place, kind == Kind::OverlayInputSet).await?;
-            entity::update(deps, caller, draft).await?
+            in_git::update(deps, caller, draft, &wanted).await?
         }
     };
     Ok(answer(&saved))

@@ -201,6 +201,7 @@ async fn point(deps: &Deps, draft: &Draft) -> ApiResult<()> {
         created_ms: now,
         updated_ms: now,
         connection: None,
+        git: None,
     };
     let expected = before.map(|before| before.version);
     deps.store.put_entity(&record, expected).await?;

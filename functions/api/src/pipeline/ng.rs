@@ -14,6 +14,8 @@ use crate::call::Call;
 use crate::entity::{self, Draft, Filter};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
+use crate::git::entity::{self as in_git, Shown};
+use crate::git::{Wanted, branch, shown};
 use crate::page::Page;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
@@ -74,7 +76,9 @@ fn render_summary(record: &EntityRecord, runs: &[RunRecord]) -> Value {
         "numOfStages": stages.len(),
         "stageNames": stages,
         "modules": ["cd"],
-        "storeType": "INLINE",
+        "storeType": shown::store_type(record),
+        "connectorRef": shown::connector(record),
+        "gitDetails": shown::details(record),
         "yamlVersion": "0",
         "createdAt": record.created_ms,
         "lastUpdatedAt": record.updated_ms,
@@ -114,34 +118,53 @@ async fn summary(Call(deps, caller, query): Call, Path(id): Path<String>) -> Api
 }
 
 async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
-    let record = entity::get(&deps, &place(query.project_scope(&caller)?, &id)?).await?;
+    let before = entity::get(&deps, &place(query.project_scope(&caller)?, &id)?).await?;
+    let says = |field: &str| Ok::<_, ApiError>(query.one(field)? == Some("true"));
+    let found = match says("loadFromCache")? {
+        true => Shown::kept(&before),
+        false => {
+            let (branch, fallback) = (branch(&query)?, says("loadFromFallbackBranch")?);
+            in_git::show(&deps, &before, branch.as_deref(), fallback).await?
+        }
+    };
+    let record = found.record;
     let resolved = match query.one("getTemplatesResolvedPipeline")? {
-        Some("true") => Some(applied(&deps, &record).await?),
+        Some("true") if found.fault.is_none() => Some(applied(&deps, &record).await?),
         _ => None,
     };
     let fault = resolved.as_ref().and_then(|applied| applied.as_ref().err());
+    let broken = found.fault.as_ref().map(|_| record.yaml.as_str());
+    let fault = found.fault.as_ref().or(fault);
+    let details = record
+        .git
+        .as_ref()
+        .map(|git| shown::with_drift(&before, git));
     Ok(success(json!({
         "yamlPipeline": record.yaml,
         "resolvedTemplatesPipelineYaml": resolved.as_ref().and_then(|applied| applied.as_ref().ok()),
-        "gitDetails": null,
-        "entityValidityDetails": {"valid": fault.is_none(), "invalidYaml": null},
+        "gitDetails": details,
+        "entityValidityDetails": {"valid": fault.is_none(), "invalidYaml": broken},
         "yamlSchemaErrorWrapper": fault.map(|message| json!({"message": message})),
         "modules": ["cd"],
-        "storeType": "INLINE",
-        "connectorRef": null,
+        "storeType": shown::store_type(&record),
+        "connectorRef": shown::connector(&record),
         "allowDynamicExecutions": false,
         "version": record.version,
     })))
 }
 
 fn saved(record: &EntityRecord) -> Value {
-    json!({"identifier": record.id.as_str(), "governanceMetadata": null})
+    json!({
+        "identifier": record.id.as_str(),
+        "governanceMetadata": null,
+        "gitDetails": shown::details(record),
+    })
 }
 
 async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
     let draft = Draft::of_yaml(query.project_scope(&caller)?, Kind::Pipeline, yaml)?;
-    let stored = entity::create(&deps, &caller, draft).await?;
+    let stored = in_git::create(&deps, &caller, draft, &Wanted::of(&query)?).await?;
     Ok(stored.answer(saved))
 }
 
@@ -149,12 +172,12 @@ async fn update(Call(deps, caller, query): Call, Path(id): Path<String>, body: B
     let yaml = body.text()?.to_owned();
     let draft = Draft::of_yaml(query.project_scope(&caller)?, Kind::Pipeline, yaml)?;
     check_same(&id, &draft)?;
-    let stored = entity::update(&deps, &caller, draft).await?;
+    let stored = in_git::update(&deps, &caller, draft, &Wanted::of(&query)?).await?;
     Ok(stored.answer(saved))
 }
 
 /// The identifier of a pipeline is in its YAML; a path that says otherwise is a slip.
-pub(super) fn check_same(path_id: &str, draft: &Draft) -> ApiResult<()> {
+pub(crate) fn check_same(path_id: &str, draft: &Draft) -> ApiResult<()> {
     match draft.place.id.as_str() == path_id {
         true => Ok(()),
         false => Err(ApiError::field(

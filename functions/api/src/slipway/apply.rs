@@ -22,6 +22,7 @@ use crate::call::Call;
 use crate::entity::{self, Change, Draft, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
+use crate::git::{self, entity as in_git};
 use crate::query::{self, Query};
 use crate::{connector, file_store, freeze, overrides, secret, template, trigger, variable};
 
@@ -267,7 +268,7 @@ async fn store(
     }
     let mut draft = Draft::of_parsed(scope, kind, parsed, text.to_owned())?;
     match kind {
-        Kind::Template => template::apply(deps, caller, draft).await,
+        Kind::Template => template::apply(deps, caller, draft, &git::Wanted::of(query)?).await,
         Kind::Overrides => overrides::apply(deps, caller, draft).await,
         Kind::File => file_store::apply(deps, caller, &draft, parsed).await,
         Kind::Variable => {
@@ -282,6 +283,9 @@ async fn store(
             freeze::look(deps, &mut draft, parsed).await?;
             freeze::check_edit(deps, &draft).await?;
             entity::upsert(deps, caller, draft).await
+        }
+        Kind::Pipeline | Kind::InputSet | Kind::OverlayInputSet => {
+            in_git::upsert(deps, caller, draft, &git::Wanted::of(query)?).await
         }
         _ => entity::upsert(deps, caller, draft).await,
     }

@@ -19,6 +19,7 @@ use slipway_store::record::EntityRecord;
 use crate::auth::Caller;
 use crate::entity::{self, Draft, Filter, Place, Saved};
 use crate::error::{ApiError, ApiResult};
+use crate::git::{Wanted, entity as in_git};
 use crate::page::Page;
 use crate::{Deps, flat};
 
@@ -121,11 +122,17 @@ enum How {
     },
 }
 
-async fn store(deps: &Deps, caller: &Caller, draft: Draft, how: How) -> ApiResult<(Saved, bool)> {
+async fn store(
+    deps: &Deps,
+    caller: &Caller,
+    draft: Draft,
+    how: How,
+    git: &Wanted,
+) -> ApiResult<(Saved, bool)> {
     check_kind(deps, &draft).await?;
     let saved = match how {
-        How::Create { .. } => entity::create(deps, caller, draft).await?,
-        How::Update { .. } => entity::update(deps, caller, draft).await?,
+        How::Create { .. } => in_git::create(deps, caller, draft, git).await?,
+        How::Update { .. } => in_git::update(deps, caller, draft, git).await?,
     };
     let (How::Create { stable: wanted } | How::Update { stable: wanted }) = how;
     let stable = point(deps, &saved.record, wanted).await?;
@@ -134,11 +141,16 @@ async fn store(deps: &Deps, caller: &Caller, draft: Draft, how: How) -> ApiResul
 
 /// `apply` of a `template:` document: a version is created or updated; `stableTemplate: true` in it makes it
 /// the stable one.
-pub(crate) async fn apply(deps: &Deps, caller: &Caller, draft: Draft) -> ApiResult<Saved> {
+pub(crate) async fn apply(
+    deps: &Deps,
+    caller: &Caller,
+    draft: Draft,
+    git: &Wanted,
+) -> ApiResult<Saved> {
     check_kind(deps, &draft).await?;
     let wanted = flat::parsed(Kind::Template, &draft.yaml)
         .is_some_and(|parsed| parsed.body().get_text("stableTemplate") == Some("true"));
-    let saved = entity::upsert(deps, caller, draft).await?;
+    let saved = in_git::upsert(deps, caller, draft, git).await?;
     point(deps, &saved.record, wanted).await?;
     Ok(saved)
 }
@@ -180,6 +192,7 @@ async fn point(deps: &Deps, version: &EntityRecord, wanted: bool) -> ApiResult<b
             parent: None,
             id: template.clone(),
             yaml: label.to_owned(),
+            git: None,
             version: before.as_ref().map_or(0, |b| b.version),
             created_ms: before.as_ref().map_or(version.created_ms, |b| b.created_ms),
             ..version.clone()

@@ -14,6 +14,7 @@ use crate::call::Call;
 use crate::entity::{Draft, Filter, Saved};
 use crate::envelope::{success, success_with};
 use crate::error::{ApiError, ApiResult};
+use crate::git::{Wanted, branch, entity as in_git, shown};
 use crate::page::Page;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
@@ -54,9 +55,9 @@ fn render(version: &Version) -> Value {
         "templateScope": version.scope_name(),
         "version": record.version,
         "stableTemplate": version.stable,
-        "storeType": "INLINE",
-        "connectorRef": null,
-        "gitDetails": null,
+        "storeType": shown::store_type(record),
+        "connectorRef": shown::connector(record),
+        "gitDetails": shown::details(record),
         "entityValidityDetails": {"valid": true, "invalidYaml": null},
         "createdAt": record.created_ms,
         "lastUpdatedAt": record.updated_ms,
@@ -97,8 +98,22 @@ async fn list_all(Call(deps, caller, query): Call, body: Body) -> ApiResult {
 
 async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let label = query.one("versionLabel")?;
-    let version = find(&deps, query.scope(&caller)?, &id, label).await?;
-    Ok(success(render(&version)))
+    let mut version = find(&deps, query.scope(&caller)?, &id, label).await?;
+    let branch = branch(&query)?;
+    let fallback = query.one("loadFromFallbackBranch")? == Some("true");
+    let before = version.record;
+    let found = in_git::show(&deps, &before, branch.as_deref(), fallback).await?;
+    version.record = found.record;
+    let mut rendered = render(&version);
+    if let Some(git) = &version.record.git {
+        rendered["gitDetails"] = shown::with_drift(&before, git);
+    }
+    if let Some(fault) = found.fault {
+        let broken = &version.record.yaml;
+        rendered["entityValidityDetails"] = json!({"valid": false, "invalidYaml": broken});
+        rendered["yamlSchemaErrorWrapper"] = json!({"message": fault});
+    }
+    Ok(success(rendered))
 }
 
 /// What the users of a template are asked for; null when it asks for nothing.
@@ -126,7 +141,14 @@ async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
     let yaml = body.text()?.to_owned();
     let draft = Draft::of_yaml(query.scope(&caller)?, Kind::Template, yaml)?;
     let stable = says(&query, "setDefaultTemplate")?;
-    let (saved, stable) = store(&deps, &caller, draft, How::Create { stable }).await?;
+    let (saved, stable) = store(
+        &deps,
+        &caller,
+        draft,
+        How::Create { stable },
+        &Wanted::of(&query)?,
+    )
+    .await?;
     Ok(answer(saved, stable))
 }
 
@@ -139,7 +161,14 @@ async fn update(
     let draft = Draft::of_yaml(query.scope(&caller)?, Kind::Template, yaml)?;
     super::v1::check_same(&draft, &id, &label)?;
     let stable = says(&query, "setDefaultTemplate")?;
-    let (saved, stable) = store(&deps, &caller, draft, How::Update { stable }).await?;
+    let (saved, stable) = store(
+        &deps,
+        &caller,
+        draft,
+        How::Update { stable },
+        &Wanted::of(&query)?,
+    )
+    .await?;
     Ok(answer(saved, stable))
 }
 

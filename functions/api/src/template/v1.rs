@@ -18,6 +18,7 @@ use crate::body::Body;
 use crate::call::Call;
 use crate::entity::{Draft, Filter};
 use crate::error::{ApiError, ApiResult};
+use crate::git::Wanted;
 use crate::identifier;
 use crate::page::Page;
 use crate::query;
@@ -149,7 +150,14 @@ async fn create(Call(deps, caller, _): Call, Path(parts): Path<Parts>, body: Bod
     let body = body.object()?;
     let draft = draft(scope(&caller, &parts)?, &body)?;
     let stable = body.get("is_stable") == Some(&Value::Bool(true));
-    let (saved, stable) = store(&deps, &caller, draft, How::Create { stable }).await?;
+    let (saved, stable) = store(
+        &deps,
+        &caller,
+        draft,
+        How::Create { stable },
+        &Wanted::default(),
+    )
+    .await?;
     let record = saved.record;
     let answer = render(&Version { record, stable });
     Ok((StatusCode::CREATED, Json(answer)).into_response())
@@ -159,7 +167,7 @@ async fn update(Call(deps, caller, _): Call, Path(parts): Path<Parts>, body: Bod
     let draft = draft(scope(&caller, &parts)?, &body.object()?)?;
     check_same(&draft, part(&parts, "id"), part(&parts, "version"))?;
     let how = How::Update { stable: false };
-    let (saved, stable) = store(&deps, &caller, draft, how).await?;
+    let (saved, stable) = store(&deps, &caller, draft, how, &Wanted::default()).await?;
     let record = saved.record;
     Ok(Json(render(&Version { record, stable })).into_response())
 }

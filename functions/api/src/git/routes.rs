@@ -1,0 +1,181 @@
+//! Importing entities from Git, moving them there and back, and saying where they are.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::{post, put};
+use serde_json::{Value, json};
+use slipway_engine::remote;
+use slipway_model::entity::Kind;
+use slipway_store::record::{EntityRecord, GitPlace};
+
+use super::{Wanted, entity as in_git};
+use crate::Deps;
+use crate::auth::Caller;
+use crate::call::Call;
+use crate::entity::{self, Draft, Kept, Place, Saved};
+use crate::envelope::success;
+use crate::error::{ApiError, ApiResult};
+use crate::pipeline;
+use crate::query::Query;
+
+pub(crate) fn routes() -> Router<Deps> {
+    let (pipelines, sets) = ("/pipeline/api/pipelines", "/pipeline/api/inputSets");
+    Router::new()
+        .route(&format!("{pipelines}/import"), post(import_pipeline))
+        .route(
+            &format!("{pipelines}/import/{{id}}"),
+            post(import_named_pipeline),
+        )
+        .route(&format!("{sets}/import/{{id}}"), post(import_set))
+        .route(
+            &format!("{pipelines}/move-config/{{id}}"),
+            post(move_pipeline),
+        )
+        .route(&format!("{sets}/move-config/{{id}}"), post(move_set))
+        .route(
+            &format!("{pipelines}/{{id}}/update-git-metadata"),
+            put(place_pipeline),
+        )
+        .route(
+            &format!("{sets}/{{id}}/update-git-metadata"),
+            put(place_set),
+        )
+}
+
+fn set(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
+    let owner = query.required("pipelineIdentifier")?;
+    Place::of_pipeline(query.project_scope(caller)?, Kind::InputSet, owner, id)
+}
+
+fn imported(saved: &Saved) -> axum::response::Response {
+    saved.answer(|record| json!({"identifier": record.id.as_str(), "governanceMetadata": null}))
+}
+
+fn path(wanted: &Wanted) -> ApiResult<&str> {
+    let path = wanted.path.as_deref();
+    path.ok_or_else(|| ApiError::field("filePath", "must name the file to import"))
+}
+
+async fn pipeline_of(deps: &Deps, caller: &Caller, query: &Query, id: Option<&str>) -> ApiResult {
+    let (wanted, scope) = (Wanted::of(query)?, query.project_scope(caller)?);
+    let draft = |yaml: String| {
+        let draft = Draft::of_yaml(scope.clone(), Kind::Pipeline, yaml)?;
+        if let Some(id) = id {
+            pipeline::ng::check_same(id, &draft)?;
+        }
+        Ok(draft)
+    };
+    let saved = in_git::import(deps, caller, (&wanted, &scope), path(&wanted)?, draft).await?;
+    Ok(imported(&saved))
+}
+
+async fn import_pipeline(Call(deps, caller, query): Call) -> ApiResult {
+    pipeline_of(&deps, &caller, &query, None).await
+}
+
+async fn import_named_pipeline(
+    Call(deps, caller, query): Call,
+    Path(id): Path<String>,
+) -> ApiResult {
+    pipeline_of(&deps, &caller, &query, Some(&id)).await
+}
+
+async fn import_set(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
+    let wanted = Wanted::of(&query)?;
+    let place = set(&caller, &query, &id)?;
+    let owner = query.required("pipelineIdentifier")?;
+    let scope = place.scope;
+    let draft = |yaml: String| {
+        let kind = match yaml.contains("overlayInputSet:") {
+            true => Kind::OverlayInputSet,
+            false => Kind::InputSet,
+        };
+        crate::input_set::draft(scope.clone(), kind, owner, yaml, Some(&id))
+    };
+    let saved = in_git::import(&deps, &caller, (&wanted, &scope), path(&wanted)?, draft).await?;
+    Ok(imported(&saved))
+}
+
+async fn moved(deps: &Deps, caller: &Caller, query: &Query, place: Place) -> ApiResult {
+    let into = match query.required("moveConfigType")? {
+        "INLINE_TO_REMOTE" => true,
+        "REMOTE_TO_INLINE" => false,
+        _ => {
+            let message = "must be INLINE_TO_REMOTE or REMOTE_TO_INLINE";
+            return Err(ApiError::field("moveConfigType", message));
+        }
+    };
+    let wanted = Wanted::of(query)?;
+    let before = entity::get(deps, &place).await?;
+    let now = in_git::current(deps, &before, wanted.branch.as_deref().filter(|_| !into)).await?;
+    let draft = draft(&now)?;
+    let saved = in_git::move_config(deps, caller, before, draft, (&wanted, into)).await?;
+    Ok(saved.answer(|record| json!({"pipelineIdentifier": record.id.as_str(), "identifier": record.id.as_str()})))
+}
+
+/// A draft of an entity as it is.
+fn draft(record: &EntityRecord) -> ApiResult<Draft> {
+    let kind = match (
+        record.kind == Kind::Pipeline.key(),
+        record.entity_type.as_deref(),
+    ) {
+        (true, _) => Kind::Pipeline,
+        (false, Some("OVERLAY_INPUT_SET")) => Kind::OverlayInputSet,
+        (false, _) => Kind::InputSet,
+    };
+    Draft::of_yaml(record.scope.clone(), kind, record.yaml.clone())
+}
+
+async fn move_pipeline(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
+    let place = pipeline::place(query.project_scope(&caller)?, &id)?;
+    moved(&deps, &caller, &query, place).await
+}
+
+async fn move_set(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
+    moved(&deps, &caller, &query, set(&caller, &query, &id)?).await
+}
+
+/// Says anew where an entity is, whose repository or file was renamed. It must be there.
+async fn placed(deps: &Deps, caller: &Caller, query: &Query, place: Place) -> ApiResult {
+    let wanted = Wanted::of(query)?;
+    let before = entity::get(deps, &place).await?;
+    let Some(known) = &before.git else {
+        return Err(ApiError::invalid(format!(
+            "{} is not kept in Git: move it first (`move-config`)",
+            before.id
+        )));
+    };
+    let elsewhere = GitPlace {
+        connector: wanted
+            .connector
+            .clone()
+            .unwrap_or_else(|| known.connector.clone()),
+        repository: wanted
+            .repository
+            .clone()
+            .or_else(|| known.repository.clone()),
+        path: wanted.path.clone().unwrap_or_else(|| known.path.clone()),
+        branch: wanted.branch.clone().or_else(|| known.branch.clone()),
+        commit: None,
+        object: None,
+    };
+    let file = remote::file(&deps.runs, &*deps.sources, &before.scope, &elsewhere, None).await?;
+    let now = remote::of_file(&before, file)?;
+    let git = now.git.clone().unwrap_or(elsewhere);
+    let draft = Draft {
+        kept: Kept::InGit(git),
+        ..draft(&now)?
+    };
+    let saved = entity::update(deps, caller, draft).await?;
+    let identifier: Value = saved.record.id.as_str().into();
+    Ok(success(json!({"identifier": identifier})))
+}
+
+async fn place_pipeline(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
+    let place = pipeline::place(query.project_scope(&caller)?, &id)?;
+    placed(&deps, &caller, &query, place).await
+}
+
+async fn place_set(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
+    placed(&deps, &caller, &query, set(&caller, &query, &id)?).await
+}
