@@ -133,6 +133,19 @@ impl World {
         })
     }
 
+    /// Handles an event whose pipelines are kept where `sources` reads.
+    ///
+    /// # Panics
+    /// When it cannot be handled.
+    pub async fn handle_from(&self, event: &str, sources: &Arc<dyn SourceReader>) {
+        let deps = slipway_fn_trigger::Deps {
+            runs: self.runs.clone(),
+            sources: Arc::clone(sources),
+        };
+        let answered = Box::pin(answer(&deps, json!({"event": event}))).await;
+        answered.expect("an answer");
+    }
+
     /// Asks registries for new versions, as the schedule does. In a function that dies as [`World::crash`] says: `None`
     /// when it did.
     pub async fn poll(&self, registries: &Arc<dyn SourceReader>) -> Option<Value> {

@@ -4,6 +4,7 @@
 
 mod again;
 mod aws;
+mod branch;
 mod faults;
 mod feeds;
 mod files;
