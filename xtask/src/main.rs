@@ -42,6 +42,9 @@ enum Task {
         /// How many at a time; as many as there are processors unless given.
         #[arg(long)]
         jobs: Option<usize>,
+        /// Play so many deliveries of webhooks instead, in as many worlds as that takes.
+        #[arg(long, conflicts_with = "seeds")]
+        deliveries: Option<u64>,
     },
     /// Measure, print and judge nothing.
     Bench {
@@ -61,7 +64,12 @@ fn main() -> Result<()> {
     match Cli::parse().task {
         Task::Test { rest } => test(&rest),
         Task::Conformance { rest } => conformance(&rest),
-        Task::Simulate { seeds, from, jobs } => simulate(seeds, from, jobs),
+        Task::Simulate {
+            seeds,
+            from,
+            jobs,
+            deliveries,
+        } => simulate(seeds, from, jobs, deliveries),
         Task::Bench { rest } => bench(&rest),
         Task::Package { arch } => package::package(arch),
     }
@@ -110,13 +118,16 @@ fn conformance(rest: &[String]) -> Result<()> {
         .env("SLIPWAY_MINISTACK", ministack))
 }
 
-fn simulate(seeds: u64, from: u64, jobs: Option<usize>) -> Result<()> {
+fn simulate(seeds: u64, from: u64, jobs: Option<usize>, deliveries: Option<u64>) -> Result<()> {
     let mut command = cargo();
     command.args(["run", "--profile", "simulation", "--package"]);
     command.args(["slipway-simulation", "--bin", "simulate", "--"]);
     command.args(["--seeds", &seeds.to_string(), "--from", &from.to_string()]);
     if let Some(jobs) = jobs {
         command.args(["--jobs", &jobs.to_string()]);
+    }
+    if let Some(deliveries) = deliveries {
+        command.args(["--deliveries", &deliveries.to_string()]);
     }
     run(&mut command)
 }

@@ -10,9 +10,12 @@
 //! Checked after each case: every run has one final status, and it, those of its stages and of all nodes are what the
 //! model says; the run ends when the model says; no delegate did anything twice; no wait, hold, place in a line or
 //! execution is left; a stage that was rolled back says how that went; nothing moves after the end.
+//!
+//! [`deliveries`] does the same for what starts runs: webhooks from the sender to the run.
 
 pub mod ast;
 pub mod check;
+pub mod deliveries;
 mod effects;
 pub mod faults;
 pub mod grammar;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use clap::Parser;
 use slipway_simulation::check::Judged;
+use slipway_simulation::deliveries::many;
 use slipway_simulation::simulate;
 
 /// Plays the simulation.
@@ -23,6 +24,9 @@ struct Arguments {
     /// Stop after so many that fail.
     #[arg(long, default_value_t = 5)]
     most: usize,
+    /// Play so many deliveries of webhooks instead, in as many worlds as that takes.
+    #[arg(long)]
+    deliveries: Option<u64>,
 }
 
 #[derive(Default)]
@@ -40,6 +44,12 @@ fn main() -> std::process::ExitCode {
         .jobs
         .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
         .unwrap_or(1);
+    if let Some(deliveries) = arguments.deliveries {
+        return match many(deliveries, arguments.from, jobs, arguments.most) {
+            true => std::process::ExitCode::SUCCESS,
+            false => std::process::ExitCode::FAILURE,
+        };
+    }
     let (tally, began) = (Tally::default(), Instant::now());
     std::thread::scope(|scope| {
         for _ in 0..jobs {

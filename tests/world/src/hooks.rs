@@ -16,12 +16,18 @@ use slipway_model::id::EntityId;
 use slipway_store::embedded::in_process;
 use tower::ServiceExt as _;
 
-use crate::{NoSources, World, scope};
+use crate::tap::{Invocation, Tap};
+use crate::{NoSources, World, in_danger, scope};
 
 /// What senders of webhooks reach.
 pub struct Hooks(Router);
 
 impl Hooks {
+    /// What API Gateway hands requests to.
+    pub fn router(&self) -> Router {
+        self.0.clone()
+    }
+
     /// Status and JSON of the answer to a POST.
     ///
     /// # Panics
@@ -55,18 +61,57 @@ fn deps(runs: &Runs) -> slipway_fn_trigger::Deps {
     }
 }
 
-/// Lambda: an event is handled before whoever accepted it is answered, or lost.
-fn lambda(runs: &Runs, lost: bool) -> aws_sdk_lambda::Client {
+/// What becomes of an event that was accepted.
+#[derive(Clone)]
+enum Hearing {
+    /// It is handled before whoever accepted it is answered.
+    AtOnce,
+    /// Nobody is told of it.
+    Never,
+    /// What the tap says of an invocation of `trigger`: it is handled while others go on, or not.
+    AsTheTapSays(Arc<dyn Tap>),
+}
+
+/// One invocation of the function `trigger`, which may die.
+async fn handled(deps: slipway_fn_trigger::Deps, asked: Value) {
+    // What fails is found by the next sweep.
+    in_danger(Box::pin(answer(&deps, asked))).await;
+}
+
+impl Hearing {
+    async fn hear(&self, deps: slipway_fn_trigger::Deps, asked: Value) -> StatusCode {
+        let tap = match self {
+            Self::Never => return StatusCode::ACCEPTED,
+            Self::AtOnce => {
+                handled(deps, asked).await;
+                return StatusCode::ACCEPTED;
+            }
+            Self::AsTheTapSays(tap) => tap,
+        };
+        match tap.invocation("trigger") {
+            Invocation::Once => drop(tokio::spawn(handled(deps, asked))),
+            Invocation::Twice => {
+                tokio::spawn(handled(deps.clone(), asked.clone()));
+                tokio::spawn(handled(deps, asked));
+            }
+            Invocation::Refused(_) => return StatusCode::TOO_MANY_REQUESTS,
+            Invocation::Unheard(_) => {
+                handled(deps, asked).await;
+                return StatusCode::INTERNAL_SERVER_ERROR;
+            }
+        }
+        StatusCode::ACCEPTED
+    }
+}
+
+/// Lambda, of the one function that webhooks invoke.
+fn lambda(runs: &Runs, hearing: Hearing) -> aws_sdk_lambda::Client {
     let deps = deps(runs);
     let invoke = move |body: Bytes| {
-        let deps = deps.clone();
+        let (deps, hearing) = (deps.clone(), hearing.clone());
         async move {
-            let payload = serde_json::from_slice(&body).unwrap_or_default();
-            if !lost {
-                // What fails is found by the next sweep.
-                let _ = Box::pin(answer(&deps, payload)).await;
-            }
-            StatusCode::ACCEPTED
+            let asked = serde_json::from_slice(&body).unwrap_or_default();
+            hearing.hear(deps, asked).await
         }
     };
     let path = "/2015-03-31/functions/{name}/invocations";
@@ -84,18 +129,24 @@ fn lambda(runs: &Runs, lost: bool) -> aws_sdk_lambda::Client {
 impl World {
     /// Webhooks, whose events are handled at once.
     pub fn hooks(&self) -> Hooks {
-        self.hooks_over(&self.runs, false)
+        self.hooks_over(&self.runs, Hearing::AtOnce)
     }
 
     /// Webhooks in danger of the tap, of whose events nobody is told: only a sweep finds them.
     pub fn unheard_hooks(&self) -> Hooks {
-        self.hooks_over(&self.tapped, true)
+        self.hooks_over(&self.tapped, Hearing::Never)
     }
 
-    fn hooks_over(&self, runs: &Runs, lost: bool) -> Hooks {
+    /// Webhooks in danger of the tap, whose events are handled, or not, as it says of invocations of `trigger`.
+    pub fn endangered_hooks(&self) -> Hooks {
+        let hearing = Hearing::AsTheTapSays(Arc::clone(&self.tap));
+        self.hooks_over(&self.tapped, hearing)
+    }
+
+    fn hooks_over(&self, runs: &Runs, hearing: Hearing) -> Hooks {
         let secrets = self.embedded.secrets();
         let function = "slipway-trigger".to_owned();
-        let lambda = lambda(runs, lost);
+        let lambda = lambda(runs, hearing);
         let deps = slipway_fn_webhook::Deps::new(runs.clone(), secrets, lambda, function);
         Hooks(slipway_fn_webhook::router(deps))
     }
@@ -104,7 +155,7 @@ impl World {
     /// dies as [`World::crash`] says: `None` when it did.
     pub async fn take_in(&self) -> Option<Value> {
         let deps = deps(&self.tapped);
-        let answered = self.in_danger(Box::pin(answer(&deps, json!({})))).await;
+        let answered = in_danger(Box::pin(answer(&deps, json!({})))).await;
         answered.map(|answer| match answer {
             Ok(answer) => answer,
             Err(error) => json!({"error": error.to_string()}),
@@ -116,7 +167,7 @@ impl World {
         let deps = deps(&self.tapped);
         let asked = json!({"event": event});
         // What fails is found by the next sweep.
-        let _ = self.in_danger(Box::pin(answer(&deps, asked))).await;
+        let _ = in_danger(Box::pin(answer(&deps, asked))).await;
     }
 
     /// Hears an event of EventBridge, or messages of the queue that it is put into. In a function that dies as
@@ -154,7 +205,7 @@ impl World {
             sources: Arc::clone(registries),
         };
         let asked = json!({"poll": true});
-        let answered = self.in_danger(Box::pin(answer(&deps, asked))).await;
+        let answered = in_danger(Box::pin(answer(&deps, asked))).await;
         answered.map(|answer| match answer {
             Ok(answer) => answer,
             Err(error) => json!({"error": error.to_string()}),
@@ -169,8 +220,7 @@ impl World {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Option<(u16, Value)> {
-        self.in_danger(hooks.post(path, headers, body.to_owned()))
-            .await
+        in_danger(hooks.post(path, headers, body.to_owned())).await
     }
 
     /// Gives a secret of the project a value; the one before counts for a day.

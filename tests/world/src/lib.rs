@@ -10,6 +10,7 @@ mod functions;
 mod hooks;
 mod look;
 pub mod receiver;
+pub mod registries;
 mod service;
 mod stillness;
 pub mod tap;
@@ -58,7 +59,7 @@ use receiver::Receiver;
 use service::Service;
 use tap::{Crash, LIFE, Place, Tap, tapped};
 use tokio::sync::Notify;
-use wiring::{activity, install, machine, services, store, workflows};
+use wiring::{activity, install, install_hollow, machine, services, store, workflows};
 
 const REGION: &str = "us-east-1";
 const ACCOUNT: &str = "123456789012";
@@ -92,6 +93,7 @@ pub struct World {
     aws: AwsTargets,
     embedded: Embedded,
     functions: Arc<Functions>,
+    tap: Arc<dyn Tap>,
 }
 
 /// What a world is like.
@@ -117,6 +119,8 @@ pub struct Options {
     pub sources: Arc<dyn SourceReader>,
     /// When it begins.
     pub begins: Timestamp,
+    /// The execution of a run ends as it begins, and no step runs: for those who only look at what is started.
+    pub hollow: bool,
 }
 
 impl Default for Options {
@@ -132,6 +136,7 @@ impl Default for Options {
             pager_duty: String::new(),
             sources: Arc::new(NoSources),
             begins: Timestamp::from_second(NEW_YEAR_2026).expect("a time"),
+            hollow: false,
         }
     }
 }
@@ -226,6 +231,16 @@ impl SourceReader for NoSources {
     }
 }
 
+/// The answer of a function that dies as the tap says: `None` when it did.
+async fn in_danger<T>(work: impl Future<Output = T>) -> Option<T> {
+    let life = Arc::new(Notify::new());
+    tokio::select! {
+        biased;
+        answer = LIFE.scope(Arc::clone(&life), work) => Some(answer),
+        () = life.notified() => None,
+    }
+}
+
 impl Drop for World {
     fn drop(&mut self) {
         self.functions.unwire();
@@ -282,12 +297,18 @@ impl World {
         };
         let engine = Service::start(config, functions.clone(), options.journal);
         let sfn = workflows(engine.router());
-        install(&sfn).await;
+        let pipeline_machine = match options.hollow {
+            true => install_hollow(&sfn).await,
+            false => {
+                install(&sfn).await;
+                machine("pipeline")
+            }
+        };
         let runs = Runs {
             store: embedded.store(clock.clone()),
             workflows: sfn.clone(),
             clock: clock.clone(),
-            pipeline_machine: machine("pipeline"),
+            pipeline_machine,
             notify_machine: Some(machine("notify")),
             url: Some("https://slipway.example.com".to_owned()),
         };
@@ -320,13 +341,16 @@ impl World {
         let aws = services.aws.clone();
         functions.wire(&tapped, &services, options.turns, notify);
         let deeds = Deeds::default();
-        let outside = workflows(crate::tap::tapped(tap, Place::Outside, engine.router()));
+        let outside = crate::tap::tapped(Arc::clone(&tap), Place::Outside, engine.router());
+        let outside = workflows(outside);
         let people = Runs {
             workflows: outside.clone(),
             ..runs.clone()
         };
-        let work = delegate::work(outside, runs.store.clone(), activity(), deeds.clone());
-        tokio::spawn(work);
+        if !options.hollow {
+            let work = delegate::work(outside, runs.store.clone(), activity(), deeds.clone());
+            tokio::spawn(work);
+        }
         Self {
             engine,
             sfn,
@@ -340,6 +364,7 @@ impl World {
             aws,
             embedded,
             functions,
+            tap,
         }
     }
 
@@ -439,7 +464,7 @@ impl World {
     /// As [`World::retry`], in a function that dies as [`World::crash`] says: `None` when it did.
     pub async fn retry_in_danger(&self, request: RetryRun) -> Option<Result<RunRecord, RunError>> {
         let retried = retry_run(&self.tapped, request, &registry::STEP_TYPES, &NoSources);
-        self.in_danger(retried).await
+        in_danger(retried).await
     }
 
     /// Starts a run that rolls another one back.
@@ -452,17 +477,7 @@ impl World {
 
     /// As [`World::undo`], in a function that dies as [`World::crash`] says: `None` when it did.
     pub async fn undo_in_danger(&self, request: UndoRun) -> Option<Result<RunRecord, RunError>> {
-        self.in_danger(undo_run(&self.tapped, request)).await
-    }
-
-    /// The answer of a function that dies as [`World::crash`] says: `None` when it did.
-    async fn in_danger<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let life = Arc::new(Notify::new());
-        tokio::select! {
-            biased;
-            answer = LIFE.scope(Arc::clone(&life), work) => Some(answer),
-            () = life.notified() => None,
-        }
+        in_danger(undo_run(&self.tapped, request)).await
     }
 
     /// Starts a pipeline as this type of trigger does.

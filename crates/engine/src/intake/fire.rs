@@ -106,6 +106,10 @@ pub(super) async fn fire(on: Starting<'_>, fire: Fire<'_>) -> Result<FireResult,
     let replaced = match take_turn(on, &fire, &run).await? {
         Ok(replaced) => replaced,
         Err(newer) => {
+            // Its own run may be older than that: whoever started it died before it was noted.
+            if let Some(started) = started_before(on, &run).await? {
+                return Ok(started);
+            }
             let found = on.runs.store.find_run(&newer.run).await;
             let started = match found.doing(|| format!("read run {}", newer.run))? {
                 Some(run) => format!("started run {}", run.id),
@@ -165,12 +169,20 @@ async fn take_turn(
     taken.doing(doing)
 }
 
+/// The run, where it was recorded before.
+async fn started_before(on: Starting<'_>, run: &RunId) -> Result<Option<FireResult>, RunError> {
+    let found = on.runs.store.find_run(run).await;
+    let Some(found) = found.doing(|| format!("read run {run}"))? else {
+        return Ok(None);
+    };
+    // Whoever recorded it may have died before it was started.
+    start_execution(on.runs, &found.id).await?;
+    Ok(Some(FireResult::started(&found, None)))
+}
+
 async fn start_once(on: Starting<'_>, fire: &Fire<'_>, run: RunId) -> Result<FireResult, RunError> {
-    let found = on.runs.store.find_run(&run).await;
-    if let Some(found) = found.doing(|| format!("read run {run}"))? {
-        // Whoever recorded it may have died before it was started.
-        start_execution(on.runs, &found.id).await?;
-        return Ok(FireResult::started(&found, None));
+    if let Some(started) = started_before(on, &run).await? {
+        return Ok(started);
     }
     let request = match request(on, fire, run).await {
         Ok(request) => request,

@@ -1,0 +1,118 @@
+//! Many worlds of deliveries, one after the other on each processor, with what is told meanwhile.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use super::{Counts, simulate};
+
+/// Progress is told after so many deliveries.
+const TOLD_EVERY: u64 = 10_000;
+
+/// Plays worlds from a seed on, until so many deliveries were made or `most` worlds have failed, and prints progress, each
+/// failure with its trace, and the sum. Answers whether all held.
+pub fn many(deliveries: u64, from: u64, jobs: usize, most: usize) -> bool {
+    let many = Many {
+        next: AtomicU64::new(from),
+        wanted: deliveries,
+        most,
+        began: Instant::now(),
+        tally: Mutex::default(),
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| many.work());
+        }
+    });
+    let worlds = many.next.load(Ordering::SeqCst) - from;
+    let seconds = many.began.elapsed().as_secs_f64();
+    let tally = many
+        .tally
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    let Counts {
+        deliveries,
+        duplicates,
+        replays,
+        late,
+        repeated,
+        happenings,
+        runs,
+        overtaken,
+        deaths,
+        refused,
+        invocations,
+        whole,
+    } = tally.counts;
+    println!(
+        "{deliveries} deliveries of {happenings} events in {worlds} worlds from {from}, {seconds:.1} s: {:.0} deliveries/s, {jobs} at a time",
+        rate(deliveries, seconds),
+    );
+    println!(
+        "duplicates: {duplicates}, {replays} of them days later; late: {late}; repeated by their senders: {repeated}"
+    );
+    println!(
+        "functions that died: {deaths}; requests refused: {refused}; invocations lost or doubled: {invocations}"
+    );
+    println!(
+        "runs: {runs}; overtaken by something newer: {overtaken}; worlds with the real machines: {whole}"
+    );
+    match tally.failed.as_slice() {
+        [] => println!("one run for each event and trigger, none lost, none doubled"),
+        failed => println!("failed seeds: {failed:?}"),
+    }
+    tally.failed.is_empty()
+}
+
+struct Many {
+    next: AtomicU64,
+    wanted: u64,
+    most: usize,
+    began: Instant,
+    tally: Mutex<Tally>,
+}
+
+#[derive(Default)]
+struct Tally {
+    counts: Counts,
+    failed: Vec<u64>,
+}
+
+impl Many {
+    fn work(&self) {
+        while self.goes_on() {
+            let seed = self.next.fetch_add(1, Ordering::SeqCst);
+            let found = simulate(seed);
+            let mut tally = self.tally();
+            match found {
+                Ok(counts) => {
+                    let before = tally.counts.deliveries / TOLD_EVERY;
+                    tally.counts += counts;
+                    let now = tally.counts.deliveries;
+                    if now / TOLD_EVERY > before {
+                        let seconds = self.began.elapsed().as_secs_f64();
+                        println!("{now} deliveries, {:.0} deliveries/s", rate(now, seconds));
+                    }
+                }
+                Err(told) => {
+                    println!("{told}\n");
+                    tally.failed.push(seed);
+                }
+            }
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        let tally = self.tally();
+        tally.counts.deliveries < self.wanted && tally.failed.len() < self.most
+    }
+
+    fn tally(&self) -> std::sync::MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate is about")]
+fn rate(count: u64, seconds: f64) -> f64 {
+    count as f64 / seconds.max(0.001)
+}
