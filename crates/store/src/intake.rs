@@ -410,7 +410,8 @@ impl Store {
         let item = row(&key)
             .with("place", json("a listener", place)?)
             .with("about", text(about));
-        self.put(&key, item, None).await
+        self.put(&key, item, None).await?;
+        self.listening_changed(&place.scope.account, source).await
     }
 
     /// Takes a trigger off the list of [`Store::listen`].
@@ -422,7 +423,8 @@ impl Store {
         source: &str,
         place: &TriggerPlace,
     ) -> Result<(), StoreError> {
-        self.delete(&listener(source, place), None).await.map(drop)
+        self.delete(&listener(source, place), None).await?;
+        self.listening_changed(&place.scope.account, source).await
     }
 
     /// Lists a trigger among those of all accounts that listen to `source`, for events that say nothing of accounts.

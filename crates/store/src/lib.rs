@@ -31,6 +31,7 @@
 //! | newest event that a trigger took of a ref | runs | `newest#<trigger>`, `<ref>` | strong; replaced by a newer one only |
 //! | triggers that listen to a source | entities | `listen#<account>#<source>`, `<trigger>` | strong; written before the trigger, deleted after it |
 //! | triggers of all accounts that listen to a source of AWS | entities | `hear#<source>`, `<trigger>` | as above |
+//! | how often that list changed | entities | `listening#<account>#<source>`, `changes` | atomic; counted after the list has changed |
 //! | what has a time to be looked at | entities | `due#<shard>`, `<what>` | strong; moved on if nobody else did |
 //! | what a feed had when it was last asked | entities | `feed#<feed>`, `feed` | strong; changed if nobody else did |
 //! | run by id | runs | `run#<run>`, `run` | strong; created once, status changes only from the expected ones |
@@ -72,6 +73,7 @@ mod known;
 pub mod layout;
 mod lease;
 mod line;
+mod listening;
 mod log;
 mod missed;
 mod node;
@@ -94,6 +96,7 @@ pub use instance::InstanceFilter;
 pub use intake::{Accept, AcceptOfRef, AcceptedEvent, Due, RefMove, TriggerPlace};
 pub use layout::Layout;
 pub use line::Claim;
+pub use listening::Listeners;
 pub use log::LogPage;
 pub use missed::{Missed, MissedRecord};
 pub use node::NodeEnd;
@@ -119,6 +122,8 @@ struct Inner {
     plans: cache::Newest<Arc<slipway_plan::Plan>>,
     /// When blobs were stored by this process, in milliseconds since the epoch.
     stored: cache::Newest<i64>,
+    /// Lists of triggers, with how often they had changed.
+    listeners: cache::Newest<(u64, Listeners)>,
     lines: log::Ends,
     /// Items of entities, where all writes of them are known.
     #[cfg(feature = "embedded")]
@@ -166,6 +171,7 @@ impl Inner {
             clock,
             plans: cache::Newest::new(PLANS),
             stored: cache::Newest::new(STORED),
+            listeners: cache::Newest::new(listening::LISTS),
             lines: log::Ends::default(),
             #[cfg(feature = "embedded")]
             known: None,

@@ -14,6 +14,7 @@ pub mod feed;
 mod key;
 pub mod payload;
 mod refusal;
+pub mod repository;
 mod schedule;
 pub mod signature;
 mod text;

@@ -73,6 +73,8 @@ use slipway_store::{SecretStore, Store};
 use tower::Layer as _;
 
 pub use bootstrap::{Bootstrap, BootstrapError, bootstrap};
+/// How events that are accepted here are handled at once.
+pub use slipway_engine::intake::handler::Handler as Intake;
 pub use token::{MintError, NewToken, Permission, is_known, mint_token};
 
 use error::ApiError;
@@ -92,15 +94,6 @@ pub struct Deps {
     stream_limit: Duration,
     guesses: Arc<auth::Guesses>,
     intake: Option<Intake>,
-}
-
-/// How events that are accepted here are handled at once.
-#[derive(Clone)]
-pub struct Intake {
-    /// Invokes functions.
-    pub lambda: aws_sdk_lambda::Client,
-    /// The function `trigger`.
-    pub function: String,
 }
 
 impl Deps {

@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use slipway_engine::error_name::ErrorName;
 use slipway_model::id::{AccountId, PrincipalId};
 use slipway_store::record::{OF_TRIGGER, TokenRecord};
@@ -104,7 +103,7 @@ async fn mint(store: &Store, new: NewToken, kind: &str) -> Result<String, MintEr
         valid_to_ms: new.valid_to_ms,
     };
     store
-        .put_token(&hash(&text), &record)
+        .put_token(&text, &record)
         .await
         .map_err(MintError::Store)?;
     Ok(text)
@@ -115,7 +114,7 @@ async fn mint(store: &Store, new: NewToken, kind: &str) -> Result<String, MintEr
 /// # Errors
 /// When the store cannot be read.
 pub async fn is_known(store: &Store, text: &str) -> Result<bool, StoreError> {
-    Ok(store.get_token(&hash(text)).await?.is_some())
+    Ok(store.get_token(text).await?.is_some())
 }
 
 /// Why no token was made.
@@ -149,26 +148,14 @@ fn is_segment(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
-fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
-}
-
 /// The record of a token that is valid at `now_ms`.
 pub(crate) async fn find(
     store: &Store,
     text: &str,
     now_ms: i64,
 ) -> Result<Option<TokenInfo>, StoreError> {
-    let Some(record) = store.get_token(&hash(text)).await? else {
-        return Ok(None);
-    };
-    let expired = record.valid_to_ms != 0 && record.valid_to_ms <= now_ms;
-    // The hash covers the account; a record under it that says otherwise is not trusted.
-    let same_account = text.split('.').nth(1) == Some(record.account.as_str());
-    Ok((!expired && same_account).then_some(TokenInfo {
+    let found = store.valid_token(text, now_ms).await?;
+    Ok(found.map(|record| TokenInfo {
         account: record.account,
         principal: record.principal,
         id: record.id,

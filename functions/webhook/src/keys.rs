@@ -1,6 +1,5 @@
 //! Tokens of the API that come with a delivery.
 
-use sha2::{Digest as _, Sha256};
 use slipway_model::id::AccountId;
 use slipway_trigger::Delivery;
 
@@ -22,15 +21,11 @@ pub(crate) async fn is_token(
         Refused::Unauthenticated(why.to_owned())
     };
     let text = delivery.header("x-api-key").ok_or_else(wrong)?;
-    let hash: String = Sha256::digest(text.as_bytes())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let record = deps.runs.store.get_token(&hash).await?.ok_or_else(wrong)?;
     let now_ms = deps.runs.clock.now_ms();
-    let expired = record.valid_to_ms != 0 && record.valid_to_ms <= now_ms;
-    let may = record.permissions.iter().any(|it| it == "admin");
-    match record.account == *account && !expired && may {
+    let found = deps.runs.store.valid_token(text, now_ms).await?;
+    let found = found.ok_or_else(wrong)?;
+    let may = found.permissions.iter().any(|it| it == "admin");
+    match found.account == *account && may {
         true => Ok(true),
         false => Err(wrong()),
     }

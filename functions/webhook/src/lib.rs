@@ -6,11 +6,10 @@
 
 mod keys;
 mod secrets;
+mod wanted;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aws_sdk_lambda::primitives::Blob;
-use aws_sdk_lambda::types::InvocationType;
 use axum::Json;
 use axum::Router;
 use axum::body::Body;
@@ -21,7 +20,8 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use slipway_engine::error::RunError;
 use slipway_engine::intake::again::may_be_mended;
-use slipway_engine::intake::listen::{of_provider, read_trigger};
+use slipway_engine::intake::handler::Handler;
+use slipway_engine::intake::listen::read_trigger;
 use slipway_engine::intake::url;
 use slipway_engine::intake::{Happening, OLDEST_MS, Offer, accept, secret_key};
 use slipway_engine::runs::Runs;
@@ -33,6 +33,7 @@ use slipway_trigger::{Delivery, Event, MOST_BODY, Provider, Source};
 use subtle::ConstantTimeEq as _;
 
 use secrets::Secrets;
+use wanted::AllWanted;
 
 /// Deliveries that were refused are told in the audit trail, so many of one minute.
 const TOLD_PER_MINUTE: u32 = 60;
@@ -47,10 +48,8 @@ pub struct Deps {
     pub runs: Runs,
     /// Values of the triggers' secrets.
     pub secrets: SecretStore,
-    /// Invokes the function that handles what was accepted.
-    pub lambda: aws_sdk_lambda::Client,
-    /// That function.
-    pub trigger_function: String,
+    /// Has handled what was accepted.
+    pub handler: Handler,
     state: Arc<Kept>,
 }
 
@@ -58,6 +57,7 @@ pub struct Deps {
 #[derive(Default)]
 struct Kept {
     secrets: Secrets,
+    wanted: AllWanted,
     /// The minute, and how many were told in it.
     told: Mutex<(i64, u32)>,
     key: tokio::sync::OnceCell<Vec<u8>>,
@@ -69,13 +69,12 @@ impl Deps {
         runs: Runs,
         secrets: SecretStore,
         lambda: aws_sdk_lambda::Client,
-        trigger_function: String,
+        function: String,
     ) -> Self {
         Self {
             runs,
             secrets,
-            lambda,
-            trigger_function,
+            handler: Handler { lambda, function },
             state: Arc::default(),
         }
     }
@@ -272,30 +271,13 @@ async fn verified(
     provider: Provider,
     delivery: &Delivery,
 ) -> Result<Option<Vec<String>>, Refused> {
-    let store = &deps.runs.store;
-    let listed = store
-        .listeners(&within.account, &of_provider(provider))
-        .await?;
-    if listed.is_empty() {
+    let wanted = deps.state.wanted.of(deps, within, provider).await?;
+    let Some(wanted) = wanted else {
         return Ok(None);
-    }
-    let mut open = false;
-    let mut wanted: Vec<(Scope, String)> = Vec::new();
-    for (place, secret) in listed {
-        match secret.as_str() {
-            "" => open = true,
-            secret => {
-                let (scope, id) = place.scope.resolve(secret);
-                let known = (scope, id.to_string());
-                if !wanted.contains(&known) {
-                    wanted.push(known);
-                }
-            }
-        }
-    }
+    };
     let mut signed = Vec::new();
     let mut why = None;
-    for (scope, id) in &wanted {
+    for (scope, id) in &wanted.secrets {
         let verdict = deps
             .state
             .secrets
@@ -307,7 +289,7 @@ async fn verified(
         }
     }
     match why {
-        Some(why) if signed.is_empty() && !open => {
+        Some(why) if signed.is_empty() && !wanted.open => {
             tell_refused(deps, within, provider, &why);
             Err(Refused::Unauthenticated(why))
         }
@@ -370,10 +352,10 @@ async fn take(
     };
     let (record, accepted) = accept(&deps.runs, offer).await?;
     match accepted {
-        Accept::New => wake(deps, &record.id).await,
+        Accept::New => deps.handler.wake(&record.id).await,
         Accept::Known(id) => {
             if may_be_mended(&deps.runs, &id).await? {
-                invoke(deps, &json!({"event": id, "again": true})).await;
+                deps.handler.ask_again(&id).await;
             }
             return Ok(id);
         }
@@ -389,26 +371,6 @@ async fn take(
         }
     }
     Ok(record.id)
-}
-
-/// Has an event handled now. Where that fails, the sweep of the next minute does it.
-async fn wake(deps: &Deps, event: &str) {
-    invoke(deps, &json!({"event": event})).await;
-}
-
-async fn invoke(deps: &Deps, asked: &Value) {
-    let invoked = deps
-        .lambda
-        .invoke()
-        .function_name(&deps.trigger_function)
-        .invocation_type(InvocationType::Event)
-        .payload(Blob::new(asked.to_string()))
-        .send()
-        .await;
-    if let Err(why) = invoked {
-        let why = aws_sdk_lambda::error::DisplayErrorContext(why);
-        tracing::warn!(event = %asked, error = %why, "an event waits for the next sweep");
-    }
 }
 
 fn success(data: Value) -> Response {

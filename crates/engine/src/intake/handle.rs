@@ -17,7 +17,7 @@ use super::fire::{Fire, Shot, State, fire, would_start};
 use super::listen::{
     feed_of, find_trigger, of_feed, of_project, of_provider, read_trigger, specs_of,
 };
-use super::{Happening, facts_of_schedule, poll, read, secret_key};
+use super::{Happening, facts_of_schedule, narrow, poll, read, secret_key};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::gather::SourceReader;
@@ -61,7 +61,7 @@ pub async fn handle_by_id(on: Starting<'_>, id: &str) -> Result<Vec<OutcomeRecor
 /// # Errors
 /// When the store or Step Functions cannot be reached: the event stays listed.
 pub async fn handle(on: Starting<'_>, event: &EventRecord) -> Result<Vec<OutcomeRecord>, RunError> {
-    let places = audience(on.runs, event, &read(event)?).await?;
+    let places = narrowed(on.runs, event, &read(event)?).await?;
     let outcomes = handle_for(on, event, &places).await?;
     let handled = on.runs.store.handled(event).await;
     handled.doing(|| format!("take event {} off the list", event.id))?;
@@ -179,7 +179,35 @@ fn row(
     }
 }
 
-/// The triggers that an event may be for.
+/// The triggers that an event may be for, without those of other repositories.
+async fn narrowed(
+    runs: &Runs,
+    event: &EventRecord,
+    happening: &Happening,
+) -> Result<Vec<TriggerPlace>, RunError> {
+    let Happening::Webhook {
+        event: told,
+        to: None,
+        within,
+        ..
+    } = happening
+    else {
+        return audience(runs, event, happening).await;
+    };
+    let source = of_provider(told.provider);
+    let listed = runs.store.listeners_now(&event.account, &source).await;
+    let listed = listed.doing(|| format!("list the triggers for event {}", event.id))?;
+    let mut places = narrow::of_repository(runs, told, &listed).await?;
+    places.retain(|place| is_within(within.as_ref(), place));
+    Ok(places)
+}
+
+/// Whether a trigger is in the project that the sender named, where it did.
+fn is_within(within: Option<&Scope>, place: &TriggerPlace) -> bool {
+    within.is_none_or(|scope| holds(scope, &place.scope))
+}
+
+/// All triggers that listen to where an event comes from.
 async fn audience(
     runs: &Runs,
     event: &EventRecord,
@@ -207,9 +235,7 @@ async fn audience(
         .into_iter()
         .filter(|(_, about)| hears(about))
         .map(|(place, _)| place);
-    Ok(places
-        .filter(|place| within.is_none_or(|scope| holds(scope, &place.scope)))
-        .collect())
+    Ok(places.filter(|place| is_within(within, place)).collect())
 }
 
 /// Whether a scope is the other or above it.

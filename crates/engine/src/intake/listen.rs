@@ -11,6 +11,7 @@ use slipway_store::{Due, TriggerPlace};
 use slipway_trigger::feed::{Feed, in_region};
 use slipway_trigger::{FeedSpec, Provider, Schedule, Source, Trigger, draft};
 
+use super::narrow::Said;
 use super::{aws, poll, secret_key};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -184,8 +185,7 @@ pub fn next_time(trigger: &Trigger, after_ms: i64) -> Option<i64> {
 fn listening(trigger: &Trigger, place: &TriggerPlace, now_ms: i64) -> Listening {
     match &trigger.source {
         Source::Webhook(spec) if spec.provider != Provider::Custom => {
-            let secret = trigger.secret.clone().unwrap_or_default();
-            Listening::To(of_provider(spec.provider), secret)
+            Listening::To(of_provider(spec.provider), Said::of(trigger).written())
         }
         Source::Scheduled { .. } if trigger.enabled => {
             next_time(trigger, now_ms).map_or(Listening::Named, Listening::At)
@@ -250,6 +250,7 @@ pub async fn before_saving(runs: &Runs, record: &EntityRecord) -> Result<(), Run
     }
     match listening(&trigger, &place, runs.clock.now_ms()) {
         Listening::To(source, about) => {
+            let about = until_saved(runs, &place, about).await?;
             let listed = runs.store.listen(&source, &place, &about).await;
             listed.doing(doing)
         }
@@ -266,6 +267,18 @@ pub async fn before_saving(runs: &Runs, record: &EntityRecord) -> Result<(), Run
         }
         Listening::Named => Ok(()),
     }
+}
+
+/// What is said of a webhook's trigger until it is saved: what is true of it as it is stored and as it will be.
+async fn until_saved(runs: &Runs, place: &TriggerPlace, about: String) -> Result<String, RunError> {
+    let stored = find_trigger(runs, place).await?;
+    let stored = stored.and_then(|record| read_trigger(&record).ok());
+    Ok(match stored {
+        Some(stored) if matches!(stored.source, Source::Webhook(_)) => {
+            Said::either(Said::of(&stored), Said::read(&about)).written()
+        }
+        _ => about,
+    })
 }
 
 /// Takes a trigger off the lists that it was on before it was saved as `now`, or deleted (`None`).
@@ -294,7 +307,9 @@ pub async fn after_saving(
         stopped.doing(doing)?;
     }
     match (old, new) {
-        (Listening::To(old, _), Some(Listening::To(new, _))) if old == new => Ok(()),
+        (Listening::To(old, _), Some(Listening::To(new, about))) if old == new => {
+            runs.store.listen(&new, &place, &about).await.doing(doing)
+        }
         (Listening::To(old, _), _) => runs.store.stop_listening(&old, &place).await.doing(doing),
         (Listening::Feed(old), Some(Listening::Feed(new))) if old == new => Ok(()),
         // That it is due is forgotten when nobody listens any more.

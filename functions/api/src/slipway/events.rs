@@ -5,8 +5,6 @@
 //! `test` and `fire` take `{"payload": text, "headers": {name: value}, "pipelineIdentifier", "triggerIdentifier"}`; without
 //! a trigger `test` asks all that listen. Organization and project are in the query.
 
-use aws_sdk_lambda::primitives::Blob;
-use aws_sdk_lambda::types::InvocationType;
 use axum::extract::Path;
 use serde_json::{Value, json};
 use slipway_engine::intake::handle::{Rehearsed, Starting, rehearse};
@@ -194,17 +192,10 @@ pub(super) async fn fire(Call(deps, caller, query): Call, body: LargeBody) -> Ap
     Ok(success(json!({"eventCorrelationIds": ids})))
 }
 
-/// Has an event handled now; where that fails, the sweep of the next minute does it.
+/// Has an event handled now.
 async fn wake(deps: &Deps, event: &str) {
-    let Some(intake) = &deps.intake else { return };
-    let payload = Blob::new(json!({"event": event}).to_string());
-    let invoke = intake.lambda.invoke().function_name(&intake.function);
-    let invoke = invoke
-        .invocation_type(InvocationType::Event)
-        .payload(payload);
-    if let Err(why) = invoke.send().await {
-        let why = aws_sdk_lambda::error::DisplayErrorContext(why);
-        tracing::warn!(event.id = event, error = %why, "an event waits for the next sweep");
+    if let Some(intake) = &deps.intake {
+        intake.wake(event).await;
     }
 }
 

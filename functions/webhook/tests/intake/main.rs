@@ -9,6 +9,7 @@ mod faults;
 mod feeds;
 mod files;
 mod hostile;
+mod listening;
 mod order;
 mod schedules;
 mod senders;
@@ -38,6 +39,12 @@ async fn world() -> World {
         ..Options::default()
     })
     .await;
+    furnish(&world).await;
+    world
+}
+
+/// What all of these tests have: a pipeline, and the secret of its triggers.
+async fn furnish(world: &World) {
     world
         .apply(&pipeline(&[stage(
             "build",
@@ -47,7 +54,6 @@ async fn world() -> World {
         )]))
         .await;
     world.put_secret("hook", SECRET).await;
-    world
 }
 
 fn place(trigger: &str) -> TriggerPlace {
