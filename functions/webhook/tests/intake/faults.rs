@@ -56,6 +56,42 @@ async fn f1_a_crash_anywhere_between_the_delivery_and_its_run_starts_one_run() {
     assert!(crashes > 10, "{crashes} requests");
 }
 
+/// Whoever starts the run of a push dies anywhere, and a newer push is handled before the next sweep.
+#[tokio::test(start_paused = true)]
+async fn f1_a_run_that_was_started_is_in_the_history_also_when_something_newer_came_meanwhile() {
+    let mut overtaken = 0;
+    for request in 1.. {
+        let world = world().await;
+        world.apply(&on_push("main", "")).await;
+        let hooks = world.unheard_hooks();
+        let (_, first) = deliver(&hooks, "d-1", &push("0", "a", "2026-01-01T00:00:00Z")).await;
+        let (_, second) = deliver(&hooks, "d-2", &push("a", "b", "2026-01-01T00:01:00Z")).await;
+        world.crash.arm(request, true);
+        world
+            .handle(first["data"].as_str().expect("an event"))
+            .await;
+        let reached = !world.crash.is_armed();
+        world.crash.disarm();
+        world
+            .handle(second["data"].as_str().expect("an event"))
+            .await;
+        minutes(&world, 1).await;
+        world.take_in().await;
+        let rows = history(&world, "main").await;
+        let told = rows.iter().filter(|row| row.run.is_some()).count();
+        assert_eq!(
+            (rows.len(), told),
+            (2, runs(&world).await.len()),
+            "request {request}"
+        );
+        overtaken += usize::from(told == 1);
+        if !reached {
+            break;
+        }
+    }
+    assert!(overtaken > 3, "{overtaken}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn w17_a_thousand_copies_of_one_delivery_start_one_run() {
     let world = world().await;

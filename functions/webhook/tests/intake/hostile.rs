@@ -1,7 +1,12 @@
 //! Hostile deliveries: names begin with the id of their case in `docs/hostile.md`.
 
 use axum::body::Body;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use slipway_model::id::{AccountId, PrincipalId};
+use slipway_store::record::TokenRecord;
+use tower::ServiceExt as _;
 
 use crate::{
     GIT, SECRET, deliver, history, minutes, on_push, place, push, runs, signature, trigger, world,
@@ -68,6 +73,40 @@ async fn w1_a_secret_that_is_changed_counts_beside_the_new_one_for_a_day() {
     ];
     let (status, _) = hooks.post(GIT, &headers, body).await;
     assert_eq!((status, runs(&world).await.len()), (200, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn w7_a_body_that_api_gateway_encoded_is_decoded_once_and_then_verified() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.hooks();
+    let body = push("0", "a", FIRST).replace("change", "Änderung");
+    let once = STANDARD.encode(&body);
+    let twice = STANDARD.encode(&once);
+    for (sent, encoded, expected) in [
+        (&twice, true, 401),
+        // What only looks encoded is the body itself.
+        (&once, false, 401),
+        (&once, true, 200),
+        (&body, false, 200),
+    ] {
+        let event = json!({
+            "version": "2.0", "routeKey": "$default", "rawPath": "/ng/api/webhook",
+            "rawQueryString": "accountIdentifier=acme",
+            "headers": {
+                "x-github-event": "push", "x-github-delivery": "d-1",
+                "x-hub-signature-256": signature(SECRET, &body), "host": "hooks.example.com",
+            },
+            "requestContext": {
+                "stage": "$default", "http": {"method": "POST", "path": "/ng/api/webhook"},
+            },
+            "body": sent, "isBase64Encoded": encoded,
+        });
+        let request = lambda_http::request::from_str(&event.to_string()).expect("a request");
+        let answer = hooks.router().oneshot(request).await.expect("an answer");
+        assert_eq!(answer.status(), expected, "{encoded} {sent}");
+    }
+    assert_eq!(runs(&world).await.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -276,4 +315,78 @@ async fn w33_a_disabled_or_deleted_trigger_starts_nothing() {
     let rows = history(&world, "called").await;
     assert_eq!(rows[0].status, "NO_ENABLED_TRIGGER_FOR_PROJECT");
     assert!(runs(&world).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a8_a_delivery_opens_the_account_project_and_trigger_that_it_is_for_and_no_other() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let source = "type: Webhook\nspec:\n  type: Custom\n  spec: {}\n";
+    let secret = "encryptedWebhookSecretIdentifier: hook\n";
+    for id in ["called", "other"] {
+        world.apply(&trigger(id, source, secret)).await;
+    }
+    let hooks = world.hooks();
+    // Nobody listens in another account, and in another project none of these triggers does.
+    let body = push("0", "a", FIRST);
+    let signed = signature(SECRET, &body);
+    let headers = [
+        ("x-github-event", "push"),
+        ("x-hub-signature-256", &*signed),
+    ];
+    for place in [
+        "accountIdentifier=another",
+        "accountIdentifier=acme&orgIdentifier=default&projectIdentifier=another",
+        "accountIdentifier=acme&orgIdentifier=another",
+    ] {
+        let path = format!("/ng/api/webhook?{place}");
+        let (status, answer) = hooks.post(&path, &headers, body.clone()).await;
+        assert_eq!(
+            (status, runs(&world).await.len()),
+            (200, 0),
+            "{place}: {answer}"
+        );
+    }
+    // The URL of one trigger is not that of another, nor of one of this name elsewhere.
+    let token = slipway_engine::intake::url::url_token(&world.url_key().await, &place("called"));
+    let path = |account: &str, project: &str, name: &str| {
+        format!(
+            "/pipeline/api/webhook/custom/{token}/v3?accountIdentifier={account}&orgIdentifier=default&projectIdentifier={project}&pipelineIdentifier=release&triggerIdentifier={name}"
+        )
+    };
+    for path in [
+        path("acme", "shop", "other"),
+        path("acme", "another", "called"),
+        path("another", "shop", "called"),
+    ] {
+        let (status, _) = hooks.post(&path, &[], "{}").await;
+        assert_eq!((status, runs(&world).await.len()), (404, 0), "{path}");
+    }
+    // A token of the API opens its own account, while it is valid, and only with the right to start runs.
+    let path = "/pipeline/api/webhook/custom/v2?accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop&pipelineIdentifier=release&triggerIdentifier=called";
+    let record = |account: &str, permission: &str, valid_to_ms: i64| TokenRecord {
+        account: AccountId::new(account),
+        principal: PrincipalId::new("alex"),
+        id: "t".to_owned(),
+        name: "t".to_owned(),
+        permissions: vec![permission.to_owned()],
+        valid_from_ms: 0,
+        valid_to_ms,
+    };
+    for (record, expected) in [
+        (None, 401),
+        (Some(record("another", "admin", 0)), 401),
+        (Some(record("acme", "delegate", 0)), 401),
+        (Some(record("acme", "admin", 1)), 401),
+        (Some(record("acme", "admin", 0)), 200),
+    ] {
+        if let Some(record) = &record {
+            let put = world.store.put_token("pat.acme.t.secret", record).await;
+            put.expect("a token");
+        }
+        let headers = [("x-api-key", "pat.acme.t.secret")];
+        let (status, answer) = hooks.post(path, &headers, "{}").await;
+        assert_eq!(status, expected, "{record:?}: {answer}");
+    }
+    assert_eq!(runs(&world).await.len(), 1);
 }

@@ -5,12 +5,14 @@
 mod again;
 mod aws;
 mod branch;
+mod events;
 mod faults;
 mod feeds;
 mod files;
 mod hostile;
 mod listening;
 mod order;
+mod polls;
 mod schedules;
 mod senders;
 mod told;
