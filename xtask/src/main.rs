@@ -134,7 +134,14 @@ fn simulate(seeds: u64, from: u64, jobs: Option<usize>, deliveries: Option<u64>)
 
 fn bench(rest: &[String]) -> Result<()> {
     run(cargo().args(["build", "--release", "--package", "slipway-cli"]))?;
-    for bench in ["language", "expressions", "local", "waiting", "calls"] {
+    for bench in [
+        "language",
+        "expressions",
+        "local",
+        "waiting",
+        "calls",
+        "intake",
+    ] {
         let arguments = ["bench", "--package", "slipway-tests", "--bench", bench];
         run(cargo().args(arguments).arg("--").args(rest))?;
     }
