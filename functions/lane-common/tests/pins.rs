@@ -1,10 +1,6 @@
 //! Artifacts that only the run can name, looked up by functions that die.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "what a test needs and lacks fails it"
-)]
+#![expect(clippy::expect_used, reason = "what a test needs and lacks fails it")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

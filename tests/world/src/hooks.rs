@@ -177,7 +177,7 @@ impl World {
             runs: self.tapped.clone(),
             sources: Arc::clone(registries),
         };
-        let answered = self.in_danger(Box::pin(answer(&deps, event))).await;
+        let answered = in_danger(Box::pin(answer(&deps, event))).await;
         answered.map(|answer| match answer {
             Ok(answer) => answer,
             Err(error) => json!({"error": error.to_string()}),

@@ -189,6 +189,7 @@ impl<'a> Hearing<'a> {
                         to: None,
                         within: None,
                         signed: Vec::new(),
+                        by_hand: false,
                     },
                 };
                 let (record, accepted) = accept(runs, offer).await?;

@@ -5,6 +5,7 @@
 //! left out whose repository it is.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 use slipway_model::id::{EntityId, Scope};
@@ -82,14 +83,18 @@ pub(super) async fn of_repository(
         let about = match &said.connector {
             Some(reference) if own.is_none() || !may_be(own.clone()) => {
                 let at = place.scope.resolve(reference);
-                if !known.contains_key(&at) {
-                    known.insert(at.clone(), named(runs, &at).await?);
-                }
-                match known.get(&at) {
-                    Some(Named::One(url)) => may_be(name_of(url)),
+                let named = match known.entry(at) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(unknown) => {
+                        let of = named(runs, unknown.key()).await?;
+                        unknown.insert(of)
+                    }
+                };
+                match named {
+                    Named::One(url) => may_be(name_of(url)),
                     // Why it is nothing is told in the history of the trigger.
-                    Some(Named::Nothing) | None => true,
-                    Some(Named::Many) => may_be(own),
+                    Named::Nothing => true,
+                    Named::Many => may_be(own),
                 }
             }
             _ => may_be(own),

@@ -2,6 +2,7 @@
 //! several hosts side by side, so that one that is slow holds no other up.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -271,9 +272,8 @@ pub async fn poll(on: Starting<'_>) -> Result<Polled, RunError> {
 /// Reads the connectors of a feed that are not known yet.
 async fn know(runs: &Runs, watched: &Watched, connectors: &mut Connectors) -> Result<(), RunError> {
     for (key, reference) in watched.connectors() {
-        if !connectors.contains_key(&key) {
-            let found = connector(runs, &watched.scope, &reference).await?;
-            connectors.insert(key, found);
+        if let Entry::Vacant(unknown) = connectors.entry(key) {
+            unknown.insert(connector(runs, &watched.scope, &reference).await?);
         }
     }
     Ok(())

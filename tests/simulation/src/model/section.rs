@@ -444,10 +444,10 @@ impl Run {
             Wanted::Failure => section.has_failed(turn_of),
             Wanted::All => true,
         };
-        if let Some(halt) = halt {
-            if halt != Halt::Abort || !self.misses_abort(section, fits) {
-                return Gate::Halted(halt);
-            }
+        if let Some(halt) = halt
+            && (halt != Halt::Abort || !self.misses_abort(section, fits))
+        {
+            return Gate::Halted(halt);
         }
         if fits && when.condition != Some(false) {
             return Gate::Open;
