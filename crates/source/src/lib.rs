@@ -61,6 +61,8 @@ pub struct SourceConfig {
     pub local_files: bool,
     /// Where service principals of Azure get their tokens instead of from Azure.
     pub azure_login: Option<String>,
+    /// Where buckets of Google are read instead of at Google.
+    pub google_storage: Option<String>,
     /// How hosts that speak Git over SSH are spoken to.
     pub ssh: SshConfig,
 }
@@ -71,6 +73,7 @@ impl Default for SourceConfig {
             limit: LIMIT,
             local_files: false,
             azure_login: None,
+            google_storage: None,
             ssh: SshConfig::from_env(),
         }
     }
@@ -350,6 +353,7 @@ impl Source {
         registry::Asking {
             targets: &self.targets,
             clock: &self.clock,
+            google_storage: self.config.google_storage.as_deref(),
         }
     }
 

@@ -41,6 +41,8 @@ use crate::fault::Fault;
 pub(crate) struct Asking<'a> {
     pub(crate) targets: &'a AwsTargets,
     pub(crate) clock: &'a Clock,
+    /// Where buckets of Google are read instead of at Google.
+    pub(crate) google_storage: Option<&'a str>,
 }
 
 /// Asks one question.

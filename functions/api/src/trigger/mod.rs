@@ -50,7 +50,7 @@ async fn catalog() -> ApiResult {
         of("Webhook", &["Github", "Gitlab", "Bitbucket", "AzureRepo", "AwsCodeCommit", "Harness", "HarnessArtifactRegistry", "Custom"]),
         of("Artifact", &[
             "DockerRegistry", "Ecr", "AmazonS3", "AmazonMachineImage", "Acr", "Gcr", "GoogleArtifactRegistry",
-            "GithubPackageRegistry", "ArtifactoryRegistry", "Nexus3Registry", "Jenkins",
+            "GoogleCloudStorage", "GithubPackageRegistry", "ArtifactoryRegistry", "Nexus3Registry", "Jenkins",
         ]),
         of("MultiRegionArtifact", &["MultiRegionArtifact"]),
         of("Manifest", &["HelmChart"]),

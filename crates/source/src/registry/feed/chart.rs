@@ -11,17 +11,17 @@ use slipway_trigger::feed::Build;
 use super::super::login::login;
 use super::images::{self, Place};
 use super::server::{Server, validators_of};
-use super::{Answer, Listed, Poll, Trouble, account, build, in_order};
+use super::{Answer, LARGEST_INDEX, Listed, Poll, Trouble, account, build, google, in_order};
 use crate::fault::Fault;
-
-/// Most of an index, bytes: those of large public repositories have some 20 MB.
-const LARGEST: usize = 48 << 20;
 
 pub(super) async fn ask(poll: &Poll<'_>, secrets: &mut Secrets<'_>) -> Result<Answer, Trouble> {
     let chart = poll.must("chartName")?;
     let store = &poll.place["store"];
     if store["type"] == "S3" {
         return in_bucket(poll, chart, secrets).await;
+    }
+    if store["type"] == "Gcs" {
+        return google::charts(poll, chart, secrets).await;
     }
     let written = poll.address("helmRepoUrl")?;
     if let Some(rest) = written.strip_prefix("oci://") {
@@ -33,7 +33,7 @@ pub(super) async fn ask(poll: &Poll<'_>, secrets: &mut Secrets<'_>) -> Result<An
     let check = "`helmRepoUrl` of the connector: the index of a repository is at its `index.yaml`";
     let mut server = Server::of(poll, "helmRepoUrl", check, secrets).await?;
     server.accept = "*/*";
-    server.largest = LARGEST;
+    server.largest = LARGEST_INDEX;
     let Some(reply) = server.changed(&server.url(&["index.yaml"])?).await? else {
         return Ok(Answer::Same);
     };
@@ -85,25 +85,16 @@ async fn in_bucket(
     chart: &str,
     secrets: &mut Secrets<'_>,
 ) -> Result<Answer, Trouble> {
-    let spec = &poll.place["store"]["spec"];
-    let text = |name: &str| spec[name].as_str().filter(|text| !text.is_empty());
-    let Some(bucket) = text("bucketName") else {
-        return Err("`bucketName` of the trigger's store is missing"
-            .to_owned()
-            .into());
-    };
+    let (bucket, key) = index_of(poll)?;
+    let region = poll.place["store"]["spec"]["region"].as_str();
+    let region = region.filter(|region| !region.is_empty());
     if poll.asking.targets.is_own_bucket(bucket) {
         return Err(format!(
             "the bucket {bucket} holds Slipway's own plans and logs: use another one"
         )
         .into());
     }
-    let folder = text("folderPath").unwrap_or_default().trim_matches('/');
-    let key = match folder {
-        "" => "index.yaml".to_owned(),
-        folder => format!("{folder}/index.yaml"),
-    };
-    let (target, region) = account::target(poll, text("region"), secrets).await?;
+    let (target, region) = account::target(poll, region, secrets).await?;
     let Some((body, etag)) =
         object(&target.s3, (bucket, &region), &key, poll.known.etag.clone()).await?
     else {
@@ -119,6 +110,23 @@ async fn in_bucket(
         etag,
         ..Listed::from(builds)
     }))
+}
+
+/// The bucket of a trigger's store, and the index in it.
+pub(super) fn index_of<'p>(poll: &'p Poll<'_>) -> Result<(&'p str, String), Fault> {
+    let spec = &poll.place["store"]["spec"];
+    let text = |name: &str| spec[name].as_str().filter(|text| !text.is_empty());
+    let Some(bucket) = text("bucketName") else {
+        return Err("`bucketName` of the trigger's store is missing"
+            .to_owned()
+            .into());
+    };
+    let folder = text("folderPath").unwrap_or_default().trim_matches('/');
+    let key = match folder {
+        "" => "index.yaml".to_owned(),
+        folder => format!("{folder}/index.yaml"),
+    };
+    Ok((bucket, key))
 }
 
 /// An object with its tag; `None` where it still has the tag that is known.
@@ -153,9 +161,9 @@ async fn object(
         let chunk =
             chunk.map_err(|why| format!("Cannot {doing}: the answer ended early: {why}"))?;
         let Some(chunk) = chunk else { break };
-        if body.len() + chunk.len() > LARGEST {
+        if body.len() + chunk.len() > LARGEST_INDEX {
             return Err(format!(
-                "{key} of bucket {bucket} has more than {LARGEST} bytes"
+                "{key} of bucket {bucket} has more than {LARGEST_INDEX} bytes"
             ));
         }
         body.extend_from_slice(&chunk);
@@ -164,7 +172,7 @@ async fn object(
 }
 
 /// The versions of a chart in an index, the newest last.
-fn versions(index: &[u8], chart: &str) -> Result<Vec<Build>, String> {
+pub(super) fn versions(index: &[u8], chart: &str) -> Result<Vec<Build>, String> {
     let text = std::str::from_utf8(index).map_err(|_| "its index is not UTF-8".to_owned())?;
     let cut = (text.len() > yaml::MOST_BYTES).then(|| entry(text, chart));
     let text = cut.as_deref().unwrap_or(text);

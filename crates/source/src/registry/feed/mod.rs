@@ -8,17 +8,18 @@
 //! | `ArtifactoryRegistry`, generic | files, AQL | time | – |
 //! | `Nexus3Registry`, other formats | search of components | time | – |
 //! | `Jenkins` | builds of a job that went well | number | where Jenkins has an `ETag` |
-//! | `HelmChart` | `index.yaml` by HTTP or of a bucket of S3; tags of an OCI registry | time | `ETag`, `Last-Modified` |
+//! | `GoogleCloudStorage` | objects of a bucket, JSON API | time | – |
+//! | `HelmChart` | `index.yaml` by HTTP or of a bucket of S3 or Google; tags of an OCI registry | time | `ETag`, `Last-Modified` |
 //!
 //! An answer that is equal to the last one is told as such, whoever finds it out. A host that is busy or broken is left
 //! alone for as long as it says, or longer each time, but at least a second and at most five minutes ([`held`]).
 //!
-//! Not polled: `CustomArtifact` (its script needs a delegate), `Bamboo`, `AzureArtifacts`, `Nexus2Registry`,
-//! `GoogleCloudStorage`, `GceImage`, and charts in buckets of Google.
+//! Not polled: `CustomArtifact` (its script needs a delegate), `Bamboo`, `AzureArtifacts`, `Nexus2Registry` and `GceImage`.
 
 mod account;
 mod chart;
 mod files;
+mod google;
 mod held;
 mod images;
 mod jenkins;
@@ -45,6 +46,8 @@ use crate::fault::Fault;
 
 /// Most versions of one feed.
 const MOST_BUILDS: usize = 100_000;
+/// Most of an index of charts, bytes: those of large public repositories have some 20 MB.
+const LARGEST_INDEX: usize = 48 << 20;
 /// Longest validator of an answer that is kept, bytes.
 const LONGEST_VALIDATOR: usize = 1024;
 
@@ -235,14 +238,15 @@ fn connectors(feed: &Feed) -> Result<&'static [&'static str], Fault> {
         "ArtifactoryRegistry" => &["Artifactory"],
         "Nexus3Registry" => &["Nexus"],
         "Jenkins" => &["Jenkins"],
-        "Gcr" | "GoogleArtifactRegistry" => &["Gcp"],
+        "Gcr" | "GoogleArtifactRegistry" | "GoogleCloudStorage" => &["Gcp"],
         "Acr" => &["Azure"],
         "HelmChart" => match feed.place["store"]["type"].as_str().unwrap_or_default() {
             "Http" | "OciHelmChart" => &["HttpHelmRepo", "OciHelmRepo"],
             "S3" => &["Aws"],
+            "Gcs" => &["Gcp"],
             other => {
                 return Err(format!(
-                    "charts in a store of type {other} are not polled by this version: use Http or S3"
+                    "charts in a store of type {other} are not polled by this version: use Http, S3 or Gcs"
                 )
                 .into());
             }
@@ -278,6 +282,7 @@ impl Poll<'_> {
                 nexus::ask(self, secrets).await
             }
             "GithubPackageRegistry" => packages::ask(self, secrets).await,
+            "GoogleCloudStorage" => google::objects(self, secrets).await,
             "Jenkins" => jenkins::ask(self, secrets).await,
             "HelmChart" => chart::ask(self, secrets).await,
             _ => images::ask(self, kind, secrets).await,
