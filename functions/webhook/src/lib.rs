@@ -253,7 +253,7 @@ async fn git(State(deps): State<Deps>, request: Request) -> Result<Response, Ref
         let happening = |event: Event| Happening::Webhook {
             event: Box::new(event),
             to: None,
-            within: within.project.is_some().then(|| within.clone()),
+            within: within.org.is_some().then(|| within.clone()),
             signed: signed.clone(),
             by_hand: false,
         };

@@ -397,7 +397,18 @@ impl World {
                 let listed = listen::before_saving(&self.runs, &record).await;
                 listed.expect("a trigger that listens");
             }
-            self.store.put_entity(&record, None).await.expect("stored");
+            let (kind, parent) = (&record.kind, record.parent.as_ref());
+            let before = self
+                .store
+                .find_entity(&record.scope, kind, parent, &record.id);
+            let before = before.await.expect("read");
+            let version = before.as_ref().map(|before| before.version);
+            let stored = self.store.put_entity(&record, version).await;
+            stored.expect("stored");
+            if let (Kind::Trigger, Some(before)) = (head.kind, &before) {
+                let unlisted = listen::after_saving(&self.runs, before, Some(&record)).await;
+                unlisted.expect("a trigger that listens");
+            }
             if let Some(label) = &head.version_label {
                 // The version is the stable one.
                 let stable = EntityRecord {

@@ -226,9 +226,9 @@ async fn charts_are_read_from_an_index_over_http_in_a_bucket_or_from_tags() {
     );
     let why = refused(&over_http, &none).await;
     assert!(why.contains("check `helmRepoUrl`"), "{why}");
-    let google = chart(json!({"type": "Gcs", "spec": {"bucketName": "b"}}));
-    let why = refused(&google, &connector("Gcp", json!({}))).await;
-    assert!(why.contains("store of type Gcs"), "{why}");
+    let azure = chart(json!({"type": "AzureBlob", "spec": {"bucketName": "b"}}));
+    let why = refused(&azure, &connector("Azure", json!({}))).await;
+    assert!(why.contains("store of type AzureBlob"), "{why}");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest as _, Sha256};
 use slipway_model::id::{AccountId, EntityId, PrincipalId, Scope};
 use slipway_store::embedded::Embedded;
 use slipway_store::record::{ConnectionRecord, EntityRecord, TokenRecord};
@@ -304,7 +305,9 @@ async fn a_token_that_anybody_deletes_is_gone_at_once() {
 async fn delete(embedded: &Embedded, store: &Store, by: &str) {
     use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, WriteRequest};
     let (client, table) = (embedded.dynamodb(), &store.layout().entities);
-    let (pk, sk) = ("token#abc".to_owned(), "token".to_owned());
+    let digest = Sha256::digest(b"abc");
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (pk, sk) = (format!("token#{digest}"), "token".to_owned());
     let values = [AttributeValue::S(pk), AttributeValue::S(sk)];
     let key = ["pk".to_owned(), "sk".to_owned()]
         .into_iter()

@@ -387,15 +387,15 @@ async fn what_a_test_of_a_connection_says_is_kept_until_the_connector_changes() 
     assert_eq!(status().await, Value::Null);
 
     // Of other types nothing is said.
-    let gcp = json!({"connector": {"name": "Cloud", "identifier": "cloud",
-        "orgIdentifier": "default", "projectIdentifier": "default", "type": "Gcp",
-        "spec": {"credential": {"type": "InheritFromDelegate"}}}});
-    api.post(&url(""), &gcp).await.data();
+    let builds = json!({"connector": {"name": "Builds", "identifier": "builds",
+        "orgIdentifier": "default", "projectIdentifier": "default", "type": "Bamboo",
+        "spec": {"bambooUrl": "https://bamboo.example"}}});
+    api.post(&url(""), &builds).await.data();
     let tested = api
-        .post(&url("/testConnection/cloud"), &json!({}))
+        .post(&url("/testConnection/builds"), &json!({}))
         .await
         .data();
     assert_eq!(tested["status"], "UNKNOWN");
-    let read = api.get(&url("/cloud")).await.data();
+    let read = api.get(&url("/builds")).await.data();
     assert_eq!(read["status"], Value::Null);
 }

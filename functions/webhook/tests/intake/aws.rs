@@ -126,7 +126,9 @@ async fn a_push_to_codecommit_starts_one_run_however_often_it_is_told() {
         said(&world, &run.id).await,
         format!("main {}", "a".repeat(40))
     );
-    assert_eq!(run.triggered_by.as_str(), "ann");
+    assert_eq!(run.triggered_by.as_str(), "trigger:pushed");
+    let by = run.trigger.expect("a trigger");
+    assert_eq!(by.about["user"], "ann");
     assert!(history(&world, "other").await.is_empty());
 
     // The push before, which comes after, does not deploy over it.

@@ -165,7 +165,7 @@ pub(super) fn post(told: &[&Told], id: &str, called: &str) -> Post {
             ("x-harness-delivery", id),
             ("x-harness-signature", signed("")),
         ],
-        Sender::Custom => vec![("x-request-id", id)],
+        Sender::Custom => vec![("webhook-id", id)],
     };
     Post {
         path,
