@@ -57,8 +57,24 @@ pub struct RefMove {
     pub of: String,
     /// What it points at afterwards.
     pub commit: String,
+    /// What it pointed at before.
+    pub base: Option<String>,
+    /// What the commit says of its own time, epoch milliseconds.
+    pub committed_ms: Option<i64>,
     /// The event before, where it must still be the last one.
     pub after: Option<String>,
+}
+
+impl RefMove {
+    /// Whether the ref points there now, as far as can be told: not where the last event followed on this one, or has a
+    /// later commit and follows on another. Such an event was overtaken.
+    fn is_last_after(&self, head: &RefRecord) -> bool {
+        if self.base.as_ref() == Some(&head.commit) {
+            return true;
+        }
+        let dates = self.committed_ms.zip(head.committed_ms);
+        head.base.as_ref() != Some(&self.commit) && dates.is_none_or(|(own, last)| own >= last)
+    }
 }
 
 /// What became of an event of a ref that was offered.
@@ -126,17 +142,33 @@ impl Store {
         event: &EventRecord,
         moved: &RefMove,
     ) -> Result<AcceptOfRef, StoreError> {
-        let mut writes = self.of_event(event).await?;
-        let head = ref_key(&moved.of);
-        let mut change = Change::new(head.clone())
-            .set("format", number(FORMAT))
-            .set("commit", text(&*moved.commit))
-            .set("event", text(&*event.id));
-        if let Some(after) = &moved.after {
-            let same = Expression::new("#event = :after").value(":after", text(&**after));
-            change = change.when(same);
+        let key = ref_key(&moved.of);
+        let head: Option<RefRecord> = match self.get(&key).await? {
+            Some(item) => read_json("what a ref points at", &item, "body")?,
+            None => None,
+        };
+        let last = head.as_ref().map(|head| &head.event);
+        if moved.after.is_some() && moved.after.as_ref() != last {
+            return Ok(AcceptOfRef::Moved);
         }
-        writes.push(Write::Change(change));
+        let mut writes = self.of_event(event).await?;
+        if head.as_ref().is_none_or(|head| moved.is_last_after(head)) {
+            let now = RefRecord {
+                commit: moved.commit.clone(),
+                base: moved.base.clone(),
+                committed_ms: moved.committed_ms,
+                event: event.id.clone(),
+            };
+            let same = match last {
+                Some(last) => Expression::new("#event = :last").value(":last", text(&**last)),
+                None => Expression::absent(),
+            };
+            let change = Change::new(key)
+                .set("format", number(FORMAT))
+                .set("event", text(&*event.id))
+                .set("body", json("what a ref points at", &now)?);
+            writes.push(Write::Change(change.when(same)));
+        }
         match self.transact(&format!("event {}", event.id), writes).await {
             Ok(()) => return Ok(AcceptOfRef::Settled(Accept::New)),
             Err(StoreError::AlreadyExists { .. } | StoreError::Conflict { .. }) => {}
@@ -145,16 +177,10 @@ impl Store {
         if let Some(known) = self.known_delivery(event).await? {
             return Ok(AcceptOfRef::Settled(known));
         }
-        if self.get(&event_key(&event.id)).await?.is_none() {
-            return Ok(AcceptOfRef::Moved);
+        match self.get(&event_key(&event.id)).await? {
+            Some(_) => Ok(AcceptOfRef::Repeated(head)),
+            None => Ok(AcceptOfRef::Moved),
         }
-        let head = self.get(&head).await?;
-        Ok(AcceptOfRef::Repeated(head.and_then(|item| {
-            Some(RefRecord {
-                commit: read_text(&item, "commit")?.to_owned(),
-                event: read_text(&item, "event")?.to_owned(),
-            })
-        })))
     }
 
     /// Notes that a delivery is one more of an event that is there.

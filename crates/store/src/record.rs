@@ -674,11 +674,15 @@ impl NewestRecord {
 /// How far apart events of a ref may come that a sender sent in the other order, in milliseconds.
 const OVERTAKING_MS: u64 = 120_000;
 
-/// What a ref pointed at after the last event of it that was accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a ref pointed at after the last event of it, as far as can be told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefRecord {
     /// The commit.
     pub commit: String,
+    /// What it pointed at before.
+    pub base: Option<String>,
+    /// What the commit says of its own time, epoch milliseconds.
+    pub committed_ms: Option<i64>,
     /// The event.
     pub event: String,
 }

@@ -39,6 +39,8 @@ pub(super) fn of(offer: &Offer) -> Option<RefMove> {
     Some(RefMove {
         of: hex(&digest(&of)[..16]),
         commit: event.commit.clone()?,
+        base: event.base_commit.clone(),
+        committed_ms: event.committed_ms,
         after: None,
     })
 }
@@ -49,10 +51,6 @@ pub(super) async fn accept(
     offer: Offer,
     moved: RefMove,
 ) -> Result<(EventRecord, Accept), RunError> {
-    let base = match &offer.happening {
-        Happening::Webhook { event, .. } => event.base_commit.clone(),
-        _ => None,
-    };
     let first = offered(runs, offer)?;
     let (mut record, mut moved) = (first.clone(), moved);
     let mut pause = PAUSE;
@@ -64,7 +62,9 @@ pub(super) async fn accept(
         match accepted {
             Ok(AcceptOfRef::Settled(accept)) => return Ok((record, accept)),
             Ok(AcceptOfRef::Repeated(head)) => match head {
-                Some(head) if moved.after.is_none() && base.as_ref() == Some(&head.commit) => {
+                Some(head)
+                    if moved.after.is_none() && moved.base.as_ref() == Some(&head.commit) =>
+                {
                     let again = digest(&[&first.id, "again", &head.event]);
                     record.id = hex(&again[..16]);
                     moved.after = Some(head.event);
