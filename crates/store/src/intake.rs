@@ -151,8 +151,15 @@ impl Store {
         if moved.after.is_some() && moved.after.as_ref() != last {
             return Ok(AcceptOfRef::Moved);
         }
+        let ahead = head.as_ref().filter(|head| !moved.is_last_after(head));
+        let overtaken_by = ahead.map(|head| head.event.clone());
+        let is_last = overtaken_by.is_none();
+        let event = &EventRecord {
+            overtaken_by,
+            ..event.clone()
+        };
         let mut writes = self.of_event(event).await?;
-        if head.as_ref().is_none_or(|head| moved.is_last_after(head)) {
+        if is_last {
             let now = RefRecord {
                 commit: moved.commit.clone(),
                 base: moved.base.clone(),

@@ -572,6 +572,10 @@ pub struct EventRecord {
     /// The event of the same happening that came first, where this one lets triggers fire that could not by that one.
     #[serde(default)]
     pub first: Option<FirstEvent>,
+    /// The event of the same ref that is about a later state of it and came before this one, where nobody says when they
+    /// happened and it is known.
+    #[serde(default)]
+    pub overtaken_by: Option<String>,
     /// What happened; `slipway_engine::intake` knows its form.
     pub body: Value,
 }
@@ -619,6 +623,9 @@ pub struct NewestRecord {
     /// What its newest commit says of its own time, epoch milliseconds, where the sender does not say when it happened.
     #[serde(default)]
     pub committed_ms: Option<i64>,
+    /// As [`EventRecord::overtaken_by`].
+    #[serde(default)]
+    pub overtaken_by: Option<String>,
     /// When it came, epoch milliseconds.
     #[serde(default)]
     pub received_ms: i64,
@@ -636,9 +643,7 @@ pub struct NewestRecord {
 impl NewestRecord {
     /// Takes over what is known of the state from the one before, where this one tells of none.
     pub(crate) fn follow(&mut self, before: &Self) {
-        let times = [self.happened_ms, self.committed_ms];
-        let commits = [&self.commit, &self.base];
-        if times.iter().all(Option::is_none) && commits.iter().all(|commit| commit.is_none()) {
+        if self.happened_ms.is_none() && self.commit.is_none() && self.base.is_none() {
             self.happened_ms = before.happened_ms;
             self.committed_ms = before.committed_ms;
             self.commit.clone_from(&before.commit);
@@ -648,9 +653,8 @@ impl NewestRecord {
 
     /// Whether it is about a later state of the ref than `other`, which came after it.
     ///
-    /// It is where it happened later, and where nothing says when, where it follows directly on what `other` made. Dates of
-    /// commits count only where neither follows on the other and both came at about the same time: senders overtake
-    /// themselves by seconds, and an old commit may be pushed on any later day.
+    /// It is where it happened later, and where nothing says when, where it follows directly on what `other` made, or came
+    /// later: what was overtaken on its way is known by [`EventRecord::overtaken_by`].
     pub fn is_newer_than(&self, other: &Self) -> bool {
         if let (Some(own), Some(others)) = (self.happened_ms, other.happened_ms)
             && own != others
@@ -663,16 +667,18 @@ impl NewestRecord {
             (true, follows_back) => !follows_back,
             (false, true) => false,
             (false, false) => {
-                let apart = self.received_ms.abs_diff(other.received_ms);
                 let dates = self.committed_ms.zip(other.committed_ms);
-                apart <= OVERTAKING_MS && dates.is_some_and(|(own, others)| own > others)
+                let is_later = dates.is_some_and(|(own, others)| own > others);
+                match (&self.overtaken_by, &other.overtaken_by) {
+                    // Dates are all that is known of what follows on nothing.
+                    (_, Some(newer)) => self.event == *newer || is_later,
+                    (Some(_), None) => is_later,
+                    (None, None) => self.received_ms > other.received_ms,
+                }
             }
         }
     }
 }
-
-/// How far apart events of a ref may come that a sender sent in the other order, in milliseconds.
-const OVERTAKING_MS: u64 = 120_000;
 
 /// What a ref pointed at after the last event of it, as far as can be told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -25,9 +25,6 @@ use crate::unstarted::start_execution;
 /// How often the newest event of a ref is looked at again when somebody else changed it.
 const ATTEMPTS: usize = 5;
 
-/// A commit whose date is later than its push, by more than clocks differ, says nothing of time. In milliseconds.
-const CLOCKS_APART_MS: i64 = 5 * 60 * 1000;
-
 /// What an event tells of the state that it is about.
 #[derive(Default)]
 pub(super) struct State {
@@ -146,11 +143,11 @@ async fn take_turn(
         return Ok(Ok(None));
     };
     let (first, received_ms) = first_of(fire.event);
-    let latest = received_ms.saturating_add(CLOCKS_APART_MS);
     let newest = NewestRecord {
         event: first.to_owned(),
         happened_ms: state.happened_ms,
-        committed_ms: state.committed_ms.filter(|at| *at <= latest),
+        committed_ms: state.committed_ms,
+        overtaken_by: fire.event.overtaken_by.clone(),
         received_ms,
         commit: state.commit.clone(),
         base: state.base.clone(),

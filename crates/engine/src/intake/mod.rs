@@ -108,7 +108,7 @@ pub struct Offer {
 /// # Errors
 /// When the store cannot be written: the sender must try again.
 pub async fn accept(runs: &Runs, offer: Offer) -> Result<(EventRecord, Accept), RunError> {
-    let (record, accepted) = match repeated::of(&offer) {
+    let (record, accepted) = match repeated::of(&offer, runs.clock.now_ms()) {
         Some(moved) => repeated::accept(runs, offer, moved).await?,
         None => {
             let record = offered(runs, offer)?;
@@ -169,6 +169,7 @@ async fn beyond(
     Ok(Some(EventRecord {
         id: hex(&digest(&parts)[..16]),
         delivery: None,
+        overtaken_by: first.overtaken_by,
         first: Some(FirstEvent {
             id: first.id,
             received_ms: first.received_ms,
@@ -195,6 +196,7 @@ pub fn offered(runs: &Runs, offer: Offer) -> Result<EventRecord, RunError> {
         digest: hex(&Sha256::digest(&offer.body)),
         id: id.clone(),
         first: None,
+        overtaken_by: None,
     })
 }
 

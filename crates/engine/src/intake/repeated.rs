@@ -17,8 +17,11 @@ const ATTEMPTS: u32 = 6;
 /// Time before the second attempt; twice as long before each of the next.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// A commit whose date is later than its push, by more than clocks differ, says nothing of time. In milliseconds.
+const CLOCKS_APART_MS: i64 = 5 * 60 * 1000;
+
 /// What an offer makes of a ref, where its provider does not say when.
-pub(super) fn of(offer: &Offer) -> Option<RefMove> {
+pub(super) fn of(offer: &Offer, now_ms: i64) -> Option<RefMove> {
     let Happening::Webhook { event, to, .. } = &offer.happening else {
         return None;
     };
@@ -40,7 +43,9 @@ pub(super) fn of(offer: &Offer) -> Option<RefMove> {
         of: hex(&digest(&of)[..16]),
         commit: event.commit.clone()?,
         base: event.base_commit.clone(),
-        committed_ms: event.committed_ms,
+        committed_ms: event
+            .committed_ms
+            .filter(|at| *at <= now_ms.saturating_add(CLOCKS_APART_MS)),
         after: None,
     })
 }

@@ -118,6 +118,7 @@ async fn f7_an_event_that_cannot_be_handled_is_given_up_and_others_go_on() {
         delivery: None,
         digest: String::new(),
         first: None,
+        overtaken_by: None,
         body: json!({"kind": "Nonsense"}),
     };
     world.store.accept_event(&poison).await.expect("accepted");
