@@ -17,6 +17,7 @@ pub mod poll;
 mod repeated;
 pub mod sweep;
 pub mod url;
+mod verdict;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

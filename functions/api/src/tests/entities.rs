@@ -388,8 +388,8 @@ async fn what_a_test_of_a_connection_says_is_kept_until_the_connector_changes() 
 
     // Of other types nothing is said.
     let builds = json!({"connector": {"name": "Builds", "identifier": "builds",
-        "orgIdentifier": "default", "projectIdentifier": "default", "type": "Bamboo",
-        "spec": {"bambooUrl": "https://bamboo.example"}}});
+        "orgIdentifier": "default", "projectIdentifier": "default", "type": "Jenkins",
+        "spec": {"jenkinsUrl": "https://jenkins.example", "auth": {"type": "Anonymous"}}}});
     api.post(&url(""), &builds).await.data();
     let tested = api
         .post(&url("/testConnection/builds"), &json!({}))
