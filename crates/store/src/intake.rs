@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::types::ReturnValue;
 use serde::{Deserialize, Serialize};
-use slipway_model::id::{AccountId, EntityId, RunId, Scope};
+use slipway_model::id::{AccountId, EntityId, Scope};
 
 use crate::dynamo::{Keys, Range};
 use crate::entity::skipped;
@@ -13,11 +13,8 @@ use crate::item::{
 };
 use crate::key::{self, Key, Table};
 use crate::layout::SK;
-use crate::record::{EventRecord, FeedRecord, NewestRecord, OutcomeRecord, RefRecord};
+use crate::record::{EventRecord, FeedRecord, OutcomeRecord};
 use crate::{Listing, Page, Store};
-
-/// Attribute with the time at which something is due, epoch milliseconds.
-const AT: &str = "at";
 
 /// Which trigger.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -50,44 +47,6 @@ pub enum Accept {
     Altered(String),
 }
 
-/// What an event makes of a ref.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RefMove {
-    /// Which ref: unlike every other.
-    pub of: String,
-    /// What it points at afterwards.
-    pub commit: String,
-    /// What it pointed at before.
-    pub base: Option<String>,
-    /// What the commit says of its own time, epoch milliseconds.
-    pub committed_ms: Option<i64>,
-    /// The event before, where it must still be the last one.
-    pub after: Option<String>,
-}
-
-impl RefMove {
-    /// Whether the ref points there now, as far as can be told: not where the last event followed on this one, or has a
-    /// later commit and follows on another. Such an event was overtaken.
-    fn is_last_after(&self, head: &RefRecord) -> bool {
-        if self.base.as_ref() == Some(&head.commit) {
-            return true;
-        }
-        let dates = self.committed_ms.zip(head.committed_ms);
-        head.base.as_ref() != Some(&self.commit) && dates.is_none_or(|(own, last)| own >= last)
-    }
-}
-
-/// What became of an event of a ref that was offered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AcceptOfRef {
-    /// As for other events.
-    Settled(Accept),
-    /// An event of this id is there, and this is another delivery; the last event of the ref is told, too.
-    Repeated(Option<RefRecord>),
-    /// Another event of the ref came meanwhile.
-    Moved,
-}
-
 /// An event that waits to be handled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedEvent {
@@ -100,17 +59,6 @@ pub struct AcceptedEvent {
     /// Why it failed the last time.
     pub why: Option<String>,
     key: (String, String),
-}
-
-/// Something that has a time: a schedule, a feed that is asked from time to time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Due {
-    /// What: unique.
-    pub what: String,
-    /// When, epoch milliseconds.
-    pub at_ms: i64,
-    /// For whoever handles it.
-    pub body: String,
 }
 
 impl Store {
@@ -133,63 +81,6 @@ impl Store {
         }
     }
 
-    /// The same for an event that moves a ref: with it goes what the ref points at.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
-    pub async fn accept_event_of_ref(
-        &self,
-        event: &EventRecord,
-        moved: &RefMove,
-    ) -> Result<AcceptOfRef, StoreError> {
-        let key = ref_key(&moved.of);
-        let head: Option<RefRecord> = match self.get(&key).await? {
-            Some(item) => read_json("what a ref points at", &item, "body")?,
-            None => None,
-        };
-        let last = head.as_ref().map(|head| &head.event);
-        if moved.after.is_some() && moved.after.as_ref() != last {
-            return Ok(AcceptOfRef::Moved);
-        }
-        let ahead = head.as_ref().filter(|head| !moved.is_last_after(head));
-        let overtaken_by = ahead.map(|head| head.event.clone());
-        let is_last = overtaken_by.is_none();
-        let event = &EventRecord {
-            overtaken_by,
-            ..event.clone()
-        };
-        let mut writes = self.of_event(event).await?;
-        if is_last {
-            let now = RefRecord {
-                commit: moved.commit.clone(),
-                base: moved.base.clone(),
-                committed_ms: moved.committed_ms,
-                event: event.id.clone(),
-            };
-            let same = match last {
-                Some(last) => Expression::new("#event = :last").value(":last", text(&**last)),
-                None => Expression::absent(),
-            };
-            let change = Change::new(key)
-                .set("format", number(FORMAT))
-                .set("event", text(&*event.id))
-                .set("body", json("what a ref points at", &now)?);
-            writes.push(Write::Change(change.when(same)));
-        }
-        match self.transact(&format!("event {}", event.id), writes).await {
-            Ok(()) => return Ok(AcceptOfRef::Settled(Accept::New)),
-            Err(StoreError::AlreadyExists { .. } | StoreError::Conflict { .. }) => {}
-            Err(error) => return Err(error),
-        }
-        if let Some(known) = self.known_delivery(event).await? {
-            return Ok(AcceptOfRef::Settled(known));
-        }
-        match self.get(&event_key(&event.id)).await? {
-            Some(_) => Ok(AcceptOfRef::Repeated(head)),
-            None => Ok(AcceptOfRef::Moved),
-        }
-    }
-
     /// Notes that a delivery is one more of an event that is there.
     ///
     /// # Errors
@@ -204,7 +95,7 @@ impl Store {
         }
     }
 
-    async fn of_event(&self, event: &EventRecord) -> Result<Vec<Write>, StoreError> {
+    pub(crate) async fn of_event(&self, event: &EventRecord) -> Result<Vec<Write>, StoreError> {
         let own = event_key(&event.id);
         let what = format!("event {}", event.id);
         let body = self.store_value(&what, event).await?;
@@ -217,7 +108,10 @@ impl Store {
     }
 
     /// The event that a delivery brought the first time.
-    async fn known_delivery(&self, event: &EventRecord) -> Result<Option<Accept>, StoreError> {
+    pub(crate) async fn known_delivery(
+        &self,
+        event: &EventRecord,
+    ) -> Result<Option<Accept>, StoreError> {
         let Some((key, _)) = delivered(event) else {
             return Ok(None);
         };
@@ -393,178 +287,6 @@ impl Store {
         })
     }
 
-    /// Notes that a trigger takes a happening of a ref, unless it took a newer one: `Err` is that one. Answers with the
-    /// run that it replaces; taking the same again answers the same.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
-    pub async fn take_newest(
-        &self,
-        place: &TriggerPlace,
-        of: &str,
-        mut newest: NewestRecord,
-    ) -> Result<Result<Option<RunId>, NewestRecord>, StoreError> {
-        let partition = format!("newest#{}", place.key());
-        let key = Key::new(Table::Runs, partition, key::part(of));
-        let known = self.get(&key).await?;
-        let known: Option<NewestRecord> = match &known {
-            Some(item) => read_json("the newest event of a ref", item, "body")?,
-            None => None,
-        };
-        let free = match known {
-            Some(known) if known.event == newest.event => return Ok(Ok(known.replaces)),
-            Some(known) if known.is_newer_than(&newest) => return Ok(Err(known)),
-            Some(known) => {
-                newest.follow(&known);
-                newest.replaces = Some(known.run);
-                Expression::new("#event = :known").value(":known", text(known.event))
-            }
-            None => Expression::absent(),
-        };
-        let item = row(&key)
-            .with("event", text(&*newest.event))
-            .with("body", json("the newest event of a ref", &newest)?);
-        self.put(&key, item, Some(free)).await?;
-        Ok(Ok(newest.replaces))
-    }
-
-    /// Lists a trigger among those that listen to `source`, with what is said of it.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn listen(
-        &self,
-        source: &str,
-        place: &TriggerPlace,
-        about: &str,
-    ) -> Result<(), StoreError> {
-        let key = listener(source, place);
-        key.check()?;
-        let item = row(&key)
-            .with("place", json("a listener", place)?)
-            .with("about", text(about));
-        self.put(&key, item, None).await?;
-        self.listening_changed(&place.scope.account, source).await
-    }
-
-    /// Takes a trigger off the list of [`Store::listen`].
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn stop_listening(
-        &self,
-        source: &str,
-        place: &TriggerPlace,
-    ) -> Result<(), StoreError> {
-        self.delete(&listener(source, place), None).await?;
-        self.listening_changed(&place.scope.account, source).await
-    }
-
-    /// Lists a trigger among those of all accounts that listen to `source`, for events that say nothing of accounts.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn listen_everywhere(
-        &self,
-        source: &str,
-        place: &TriggerPlace,
-    ) -> Result<(), StoreError> {
-        let key = Key::new(Table::Entities, everywhere(source), place.key());
-        key.check()?;
-        let item = row(&key).with("place", json("a listener", place)?);
-        self.put(&key, item, None).await
-    }
-
-    /// Takes a trigger off the list of [`Store::listen_everywhere`].
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn stop_listening_everywhere(
-        &self,
-        source: &str,
-        place: &TriggerPlace,
-    ) -> Result<(), StoreError> {
-        let key = Key::new(Table::Entities, everywhere(source), place.key());
-        self.delete(&key, None).await.map(drop)
-    }
-
-    /// The triggers of all accounts that listen to `source`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn listeners_everywhere(
-        &self,
-        source: &str,
-    ) -> Result<Vec<TriggerPlace>, StoreError> {
-        let range = Range::new(Table::Entities, everywhere(source), Keys::All);
-        let listed = read_listeners(&self.query(range).await?);
-        Ok(listed.into_iter().map(|(place, _)| place).collect())
-    }
-
-    /// The triggers of an account that listen to `source`, each with what is said of it.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn listeners(
-        &self,
-        account: &AccountId,
-        source: &str,
-    ) -> Result<Vec<(TriggerPlace, String)>, StoreError> {
-        let range = Range::new(Table::Entities, listening(account, source), Keys::All);
-        Ok(read_listeners(&self.query(range).await?))
-    }
-
-    /// Sets when something is due. `before` is the time that it was due at, where nobody else may have moved it on
-    /// meanwhile.
-    ///
-    /// # Errors
-    /// [`StoreError::Conflict`] when somebody has.
-    pub async fn put_due(
-        &self,
-        scope: &Scope,
-        due: &Due,
-        before: Option<i64>,
-    ) -> Result<(), StoreError> {
-        let key = due_key(key::shard(scope), &due.what);
-        key.check()?;
-        let item = row(&key)
-            .with("what", text(&*due.what))
-            .with(AT, number(due.at_ms))
-            .with("body", text(&*due.body));
-        let same =
-            before.map(|before| Expression::new("#at = :before").value(":before", number(before)));
-        self.put(&key, item, same).await
-    }
-
-    /// Something that is due some time, if it is there.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn find_due(&self, scope: &Scope, what: &str) -> Result<Option<Due>, StoreError> {
-        let found = self.get(&due_key(key::shard(scope), what)).await?;
-        Ok(found.as_ref().and_then(read_due))
-    }
-
-    /// Forgets something that was due.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn forget_due(&self, scope: &Scope, what: &str) -> Result<(), StoreError> {
-        let key = due_key(key::shard(scope), what);
-        self.delete(&key, None).await.map(drop)
-    }
-
-    /// What is due by `by_ms`, of one of [`Store::INTAKE_LISTS`] lists.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn list_due(&self, list: u8, by_ms: i64) -> Result<Vec<Due>, StoreError> {
-        let range = Range::new(Table::Entities, due(list), Keys::All);
-        let items = self.query(range).await?;
-        let all = items.iter().filter_map(read_due);
-        Ok(all.filter(|due| due.at_ms <= by_ms).collect())
-    }
-
     /// What a feed had when it was last asked.
     ///
     /// # Errors
@@ -608,30 +330,6 @@ fn read_all(items: &[Item]) -> Vec<OutcomeRecord> {
     read.collect()
 }
 
-fn read_listeners(items: &[Item]) -> Vec<(TriggerPlace, String)> {
-    let found = items.iter().filter_map(|item| {
-        match read_json::<TriggerPlace>("a listener", item, "place") {
-            Ok(place) => {
-                let about = read_text(item, "about").unwrap_or_default();
-                Some((place?, about.to_owned()))
-            }
-            Err(error) => {
-                skipped(item, &error);
-                None
-            }
-        }
-    });
-    found.collect()
-}
-
-fn read_due(item: &Item) -> Option<Due> {
-    Some(Due {
-        what: read_text(item, "what")?.to_owned(),
-        at_ms: read_number(item, AT)?,
-        body: read_text(item, "body")?.to_owned(),
-    })
-}
-
 fn read_accepted(item: &Item) -> Option<AcceptedEvent> {
     Some(AcceptedEvent {
         event: read_text(item, "event")?.to_owned(),
@@ -649,7 +347,7 @@ fn event_partition(event: &str) -> String {
     format!("event#{}", key::part(event))
 }
 
-fn event_key(event: &str) -> Key {
+pub(crate) fn event_key(event: &str) -> Key {
     Key::new(Table::Runs, event_partition(event), "event")
 }
 
@@ -669,10 +367,6 @@ fn delivered(event: &EventRecord) -> Option<(Key, Item)> {
         .with("event", text(&*event.id))
         .with("digest", text(&*event.digest));
     Some((key, item))
-}
-
-fn ref_key(of: &str) -> Key {
-    Key::new(Table::Runs, format!("ref#{}", key::part(of)), "ref")
 }
 
 fn accepted(list: u8) -> String {
@@ -704,31 +398,6 @@ fn dead_key(account: &AccountId, received_ms: i64, event: &str) -> Key {
 
 fn history(trigger: &str) -> String {
     format!("history#{trigger}")
-}
-
-fn listening(account: &AccountId, source: &str) -> String {
-    format!(
-        "listen#{}#{}",
-        key::part(account.as_str()),
-        key::part(source)
-    )
-}
-
-fn everywhere(source: &str) -> String {
-    format!("hear#{}", key::part(source))
-}
-
-fn listener(source: &str, place: &TriggerPlace) -> Key {
-    let partition = listening(&place.scope.account, source);
-    Key::new(Table::Entities, partition, place.key())
-}
-
-fn due(list: u8) -> String {
-    format!("due#{list:02}")
-}
-
-fn due_key(list: u8, what: &str) -> Key {
-    Key::new(Table::Entities, due(list), key::part(what))
 }
 
 fn feed_key(feed: &str) -> Key {

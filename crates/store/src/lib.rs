@@ -58,6 +58,7 @@
 mod blob;
 mod cache;
 mod delegate;
+mod due;
 mod dynamo;
 #[cfg(feature = "embedded")]
 pub mod embedded;
@@ -77,6 +78,7 @@ mod listening;
 mod log;
 mod missed;
 mod node;
+mod order;
 pub mod record;
 mod run;
 mod secret;
@@ -90,16 +92,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use slipway_clock::Clock;
 
+pub use due::Due;
 pub use error::StoreError;
 pub use hold::{Claimed, Holder, Turn};
 pub use instance::InstanceFilter;
-pub use intake::{Accept, AcceptOfRef, AcceptedEvent, Due, RefMove, TriggerPlace};
+pub use intake::{Accept, AcceptedEvent, TriggerPlace};
 pub use layout::Layout;
 pub use line::Claim;
 pub use listening::Listeners;
 pub use log::LogPage;
 pub use missed::{Missed, MissedRecord};
 pub use node::NodeEnd;
+pub use order::{AcceptOfRef, RefMove};
 pub use secret::SecretStore;
 pub use unstarted::{Sequence, Unstarted};
 

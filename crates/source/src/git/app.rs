@@ -2,20 +2,23 @@
 //! (docs.github.com: "Generating an installation access token for a GitHub App").
 
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
+use aws_lc_rs::signature::RsaKeyPair;
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
-use reqwest::{Client, Url};
+use reqwest::{Method, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use slipway_clock::Clock;
-use slipway_steps::http::address::{Resolver, check};
+use slipway_steps::aws::oidc::sign_with;
+use slipway_steps::http::address::check;
+use slipway_steps::http::request::Request;
+
+use crate::registry::is_loopback;
 
 /// Time for one request.
 const REQUEST: Duration = Duration::from_secs(10);
@@ -100,9 +103,7 @@ impl App<'_> {
         }
         let url = url.map_err(|why| format!("its `url` has no API ({why})"))?;
         check(&url).map_err(|why| format!("its `url` is not used: {why}"))?;
-        let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-        let here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
-        match url.scheme() == "https" || here {
+        match url.scheme() == "https" || is_loopback(&url) {
             true => Ok(url),
             false => {
                 Err("a login is not sent over http: give the connector an https address".to_owned())
@@ -115,19 +116,9 @@ impl App<'_> {
         let now = now.as_second();
         // GitHub takes ten minutes at most, and its clock may be behind.
         let claims = json!({"iat": now - 60, "exp": now + 540, "iss": self.application});
-        let parts = [json!({"alg": "RS256", "typ": "JWT"}), claims];
-        let parts = parts.map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
-        let said = parts.join(".");
         let key = key(self.key.expose_secret())?;
-        let mut signature = vec![0; key.public_modulus_len()];
-        key.sign(
-            &RSA_PKCS1_SHA256,
-            &SystemRandom::new(),
-            said.as_bytes(),
-            &mut signature,
-        )
-        .map_err(|_| "its private key does not sign".to_owned())?;
-        Ok(format!("{said}.{}", URL_SAFE_NO_PAD.encode(signature)))
+        let header = json!({"alg": "RS256", "typ": "JWT"});
+        sign_with(&key, &header, &claims).map_err(|_| "its private key does not sign".to_owned())
     }
 }
 
@@ -151,50 +142,29 @@ fn key(pem: &str) -> Result<RsaKeyPair, String> {
     key.map_err(|_| wrong())
 }
 
-fn client() -> Result<&'static Client, String> {
-    static CLIENT: OnceLock<Client> = OnceLock::new();
-    if let Some(client) = CLIENT.get() {
-        return Ok(client);
-    }
-    let client = Client::builder()
-        .dns_resolver(Resolver)
-        .no_proxy()
-        // The word is for this host and no other.
-        .redirect(reqwest::redirect::Policy::none())
-        .timeout(REQUEST)
-        .user_agent(concat!("slipway/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|error| format!("cannot set up an HTTP client: {error}"))?;
-    Ok(CLIENT.get_or_init(|| client))
-}
-
 async fn ask(app: &App<'_>, url: Url, now: Timestamp) -> Result<(SecretString, Timestamp), String> {
     let host = url.host_str().unwrap_or_default().to_owned();
     let failed = |why: String| format!("cannot get a token of the GitHub app from {host}: {why}");
-    let request = client()?
-        .post(url)
-        .bearer_auth(app.word(now)?)
-        .header("accept", "application/vnd.github+json")
-        .header("x-github-api-version", "2022-11-28");
-    let sent = request.send().await;
-    let mut answer = sent.map_err(|why| {
+    let bearer = SecretString::from(format!("Bearer {}", app.word(now)?));
+    let headers = [
+        ("authorization", bearer),
+        ("accept", "application/vnd.github+json".into()),
+        ("x-github-api-version", "2022-11-28".into()),
+    ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value));
+    let address = SecretString::from(url.to_string());
+    let request = Request::new(Method::POST, &address, headers.into(), None).map_err(failed)?;
+    let answer = request.keeping(LARGEST).send(REQUEST).await;
+    let answer = answer.map_err(|failure| {
         failed(format!(
-            "it did not answer ({}): check the connector's `url` and the network",
-            why.without_url()
+            "{} Check the connector's `url` and the network",
+            failure.message
         ))
     })?;
-    let status = answer.status().as_u16();
-    let mut body = Vec::new();
-    while let Some(part) = answer
-        .chunk()
-        .await
-        .map_err(|why| failed(why.without_url().to_string()))?
-    {
-        body.extend_from_slice(&part);
-        if body.len() > LARGEST {
-            return Err(failed("its answer is too long".to_owned()));
-        }
+    if answer.truncated {
+        return Err(failed("its answer is too long".to_owned()));
     }
+    let status = answer.code;
     let advice = match status {
         200 | 201 => None,
         401 => Some(
@@ -207,7 +177,7 @@ async fn ask(app: &App<'_>, url: Url, now: Timestamp) -> Result<(SecretString, T
     if let Some(advice) = advice {
         return Err(failed(format!("{advice} (status {status})")));
     }
-    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let said: Value = serde_json::from_str(&answer.body).unwrap_or_default();
     let token = said["token"].as_str().filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| failed("its answer has no token".to_owned()))?;
     // One that says nothing of its end is used once.
@@ -225,6 +195,7 @@ mod tests {
     use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
     use aws_lc_rs::rsa::KeySize;
     use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
     use super::*;
 

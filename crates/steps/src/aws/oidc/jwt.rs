@@ -41,8 +41,16 @@ pub(super) fn public(key_id: &str, pkcs8: &[u8]) -> Result<Value, Refused> {
 pub fn sign(key_id: &str, pkcs8: &[u8], claims: &Value) -> Result<String, Refused> {
     let pair = KeyPair::from_pkcs8(pkcs8).map_err(|_| Refused)?;
     let header = json!({"alg": "RS256", "typ": "JWT", "kid": key_id});
+    sign_with(&pair, &header, claims)
+}
+
+/// A token with this header, whose `alg` is `RS256`, and these claims.
+///
+/// # Errors
+/// When this machine has no randomness.
+pub fn sign_with(pair: &KeyPair, header: &Value, claims: &Value) -> Result<String, Refused> {
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-    let signed = format!("{}.{}", part(&header), part(claims));
+    let signed = format!("{}.{}", part(header), part(claims));
     let mut signature = vec![0; pair.public_modulus_len()];
     let random = SystemRandom::new();
     pair.sign(

@@ -27,7 +27,7 @@ use slipway_store::{SecretStore, StoreError};
 
 use super::external_id::ExternalIds;
 
-pub use jwt::{Refused, sign};
+pub use jwt::{Refused, sign, sign_with};
 pub use ring::KeyError;
 
 /// How long a token is good for: long enough for one call of STS, its retries included.

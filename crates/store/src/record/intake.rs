@@ -1,0 +1,166 @@
+//! What is kept of events that may start runs, and of what came of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use slipway_model::id::{AccountId, RunId};
+
+use crate::intake::TriggerPlace;
+
+/// Something that happened and may start runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// Made of what happened: two deliveries of one happening have one id.
+    pub id: String,
+    /// The account that it is for.
+    pub account: AccountId,
+    /// When it came, epoch milliseconds.
+    pub received_ms: i64,
+    /// The sender's id of the delivery.
+    pub delivery: Option<String>,
+    /// Digest of the body as it was sent.
+    pub digest: String,
+    /// The event of the same happening that came first, where this one lets triggers fire that could not by that one.
+    #[serde(default)]
+    pub first: Option<FirstEvent>,
+    /// The event of the same ref that is about a later state of it and came before this one, where nobody says when they
+    /// happened and it is known.
+    #[serde(default)]
+    pub overtaken_by: Option<String>,
+    /// What happened; `slipway_engine::intake` knows its form.
+    pub body: Value,
+}
+
+/// The event by which a happening was heard of first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FirstEvent {
+    /// Its id.
+    pub id: String,
+    /// When it came, epoch milliseconds.
+    pub received_ms: i64,
+}
+
+/// What became of an event for a trigger: a row of the trigger's event history.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutcomeRecord {
+    /// The trigger.
+    pub place: TriggerPlace,
+    /// The event.
+    pub event: String,
+    /// When the event came, epoch milliseconds.
+    pub received_ms: i64,
+    /// When this was decided, epoch milliseconds.
+    pub decided_ms: i64,
+    /// The source's type: `Webhook`, `Scheduled`, ….
+    pub source: String,
+    /// `finalStatus` as the API spells it.
+    pub status: String,
+    /// Why, for people.
+    pub message: String,
+    /// The run that was started.
+    pub run: Option<RunId>,
+    /// The runtime inputs that the run was given, or would have been.
+    #[serde(default)]
+    pub inputs: Option<String>,
+}
+
+/// The newest happening of a ref that a trigger took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NewestRecord {
+    /// The event.
+    pub event: String,
+    /// When it happened, epoch milliseconds, where the sender says.
+    pub happened_ms: Option<i64>,
+    /// What its newest commit says of its own time, epoch milliseconds, where the sender does not say when it happened.
+    #[serde(default)]
+    pub committed_ms: Option<i64>,
+    /// As [`EventRecord::overtaken_by`].
+    #[serde(default)]
+    pub overtaken_by: Option<String>,
+    /// When it came, epoch milliseconds.
+    #[serde(default)]
+    pub received_ms: i64,
+    /// What the ref pointed at after it.
+    pub commit: Option<String>,
+    /// What the ref pointed at before it.
+    pub base: Option<String>,
+    /// The run that it starts.
+    pub run: RunId,
+    /// The run of the one that it took the place of.
+    #[serde(default)]
+    pub replaces: Option<RunId>,
+}
+
+impl NewestRecord {
+    /// Takes over what is known of the state from the one before, where this one tells of none.
+    pub(crate) fn follow(&mut self, before: &Self) {
+        if self.happened_ms.is_none() && self.commit.is_none() && self.base.is_none() {
+            self.happened_ms = before.happened_ms;
+            self.committed_ms = before.committed_ms;
+            self.commit.clone_from(&before.commit);
+            self.base.clone_from(&before.base);
+        }
+    }
+
+    /// Whether it is about a later state of the ref than `other`, which came after it.
+    ///
+    /// It is where it happened later, and where nothing says when, where it follows directly on what `other` made, or came
+    /// later: what was overtaken on its way is known by [`EventRecord::overtaken_by`].
+    pub fn is_newer_than(&self, other: &Self) -> bool {
+        if let (Some(own), Some(others)) = (self.happened_ms, other.happened_ms)
+            && own != others
+        {
+            return own > others;
+        }
+        let follows =
+            |later: &Self, earlier: &Self| later.base.is_some() && later.base == earlier.commit;
+        match (follows(self, other), follows(other, self)) {
+            (true, follows_back) => !follows_back,
+            (false, true) => false,
+            (false, false) => {
+                let dates = self.committed_ms.zip(other.committed_ms);
+                let is_later = dates.is_some_and(|(own, others)| own > others);
+                match (&self.overtaken_by, &other.overtaken_by) {
+                    // Dates are all that is known of what follows on nothing.
+                    (_, Some(newer)) => self.event == *newer || is_later,
+                    (Some(_), None) => is_later,
+                    (None, None) => self.received_ms > other.received_ms,
+                }
+            }
+        }
+    }
+}
+
+/// What a ref pointed at after the last event of it, as far as can be told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefRecord {
+    /// The commit.
+    pub commit: String,
+    /// What it pointed at before.
+    pub base: Option<String>,
+    /// What the commit says of its own time, epoch milliseconds.
+    pub committed_ms: Option<i64>,
+    /// The event.
+    pub event: String,
+}
+
+/// What a feed of artifacts or charts had when it was last asked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FeedRecord {
+    /// Changes with every write.
+    #[serde(skip)]
+    pub version: u64,
+    /// Versions that were seen; `None` before it was asked for the first time.
+    pub seen: Option<Vec<String>>,
+    /// What the registry wants to be told the next time (an `ETag`).
+    #[serde(default)]
+    pub state: Option<String>,
+    /// When it was last asked with success, epoch milliseconds.
+    #[serde(default)]
+    pub asked_ms: Option<i64>,
+    /// How often asking failed since.
+    #[serde(default)]
+    pub failures: u32,
+    /// Why it failed the last time.
+    #[serde(default)]
+    pub why: Option<String>,
+}
