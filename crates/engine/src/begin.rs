@@ -421,14 +421,8 @@ pub(crate) async fn release_infrastructure(
 
 /// Completes a task token. One that was completed before, or whose wait timed out, is as good.
 pub async fn complete(runs: &Runs, token: &str) -> Result<(), RunError> {
-    let sent = runs
-        .workflows
-        .send_task_success()
-        .task_token(token)
-        .output("{}")
-        .send()
-        .await;
-    match sent {
+    let call = runs.workflows.send_task_success().task_token(token);
+    match Box::pin(call.output("{}").send()).await {
         Ok(_) => Ok(()),
         Err(error) => match error.as_service_error() {
             Some(e)

@@ -208,7 +208,7 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
     record_all(runs, run, who, word, &signals).await?;
     let more = stage_word::overtaken(runs, run, &signals).await?;
     record_all(runs, run, who, word, &more).await?;
-    wake(runs, run).await
+    Box::pin(wake(runs, run)).await
 }
 
 /// Records what one word says. Where somebody else was faster, it is refused, unless it may be said twice.

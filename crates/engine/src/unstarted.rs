@@ -44,15 +44,13 @@ pub struct Swept {
 /// When Step Functions cannot be reached.
 pub async fn start_execution(runs: &Runs, run: &RunId) -> Result<Started, RunError> {
     let input = serde_json::json!({"runId": run}).to_string();
-    let started = runs
+    let call = runs
         .workflows
         .start_execution()
         .state_machine_arn(&runs.pipeline_machine)
         .name(run.as_str())
-        .input(input)
-        .send()
-        .await;
-    match started {
+        .input(input);
+    match Box::pin(call.send()).await {
         Ok(_) => Ok(Started::Runs),
         Err(error)
             if error

@@ -1,4 +1,5 @@
-//! The few calls of DynamoDB that everything else is made of, counted.
+//! The few calls of DynamoDB that everything else is made of, counted. The SDK's futures are large (some 8 KiB each), and a
+//! debug build keeps room on the stack for each that a function awaits: they are boxed here, once for all who call.
 
 use std::sync::atomic::Ordering;
 
@@ -105,11 +106,8 @@ impl Store {
             .dynamodb
             .get_item()
             .table_name(self.table(key.table));
-        let answer = call
-            .set_key(Some(key_of(key)))
-            .consistent_read(true)
-            .send()
-            .await;
+        let call = call.set_key(Some(key_of(key))).consistent_read(true);
+        let answer = Box::pin(call.send()).await;
         let answer = answer.map_err(|error| refused("read an item", &key.what(), error))?;
         Ok(answer.item)
     }
@@ -135,7 +133,7 @@ impl Store {
                 .set_expression_attribute_names(names)
                 .set_expression_attribute_values(values);
         }
-        let answer = call.set_item(Some(item)).send().await;
+        let answer = Box::pin(call.set_item(Some(item)).send()).await;
         answer
             .map(drop)
             .map_err(|error| refused("write an item", &key.what(), error))
@@ -168,7 +166,7 @@ impl Store {
             .set_expression_attribute_names(names)
             .set_expression_attribute_values(values)
             .return_values(answer);
-        let answer = call.send().await;
+        let answer = Box::pin(call.send()).await;
         let answer = answer.map_err(|error| refused("change an item", &key.what(), error))?;
         Ok(answer.attributes.unwrap_or_default())
     }
@@ -196,7 +194,7 @@ impl Store {
         let call = call
             .set_key(Some(key_of(key)))
             .return_values(ReturnValue::AllOld);
-        let answer = call.send().await;
+        let answer = Box::pin(call.send()).await;
         let answer = answer.map_err(|error| refused("delete an item", &key.what(), error))?;
         Ok(answer.attributes.filter(|item| !item.is_empty()))
     }
@@ -213,7 +211,7 @@ impl Store {
             .dynamodb
             .transact_write_items()
             .set_transact_items(Some(parts));
-        let answer = call.send().await;
+        let answer = Box::pin(call.send()).await;
         answer
             .map(drop)
             .map_err(|error| refused("write items together", what, error))
@@ -298,7 +296,7 @@ impl Store {
             .set_limit(limit)
             .set_exclusive_start_key(start)
             .consistent_read(true);
-        let answer = call.send().await;
+        let answer = Box::pin(call.send()).await;
         let answer = answer.map_err(|error| refused("read items", &range.pk, error))?;
         Ok((answer.items.unwrap_or_default(), answer.last_evaluated_key))
     }

@@ -421,7 +421,7 @@ impl Runs {
             RunError::refused(crate::error_name::ErrorName::Internal, message)
         })?;
         let start = self.workflows.start_execution().state_machine_arn(machine);
-        match start.name(name).input(input).send().await {
+        match Box::pin(start.name(name).input(input).send()).await {
             Ok(_) => Ok(()),
             Err(error)
                 if error
