@@ -1,10 +1,12 @@
 //! The functions behind the engine's Lambda port.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::Value;
 use slipway_asl::{Lambda, LambdaError};
+use slipway_engine::error::HandlerError;
 use slipway_engine::runs::Runs;
 use slipway_fn_pipeline::LaneFunctions;
 use slipway_steps::StepServices;
@@ -12,6 +14,9 @@ use tokio::sync::Notify;
 
 use crate::stillness::still;
 use crate::tap::{Invocation, LIFE, Tap};
+
+/// A function at work.
+type Called<'a> = Pin<Box<dyn Future<Output = Result<Value, HandlerError>> + Send + 'a>>;
 
 /// The functions; wired after the engine is there, because they call it. What they hold holds them, until the world
 /// lets go of it.
@@ -96,15 +101,17 @@ impl Functions {
             // The world is gone: nobody waits for an answer.
             return std::future::pending().await;
         };
-        let answer = match function {
-            "pipeline" => slipway_fn_pipeline::answer(&wired.pipeline, payload).await,
-            "lane" => slipway_fn_lane_common::answer(&wired.lane, payload).await,
-            "lane-asg" => slipway_fn_lane_asg::answer(&wired.asg, payload).await,
-            "lane-ecs" => slipway_fn_lane_ecs::answer(&wired.ecs, payload).await,
-            "lane-lambda" => slipway_fn_lane_lambda::answer(&wired.lambda, payload).await,
-            "notify" => slipway_fn_notify::answer(&wired.notify, payload).await,
+        // Boxed: each is as deep as the whole product.
+        let called: Called<'_> = match function {
+            "pipeline" => Box::pin(slipway_fn_pipeline::answer(&wired.pipeline, payload)),
+            "lane" => Box::pin(slipway_fn_lane_common::answer(&wired.lane, payload)),
+            "lane-asg" => Box::pin(slipway_fn_lane_asg::answer(&wired.asg, payload)),
+            "lane-ecs" => Box::pin(slipway_fn_lane_ecs::answer(&wired.ecs, payload)),
+            "lane-lambda" => Box::pin(slipway_fn_lane_lambda::answer(&wired.lambda, payload)),
+            "notify" => Box::pin(slipway_fn_notify::answer(&wired.notify, payload)),
             other => panic!("no function {other}"),
         };
+        let answer = called.await;
         answer.map_err(|error| LambdaError {
             error_type: error.name.to_string(),
             message: error.message,
