@@ -85,7 +85,7 @@ impl Runs {
         let digest = record.plan.as_deref().ok_or_else(|| {
             RunError::refused(ErrorName::NotFound, format!("run {run} has no plan yet"))
         })?;
-        let plan = self.store.get_plan(digest).await;
+        let plan = Box::pin(self.store.get_plan(digest)).await;
         plan.doing(|| format!("read the plan of run {run}"))
     }
 
@@ -118,21 +118,22 @@ impl Runs {
         run: &RunId,
         stage: &StageId,
     ) -> Result<(StageOfRun, Vec<NodeRecord>), RunError> {
-        let read = self.store.get_run_with_nodes(run, stage).await;
+        let read = Box::pin(self.store.get_run_with_nodes(run, stage)).await;
         let (record, mut nodes) = read.doing(|| format!("read run {run}"))?;
         let written = self.written(&record).await?;
         let grows = grows(&written);
         let (record, plan) = self.as_it_is(record, written).await?;
         if grows {
             // The plan was made whole by nodes that are newer than these.
-            let newer = self.store.list_nodes(run, Some(stage)).await;
+            let newer = Box::pin(self.store.list_nodes(run, Some(stage))).await;
             nodes = newer.doing(|| format!("read the steps of run {run}"))?;
         }
         Ok((StageOfRun::of(record, plan, stage)?, nodes))
     }
 
     pub(crate) async fn run(&self, run: &RunId) -> Result<RunRecord, RunError> {
-        let record = self.store.get_run(run).await;
+        // On the heap, as what is read below: nearly everything awaits these, and each would have room for them on the stack.
+        let record = Box::pin(self.store.get_run(run)).await;
         record.doing(|| format!("read run {run}"))
     }
 
@@ -142,7 +143,7 @@ impl Runs {
         run: &RunId,
         stage: Option<&StageId>,
     ) -> Result<BTreeMap<NodeId, NodeRecord>, RunError> {
-        let records = self.store.list_nodes(run, stage).await;
+        let records = Box::pin(self.store.list_nodes(run, stage)).await;
         let records = records.doing(|| format!("read the steps of run {run}"))?;
         Ok(newest(records))
     }

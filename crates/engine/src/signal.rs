@@ -128,8 +128,18 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             record.status
         )));
     }
-    let signals = match word {
-        Word::Pause | Word::Resume => vec![pausing(&record, *word == Word::Pause)?],
+    let signals = Box::pin(said(runs, &record, word)).await?;
+    Box::pin(record_all(runs, run, who, word, &signals)).await?;
+    let more = Box::pin(stage_word::overtaken(runs, run, &signals)).await?;
+    Box::pin(record_all(runs, run, who, word, &more)).await?;
+    Box::pin(wake(runs, run)).await
+}
+
+/// What a word says, about which nodes.
+async fn said(runs: &Runs, record: &RunRecord, word: &Word) -> Result<Vec<Said>, RunError> {
+    let run = &record.id;
+    Ok(match word {
+        Word::Pause | Word::Resume => vec![pausing(record, *word == Word::Pause)?],
         Word::MarkAsFailed => about_all(runs, run, StageWord::MarkAsFailed).await?,
         Word::Expire => about_all(runs, run, StageWord::Expire).await?,
         Word::RollBackStages => about_all(runs, run, StageWord::RollBack).await?,
@@ -173,7 +183,7 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
                 return Err(conflict(format!("run {run} is being aborted")));
             }
             let (_, plan) = runs.load(run).await?;
-            let known = match by_hand::asks_before_start(&plan, &record, node.as_str()) {
+            let known = match by_hand::asks_before_start(&plan, record, node.as_str()) {
                 Some(_) => 0,
                 None => node_in(runs, run, node, "waiting for inputs", asks_for_inputs).await?,
             };
@@ -184,7 +194,7 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             if record.abort.is_some() {
                 return Err(conflict(format!("run {run} is being aborted")));
             }
-            let words = by_hand::starting(runs, &record, stage).await?.into_iter();
+            let words = by_hand::starting(runs, record, stage).await?.into_iter();
             words
                 .map(|(node, kind, says)| (node, 0, kind.to_owned(), says))
                 .collect()
@@ -204,11 +214,7 @@ pub async fn say(runs: &Runs, run: &RunId, who: &PrincipalId, word: &Word) -> Re
             }
             vec![(node.clone(), known, kind.clone(), says.clone())]
         }
-    };
-    record_all(runs, run, who, word, &signals).await?;
-    let more = stage_word::overtaken(runs, run, &signals).await?;
-    record_all(runs, run, who, word, &more).await?;
-    Box::pin(wake(runs, run)).await
+    })
 }
 
 /// Records what one word says. Where somebody else was faster, it is refused, unless it may be said twice.

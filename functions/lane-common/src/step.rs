@@ -72,11 +72,11 @@ impl Walk<'_> {
             };
             return self.fail(lane, step, failure, Status::Errored, None).await;
         };
-        let given = match self.delegate_result(step, attempt).await? {
+        let given = match Box::pin(self.delegate_result(step, attempt)).await? {
             Ok(given) => given,
             Err(failure) => return self.fail(lane, step, failure, Status::Failed, None).await,
         };
-        let (came, trace) = self.call(implementation, step, given).await?;
+        let (came, trace) = Box::pin(self.call(implementation, step, given)).await?;
         if trace.said {
             self.wake_others().await?;
         }
@@ -98,7 +98,7 @@ impl Walk<'_> {
             }
             Ok(Progress::Delegate(work)) => {
                 self.keep(step, trace).await?;
-                self.delegate(step, attempt, work).await
+                Box::pin(self.delegate(step, attempt, work)).await
             }
             Err(failure) => {
                 let status = failed_as(&failure);
@@ -172,7 +172,7 @@ impl Walk<'_> {
         outputs: Value,
         trace: StepTrace,
     ) -> Result<(), HandlerError> {
-        self.tell_approvers(step, self.record(step)?, true).await;
+        Box::pin(self.tell_approvers(step, self.record(step)?, true)).await;
         let record = NodeRecord {
             status: Status::Success,
             ended_ms: Some(self.now_ms()),
@@ -197,7 +197,7 @@ impl Walk<'_> {
         if !trace.stored && !self.unwritten.restates(&record) {
             let (run, store) = (&self.of_run.run.id, &self.deps.runs.store);
             let saved = store.save_progress(run, &step.id, record.attempt, &record.progress);
-            saved
+            Box::pin(saved)
                 .await
                 .doing(|| format!("save the progress of {}", step.id))?;
         }
@@ -219,16 +219,17 @@ impl Walk<'_> {
         if record.status != status {
             // What waits for other steps or runs asks nobody.
             if matches!(status, Status::ApprovalWaiting | Status::InputWaiting) {
-                self.tell_waits(&step.id, attempt).await;
+                Box::pin(self.tell_waits(&step.id, attempt)).await;
             }
             if status == Status::ApprovalWaiting {
-                self.tell_approvers(step, &record, false).await;
+                Box::pin(self.tell_approvers(step, &record, false)).await;
             }
             let shown = NodeRecord { status, ..record };
             if !self.unwritten.restates(&shown) {
                 let (run, store) = (&self.of_run.run.id, &self.deps.runs.store);
                 let set = store.set_node_status(run, &step.id, attempt, status, None);
-                set.await
+                Box::pin(set)
+                    .await
                     .doing(|| format!("show what {} waits for", step.id))?;
             }
             self.know(shown);
@@ -246,7 +247,7 @@ impl Walk<'_> {
         trace: Option<StepTrace>,
     ) -> Result<Option<Directive>, HandlerError> {
         if failure.error == ErrorType::ApprovalRejection {
-            self.tell_approvers(step, self.record(step)?, true).await;
+            Box::pin(self.tell_approvers(step, self.record(step)?, true)).await;
         }
         // On the heap: every way to fail would have room for it on the stack.
         Box::pin(self.fail_node(lane, step.into(), failure, failed, trace)).await
@@ -347,7 +348,7 @@ impl Walk<'_> {
 
     /// Lets the other lanes of the run look again.
     async fn wake_others(&self) -> Result<(), HandlerError> {
-        Ok(wake(&self.deps.runs, &self.of_run.run.id).await?)
+        Ok(Box::pin(wake(&self.deps.runs, &self.of_run.run.id)).await?)
     }
 
     /// Aborts the run because a failure strategy, or who was asked, says so. The step's end is written first: to who
@@ -355,7 +356,7 @@ impl Walk<'_> {
     pub(crate) async fn abort_by_strategy(&mut self) -> Result<(), HandlerError> {
         self.write().await?;
         let who = PrincipalId::new(FAILURE_STRATEGY);
-        abort_run(&self.deps.runs, &self.of_run.run.id, &who).await?;
+        Box::pin(abort_run(&self.deps.runs, &self.of_run.run.id, &who)).await?;
         Ok(())
     }
 
@@ -460,7 +461,7 @@ impl Walk<'_> {
         let Ok(given @ Some(_)) = self.delegate_result(step, attempt).await? else {
             return Ok(false);
         };
-        let (came, trace) = self.call(implementation, step, given).await?;
+        let (came, trace) = Box::pin(self.call(implementation, step, given)).await?;
         match came {
             Ok(Progress::Done(outputs)) => self.succeed(step, outputs, trace).await?,
             Err(failure) => {

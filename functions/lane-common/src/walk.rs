@@ -184,35 +184,35 @@ impl<'d> Walk<'d> {
                 node,
                 attempt,
                 condition,
-            } => self.evaluate(lane, node, attempt, condition).await,
+            } => Box::pin(self.evaluate(lane, node, attempt, condition)).await,
             Move::Skip {
                 node,
                 attempt,
                 reason,
                 given_up,
-            } => self.skip(node, attempt, (&reason, given_up)).await,
-            Move::Start { node, attempt } => self.start(node, attempt).await,
+            } => Box::pin(self.skip(node, attempt, (&reason, given_up))).await,
+            Move::Start { node, attempt } => Box::pin(self.start(node, attempt)).await,
             Move::Unroll {
                 parallel,
                 attempt,
                 unmet,
             } => Box::pin(self.unroll(lane, parallel, attempt, unmet)).await,
-            Move::Continue { step, attempt } => self.advance(lane, step, attempt).await,
+            Move::Continue { step, attempt } => Box::pin(self.advance(lane, step, attempt)).await,
             Move::Stop {
                 step,
                 attempt,
                 reason,
-            } => self.stop(lane, step, attempt, reason).await,
+            } => Box::pin(self.stop(lane, step, attempt, reason)).await,
             Move::Close {
                 node,
                 status,
                 failure,
-            } => self.close(node, status, failure).await,
+            } => Box::pin(self.close(node, status, failure)).await,
             Move::Fork { parallel } => Ok(Some(self.fork(parallel))),
             Move::Wait { until_ms } => Ok(self.wait_until(until_ms).await),
             Move::Hold { until_ms } => Ok(Some(self.hold(until_ms))),
-            Move::Settle { node, status } => self.settle(node, status).await,
-            Move::Done { status } => self.done(status).await.map(Some),
+            Move::Settle { node, status } => Box::pin(self.settle(node, status)).await,
+            Move::Done { status } => Box::pin(self.done(status)).await.map(Some),
         }
     }
 
