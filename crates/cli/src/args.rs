@@ -1,6 +1,8 @@
 //! What can be typed after `slipway`.
 
 mod run;
+mod trigger;
+mod word;
 
 use std::path::PathBuf;
 
@@ -9,6 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use run::{
     FollowArgs, InputArgs, NoteArgs, RerunArgs, RetryArgs, RollbackArgs, RunArgs, StageArgs,
 };
+pub use trigger::{DeliveryArgs, TriggerArgs, TriggerCommand};
+pub use word::{AbortArgs, AnswerArgs, ApproveArgs, AskedArgs, FailArgs, StartArgs};
 
 /// Continuous delivery with Harness pipelines, on one machine or on AWS.
 #[derive(Debug, Parser)]
@@ -264,71 +268,6 @@ pub enum ConnectorCommand {
     },
 }
 
-/// Options of `slipway trigger`.
-#[derive(Debug, Args)]
-pub struct TriggerArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: TriggerCommand,
-}
-
-/// What can be done with triggers.
-#[derive(Debug, Subcommand)]
-pub enum TriggerCommand {
-    /// List the triggers of a pipeline, with their URLs and what came of the last event
-    List {
-        /// The pipeline.
-        #[arg(long)]
-        pipeline: String,
-        /// Triggers at most.
-        #[arg(long, default_value_t = 100)]
-        limit: u32,
-    },
-    /// List the events of a trigger, the newest first, with what came of each
-    History {
-        /// The trigger.
-        #[arg(value_name = "TRIGGER")]
-        id: String,
-        /// Its pipeline.
-        #[arg(long)]
-        pipeline: String,
-        /// Which page, from 0.
-        #[arg(long, default_value_t = 0)]
-        page: u32,
-        /// Events of one page.
-        #[arg(long, default_value_t = 20)]
-        limit: u32,
-    },
-    /// Say what a delivery would start, or why not; nothing is started. Fails where nothing would be
-    Test(DeliveryArgs),
-    /// Send a delivery to a trigger as if its sender had; prints the ids of the events
-    Fire(DeliveryArgs),
-    /// List events that could not be handled
-    Dead,
-    /// Handle an event again that could not be handled
-    Redrive {
-        /// Its id.
-        event: String,
-    },
-}
-
-/// A delivery.
-#[derive(Debug, Args)]
-pub struct DeliveryArgs {
-    /// The trigger; `test` asks all that listen without one.
-    #[arg(value_name = "TRIGGER")]
-    pub trigger: Option<String>,
-    /// Its pipeline.
-    #[arg(long)]
-    pub pipeline: Option<String>,
-    /// File with the body; `-` for standard input. Schedules have none.
-    #[arg(short = 'f', long = "payload", value_name = "FILE")]
-    pub payload: Option<PathBuf>,
-    /// A header, `X-GitHub-Event: push`; as often as needed.
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
-    pub headers: Vec<String>,
-}
-
 /// Options of `slipway sandbox`.
 #[derive(Clone, Debug, Args)]
 pub struct SandboxArgs {
@@ -550,20 +489,6 @@ pub struct LogsArgs {
     pub follow: bool,
 }
 
-/// Options of `slipway abort`.
-#[derive(Debug, Args)]
-pub struct AbortArgs {
-    /// Id of the run.
-    pub run: String,
-    /// Only this stage, with its turn behind it (`deploy_0`) where it loops. Stages beside it go on, those after it do
-    /// not begin.
-    #[arg(long)]
-    pub stage: Option<String>,
-    /// Stay until the run has ended.
-    #[arg(long)]
-    pub follow: bool,
-}
-
 /// A run.
 #[derive(Debug, Args)]
 pub struct RunArg {
@@ -571,81 +496,11 @@ pub struct RunArg {
     pub run: String,
 }
 
-/// Options of `slipway approve` and `slipway reject`.
-#[derive(Debug, Args)]
-pub struct ApproveArgs {
-    /// Id of the run.
-    pub run: String,
-    /// The approval's step, where the run waits at several: the id that `slipway get run` shows.
-    #[arg(long)]
-    pub step: Option<String>,
-    /// Why.
-    #[arg(long, default_value = "")]
-    pub comment: String,
-    /// An input that the approval asks for; may be repeated.
-    #[arg(long = "input", value_name = "NAME=VALUE")]
-    pub inputs: Vec<String>,
-}
-
-/// Options of `slipway answer`.
-#[derive(Debug, Args)]
-pub struct AnswerArgs {
-    /// Id of the run.
-    pub run: String,
-    /// The step that failed: its identifier, or its id where several have that.
-    pub step: String,
-    /// What to do about it.
-    #[arg(value_parser = ["Retry", "Ignore", "MarkAsSuccess", "MarkAsFailure", "StageRollback", "StepGroupRollback", "PipelineRollback", "Abort"])]
-    pub action: String,
-}
-
-/// Options of `slipway input`.
-#[derive(Debug, Args)]
-pub struct AskedArgs {
-    /// Id of the run.
-    pub run: String,
-    /// The step that asks: its identifier, or its id where several have that; the stage or step group, where its variables
-    /// are asked for.
-    pub step: String,
-    /// A value for a field; may be repeated. Fields that are left out get their defaults; without any, and without
-    /// `--defaults`, what the step asks for is shown.
-    #[arg(long = "input", value_name = "FIELD=VALUE")]
-    pub inputs: Vec<String>,
-    /// Go on with the defaults of all fields.
-    #[arg(long, conflicts_with = "inputs")]
-    pub defaults: bool,
-}
-
 /// Options of `slipway import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
     /// What `slipway export` printed; `-` for standard input.
     pub file: PathBuf,
-}
-
-/// Options of `slipway start`.
-#[derive(Debug, Args)]
-pub struct StartArgs {
-    /// Id of the run.
-    pub run: String,
-    /// The stage: its identifier, with its turn behind it (`deploy_0`) where it loops.
-    pub stage: String,
-}
-
-/// Options of `slipway fail`.
-#[derive(Debug, Args)]
-pub struct FailArgs {
-    /// Id of the run.
-    pub run: String,
-    /// Only this step: its identifier, or its id where several have that.
-    #[arg(long)]
-    pub step: Option<String>,
-    /// Only this stage, with its turn behind it (`deploy_0`) where it loops.
-    #[arg(long, conflicts_with = "step")]
-    pub stage: Option<String>,
-    /// Roll back what fails so, whatever its failure strategies say.
-    #[arg(long, conflicts_with = "step")]
-    pub roll_back: bool,
 }
 
 /// Options of `slipway delegate`.
