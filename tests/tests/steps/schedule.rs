@@ -79,6 +79,54 @@ async fn scaling_that_somebody_suspended_is_told_when_it_goes_on() {
     }
 }
 
+/// Somebody sets the scalable target of a service by hand: other bounds, and no scaling in.
+async fn suspends(world: &World, service: &str) {
+    let state = aws_sdk_applicationautoscaling::types::SuspendedState::builder();
+    let target = world.scaling().register_scalable_target();
+    let set = target
+        .service_namespace("ecs".into())
+        .resource_id(format!("service/prod/{service}"))
+        .scalable_dimension("ecs:service:DesiredCount".into())
+        .min_capacity(1)
+        .max_capacity(33)
+        .suspended_state(state.dynamic_scaling_in_suspended(true).build());
+    set.send().await.expect("set");
+}
+
+/// A version that takes over from another one gets the scaling of its manifests: what the other one has beyond that is told.
+#[tokio::test(start_paused = true)]
+async fn scaling_that_the_next_version_does_not_get_is_told_by_every_strategy() {
+    for strategy in [Strategy::Basic, Strategy::Swap, Strategy::Shift] {
+        let mut world = World::with_pace(Pace::brisk()).await;
+        world.balance(strategy.rules()).await;
+        strategy.deploys(&mut world, "nginx:1", false);
+        world.scales();
+        strategy.run(&world, 0).await.expect("deployed");
+        world.clock.sleep(std::time::Duration::from_secs(300)).await;
+        suspends(&world, "web__1").await;
+        for scaled in [true, false] {
+            world.next_run();
+            strategy.deploys(&mut world, "nginx:2", false);
+            if scaled {
+                world.scales();
+            }
+            let (step, spec) = strategy.steps(&world, 1).remove(0);
+            world.attempt(step, spec, 0).await.done();
+            let log = world.log(step, "Prepare rollback data").await;
+            let suspended = "is suspended (DynamicScalingInSuspended), and not that of web__2, which takes over from it";
+            assert_eq!(log.contains(suspended), scaled, "{strategy:?}: {log}");
+            let bounds = "service web__1 allows 1 to 33 tasks, and that of web__2, which takes over from it, 1 to 8";
+            assert_eq!(log.contains(bounds), scaled, "{strategy:?}: {log}");
+            let lost =
+                "takes over from web__1 without its scalable target and scaling policies P1: ";
+            assert_eq!(log.contains(lost), !scaled, "{strategy:?}: {log}");
+            for step in strategy.rollback() {
+                world.attempt(step, json!({}), 9).await.done();
+            }
+        }
+    }
+}
+
 const NIGHT: &str = "night web cron(0 20 * * ? *) Europe/Rome";
 
 async fn scaled(store: &World) -> World {

@@ -24,6 +24,7 @@ mod rolling_rollback;
 mod run_task;
 mod scale;
 mod scaling;
+mod scaling_loss;
 mod schedule;
 mod served;
 mod service;

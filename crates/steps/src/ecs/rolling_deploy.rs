@@ -15,6 +15,7 @@ use super::instances::Change;
 use super::manifest::Documents;
 use super::rollback::{Before, RollbackData};
 use super::scaling::Scaling;
+use super::scaling_loss::{self, Succession};
 use super::service::{Described, Standing, describe, primary};
 use super::site::Site;
 use super::task_definition::{Intent, Registered, intended, registered, short};
@@ -235,7 +236,11 @@ impl Deployment {
         if let (None, Some(before)) = (&earlier, &before) {
             let (site, noted) = (&self.site, noted.as_ref());
             divergence::tell(cx, site, (&name, before), noted, PREPARE).await?;
-            self.warn_of_scaling(cx, &name, before).await?;
+            if let Some(has) = &before.scaling {
+                let (old, new) = (name.as_str(), name.as_str());
+                let same = Succession { old, new, has };
+                scaling_loss::warn(cx, site, same, &self.documents).await?;
+            }
         }
         if earlier.is_none() {
             beside::warn_of_canary(cx, &self.site, PREPARE).await?;
@@ -255,57 +260,6 @@ impl Deployment {
         cx.info(PREPARE, "Prepared rollback data");
         cx.unit_ended(PREPARE, true);
         Ok(None)
-    }
-
-    /// What scales the service and stands in no manifest is taken off for good, as in Harness.
-    async fn warn_of_scaling(
-        &self,
-        cx: &mut StepContext<'_>,
-        name: &str,
-        before: &Before,
-    ) -> Result<(), Failure> {
-        let scaling = before.scaling.as_ref();
-        let Some(scaling) = scaling.filter(|scaling| !scaling.is_empty()) else {
-            return Ok(());
-        };
-        if !self.documents.scalable_targets.is_empty() {
-            return self.warn_of_settings(cx, name, scaling).await;
-        }
-        let warning = format!(
-            "Service {name} in {} loses {} in this deployment: its Harness service has no EcsScalableTargetDefinition \
-             manifest. Give it one, or set `skipApplicationScaling: true` to leave scaling alone.",
-            self.site,
-            scaling.told()
-        );
-        cx.warn_of_run(PREPARE, &warning).await
-    }
-
-    /// What somebody set by hand of a scalable target is what the manifest says afterwards.
-    async fn warn_of_settings(
-        &self,
-        cx: &mut StepContext<'_>,
-        name: &str,
-        has: &Scaling,
-    ) -> Result<(), Failure> {
-        let gets = Scaling::of_manifests(&self.site, name, &self.documents);
-        if let (Some(has), Some(gets)) = (has.bounds(), gets.bounds())
-            && has != gets
-        {
-            let told = format!(
-                "The scalable target of service {name} allows {has} tasks, and {gets} after this deployment, as its manifest says"
-            );
-            cx.info(PREPARE, told);
-        }
-        let Some(suspended) = has.suspended_but_in(&gets) else {
-            return Ok(());
-        };
-        let warning = format!(
-            "Scaling of service {name} in {} is suspended ({suspended}), and goes on after this deployment: the \
-             EcsScalableTargetDefinition manifest does not suspend it. Suspend it again with `aws application-autoscaling \
-             register-scalable-target`, or write `suspendedState` into the manifest.",
-            self.site
-        );
-        cx.warn_of_run(PREPARE, &warning).await
     }
 
     async fn before(

@@ -14,6 +14,7 @@ use super::super::cluster;
 use super::super::manifest::Documents;
 use super::super::removal::{self, Removal};
 use super::super::scaling::Scaling;
+use super::super::scaling_loss::{self, Succession};
 use super::super::service::{
     Described, Standing, create, create_document, describe, update, update_document,
 };
@@ -178,7 +179,13 @@ impl Setup {
             Some(handover) => handover,
             None => {
                 beside::warn_of_canary(cx, &self.site, PREPARE).await?;
-                self.handover(cx).await?
+                let handover = self.handover(cx).await?;
+                if let Some(Old { name, scaling, .. }) = &handover.old {
+                    let (old, new, has) = (name.as_str(), handover.new.as_str(), scaling);
+                    let services = Succession { old, new, has };
+                    scaling_loss::warn(cx, &self.site, services, &self.documents).await?;
+                }
+                handover
             }
         };
         self.state.intent = intended(cx, &self.site, &self.documents.task_definition).await?;

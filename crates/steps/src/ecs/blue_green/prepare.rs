@@ -8,6 +8,7 @@ use slipway_plan::Node;
 use super::super::beside;
 use super::super::rollback::{Before, keepable};
 use super::super::scaling::Scaling;
+use super::super::scaling_loss::{self, Succession};
 use super::super::service::{Described, Standing, describe};
 use super::super::task_definition::{intended, short};
 use super::super::{PREPARE, cluster};
@@ -57,7 +58,13 @@ impl Creation {
             }
             None => {
                 beside::warn_of_canary(cx, &self.site, PREPARE).await?;
-                self.handover(cx, &sides).await?
+                let handover = self.handover(cx, &sides).await?;
+                if let Some(Blue { name, scaling, .. }) = &handover.blue {
+                    let (old, new, has) = (name.as_str(), handover.new.as_str(), scaling);
+                    let services = Succession { old, new, has };
+                    scaling_loss::warn(cx, &self.site, services, &self.documents).await?;
+                }
+                handover
             }
         };
         self.state.update = self.spec.update_green && sides.green.is_some();
