@@ -9,7 +9,7 @@ use slipway_sandbox::{Fault, FaultEffect, Pace};
 use slipway_steps::secrets::Secrets;
 
 use crate::oidc::{iam, role};
-use crate::world::{World, scope, service_definition, task_definition};
+use crate::world::{Ended, World, scope, service_definition, task_definition};
 
 const DEPLOY: &str = "EcsRollingDeploy";
 const ROLE: &str = "arn:aws:iam::123456789012:role/target";
@@ -364,6 +364,42 @@ async fn a_role_that_may_not_be_passed_is_told_with_its_name() {
     iam(&world, "UpdateAssumeRolePolicy", &members).await;
     world.next_run();
     world.run(DEPLOY, json!({})).await.done();
+
+    // A managed policy lets it be passed too, and goes with its attachment.
+    let members = [("RoleName", "target"), ("PolicyName", "pass")];
+    iam(&world, "DeleteRolePolicy", &members).await;
+    let managed = [
+        ("RoleName", "target"),
+        ("PolicyArn", "arn:aws:iam::aws:policy/AmazonECS_FullAccess"),
+    ];
+    for (operation, passes) in [("AttachRolePolicy", true), ("DetachRolePolicy", false)] {
+        iam(&world, operation, &managed).await;
+        world.next_run();
+        match (world.run(DEPLOY, json!({})).await, passes) {
+            (Ended::Done(_), true) => {}
+            (Ended::Failed(failure), false) => {
+                let denied = failure.message.contains("to perform: iam:PassRole");
+                assert!(denied, "{}", failure.message);
+            }
+            (ended, _) => panic!("{operation}: {ended:?}"),
+        }
+    }
+
+    // Where there are roles for tasks, one that nobody created is a typing error: AWS finds it when it launches a task.
+    world.connector = json!({"credential": {"type": "InheritFromDelegate"}});
+    let missing = format!("{tasks}-of-nobody");
+    for member in ["executionRoleArn", "taskRoleArn"] {
+        let mut wrong = definition.clone();
+        wrong[member] = json!(missing);
+        world.deploys(&wrong, &service_definition(1));
+        world.next_run();
+        let failure = world.run(DEPLOY, json!({})).await.failed();
+        let wanted = format!(
+            "AWS started no task because: ECS was unable to assume the role '{missing}' that was provided for this task"
+        );
+        assert!(failure.message.contains(&wanted), "{}", failure.message);
+        world.run("EcsRollingRollback", json!({})).await.done();
+    }
 }
 
 /// Whoever asks: a step, or the test of the connector.

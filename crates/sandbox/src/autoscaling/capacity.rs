@@ -104,3 +104,18 @@ pub(super) fn set_health(
     scheduler::soon(account, &key);
     Ok(json!({}))
 }
+
+/// The instance was ended by EC2 and not by its group, whose health checks find it; the group replaces it then.
+pub(crate) fn ended_behind_it(account: &mut Account, id: &str) {
+    let Some((region, name)) = ec2::group_of(account, id) else {
+        return;
+    };
+    let key = key(&region, &name);
+    if let Some(group) = account.autoscaling.groups.get_mut(&key)
+        && group.runs("HealthCheck")
+    {
+        let ended = group.members.iter_mut().filter(|member| member.id == id);
+        ended.for_each(|member| member.healthy = false);
+    }
+    scheduler::soon(account, &key);
+}

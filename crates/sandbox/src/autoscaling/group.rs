@@ -14,7 +14,7 @@ use super::scheduler;
 use crate::account::Account;
 use crate::caller::Caller;
 use crate::ec2::template::{self, Template};
-use crate::ec2::{image, user_data, version};
+use crate::ec2::{image, kind, user_data, version};
 use crate::error::ApiError;
 use crate::fields::{Document, Fields};
 
@@ -192,11 +192,19 @@ pub(super) fn ready(account: &Account, region: &str, launch: &Launch) -> Result<
         ));
     };
     image::usable(account, region, &image).map_err(ill_formed)?;
+    let kind = text("InstanceType").unwrap_or_else(|| "m1.small".to_owned());
+    if !kind::is_type(&kind) {
+        let unknown = format!("Invalid value '{kind}' for InstanceType.");
+        return Err(ill_formed(ApiError::client(
+            "InvalidParameterValue",
+            unknown,
+        )));
+    }
     Ok(Ready {
         launch: launch.clone(),
         number,
         image,
-        kind: text("InstanceType").unwrap_or_else(|| "m1.small".to_owned()),
+        kind,
         cluster: text("UserData").and_then(|data| user_data::cluster(&data)),
     })
 }

@@ -30,6 +30,7 @@ mod wait;
 
 use serde_json::Value;
 
+pub(crate) use capacity::ended_behind_it;
 pub(crate) use group::name_of;
 pub(crate) use scheduler::{advance, notice};
 pub(crate) use tables::Tables;

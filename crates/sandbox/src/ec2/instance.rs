@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::filter::Filters;
 use super::image;
-use super::request::page;
+use super::request::{missing, page};
 use crate::account::Account;
+use crate::autoscaling;
 use crate::caller::Caller;
 use crate::ecs::placement;
 use crate::error::ApiError;
@@ -110,15 +111,7 @@ pub(super) fn describe(
 ) -> Result<Value, ApiError> {
     let ids = request.texts("InstanceId")?;
     let filters = Filters::read(request)?;
-    for id in &ids {
-        let here = |row: &Instance| row.region == caller.region;
-        if !account.instance(id).is_some_and(here) {
-            return Err(ApiError::client(
-                "InvalidInstanceID.NotFound",
-                format!("The instance ID '{id}' does not exist"),
-            ));
-        }
-    }
+    all_here(account, caller, &ids)?;
     let mut chosen = Vec::new();
     for (id, row) in account.ec2.instances.iter() {
         let asked = row.region == caller.region && (ids.is_empty() || ids.contains(&id.as_str()));
@@ -130,6 +123,51 @@ pub(super) fn describe(
     let rows = page.items.iter().filter_map(|id| account.instance(id));
     let reservations: Vec<Value> = rows.map(|row| reservation(account, row)).collect();
     Ok(json!({"reservationSet": reservations, "nextToken": page.next_token}))
+}
+
+/// Refuses ids of no instance of the region.
+fn all_here(account: &Account, caller: &Caller, ids: &[&str]) -> Result<(), ApiError> {
+    let here = |row: &Instance| row.region == caller.region;
+    let mut ids = ids.iter();
+    match ids.find(|id| !account.instance(id).is_some_and(here)) {
+        Some(id) => Err(ApiError::client(
+            "InvalidInstanceID.NotFound",
+            format!("The instance ID '{id}' does not exist"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// `TerminateInstances`: all or none; a group whose instance it was starts another one.
+pub(super) fn terminate(
+    account: &mut Account,
+    caller: &Caller,
+    request: Fields<'_>,
+) -> Result<Value, ApiError> {
+    let ids = request.texts("InstanceId")?;
+    if ids.is_empty() {
+        return Err(missing("InstanceId"));
+    }
+    all_here(account, caller, &ids)?;
+    let shown = |(code, name): (u8, &str)| json!({"code": code, "name": name});
+    let mut changed = Vec::new();
+    for id in ids {
+        let before = account.instance(id).map(|row| row.state);
+        let after = match before {
+            Some(State::Terminated) => State::Terminated,
+            _ => State::ShuttingDown,
+        };
+        if after == State::ShuttingDown {
+            account.set_instance(id, after);
+            autoscaling::ended_behind_it(account, id);
+        }
+        changed.push(json!({
+            "instanceId": id,
+            "currentState": shown(after.code()),
+            "previousState": before.map(|before| shown(before.code())),
+        }));
+    }
+    Ok(json!({"instancesSet": changed}))
 }
 
 fn field(row: &Instance, name: &str) -> Option<Vec<String>> {

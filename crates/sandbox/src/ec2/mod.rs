@@ -9,6 +9,7 @@
 mod filter;
 pub(crate) mod image;
 pub(crate) mod instance;
+pub(crate) mod kind;
 pub(crate) mod region;
 mod request;
 mod shown;
@@ -52,6 +53,7 @@ pub(crate) fn call(account: &mut Account, caller: &Caller, form: &Form) -> Resul
         "DescribeImages" => image::describe,
         "DeregisterImage" => image::deregister,
         "DescribeInstances" => instance::describe,
+        "TerminateInstances" => instance::terminate,
         "DescribeRegions" => region::describe,
         other => {
             return Err(ApiError::client(

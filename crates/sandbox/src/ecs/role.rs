@@ -12,8 +12,9 @@ pub(super) const SERVICE: &str = "ecs-tasks.amazonaws.com";
 /// Members of a task definition that name a role.
 pub(super) const MEMBERS: [&str; 2] = ["executionRoleArn", "taskRoleArn"];
 
-/// Why no task of the definition can be launched, in AWS's words: a role of it does not let
-/// [`SERVICE`] assume it. Roles that nobody created here are not looked at: definitions of other accounts run too.
+/// Why no task of the definition can be launched, in AWS's words: a role of it does not let [`SERVICE`] assume it, or is not
+/// there. `RegisterTaskDefinition` does not look. Where nobody created a role for tasks, they run with any: definitions of other
+/// accounts run too.
 pub(super) fn refused(account: &Account, definition: &TaskDefinition) -> Option<String> {
     let document: Value = serde_json::from_str(&definition.document).ok()?;
     let named = MEMBERS

@@ -1,15 +1,19 @@
 //! AWS IAM as far as trust and PassRole go: roles with their trust and inline policies, and OpenID Connect providers.
 //!
 //! What is looked up: `sts:AssumeRole` and `sts:AssumeRoleWithWebIdentity` against the role's trust policy, external
-//! id, audience and subject among its conditions; `iam:PassRole` against the inline policies of the role that calls, and
+//! id, audience and subject among its conditions; `iam:PassRole` against the policies of the role that calls, and
 //! the trust of the passed role, where ECS and Lambda are given one.
 //!
 //! What is not AWS's: an account id of which nobody created a role checks nothing, so that accounts that were made
 //! without any go on to work (tokens are always checked); a role that nobody created may be assumed by everybody but services
-//! also where there are others, so that the first one that is created shuts no connector out; other actions are allowed to everybody; managed policies,
-//! boundaries, users and groups are not there; changes count at once; providers on loopback addresses may be `http`, and
+//! also where there are others, so that the first one that is created shuts no connector out; ECS tasks may have roles that
+//! nobody created until somebody creates one for tasks; other actions are allowed to everybody; of AWS's managed policies
+//! only what they say about PassRole is known ([`managed`]), and customers' managed policies, boundaries, users and groups
+//! are not there; changes count at once; providers on loopback addresses may be `http`, and
 //! their keys are fetched anew each time and no thumbprint is compared.
 
+mod attached;
+mod managed;
 mod names;
 mod policy;
 mod provider;
@@ -49,6 +53,9 @@ pub(crate) fn call(account: &mut Account, caller: &Caller, form: &Form) -> Resul
         "GetRolePolicy" => role::get_policy,
         "ListRolePolicies" => role::list_policies,
         "DeleteRolePolicy" => role::delete_policy,
+        "AttachRolePolicy" => attached::attach,
+        "ListAttachedRolePolicies" => attached::list,
+        "DetachRolePolicy" => attached::detach,
         "CreateOpenIDConnectProvider" => provider::create,
         "GetOpenIDConnectProvider" => provider::get,
         "ListOpenIDConnectProviders" => provider::list,

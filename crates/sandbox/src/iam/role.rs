@@ -1,6 +1,6 @@
 //! Roles: who may assume them, and what they may pass.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -26,6 +26,9 @@ pub(crate) struct Role {
     pub(super) trust: Value,
     /// Inline policies by name.
     pub(super) policies: BTreeMap<String, Value>,
+    /// ARNs of managed policies.
+    #[serde(default)]
+    pub(super) attached: BTreeSet<String>,
     /// Longest session, seconds.
     pub(super) longest_session: i64,
     description: Option<String>,
@@ -95,6 +98,7 @@ pub(super) fn create(
         created: account.now,
         trust,
         policies: BTreeMap::new(),
+        attached: BTreeSet::new(),
         longest_session,
         description: request.text("Description")?.map(str::to_owned),
     };
@@ -146,12 +150,17 @@ pub(super) fn delete(
 ) -> Result<Value, ApiError> {
     let name = name(request, "RoleName", 64)?;
     let role = known(account, caller, name)?;
-    if !role.policies.is_empty() {
-        return Err(ApiError {
-            code: "DeleteConflict",
-            status: 409,
-            message: "Cannot delete entity, must delete policies first.".to_owned(),
-        });
+    for (none, before) in [
+        (role.attached.is_empty(), "detach all policies"),
+        (role.policies.is_empty(), "delete policies"),
+    ] {
+        if !none {
+            return Err(ApiError {
+                code: "DeleteConflict",
+                status: 409,
+                message: format!("Cannot delete entity, must {before} first."),
+            });
+        }
     }
     account.iam.roles.take(&key(caller, name));
     Ok(json!({}))
@@ -221,13 +230,17 @@ fn no_policy(name: &str) -> ApiError {
     no_such(format!("The role policy with name {name} cannot be found."))
 }
 
-fn known<'a>(account: &'a Account, caller: &Caller, name: &str) -> Result<&'a Role, ApiError> {
+pub(super) fn known<'a>(
+    account: &'a Account,
+    caller: &Caller,
+    name: &str,
+) -> Result<&'a Role, ApiError> {
     let role = account.iam.roles.get(&key(caller, name));
     role.ok_or_else(|| missing(name))
 }
 
 /// The role of a request, to be changed.
-fn changed<'a>(
+pub(super) fn changed<'a>(
     account: &'a mut Account,
     caller: &Caller,
     request: Fields<'_>,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::policy::{Question, Verdict, decide};
-use super::provider;
 use super::role::Role;
 use super::token::Token;
+use super::{managed, provider};
 use crate::account::Account;
 use crate::arn::{Arn, last_part};
 use crate::caller::Caller;
@@ -106,8 +106,8 @@ pub(crate) fn assume_with_token(
     }
 }
 
-/// Whether `caller` may give the role to `service` (`ecs-tasks.amazonaws.com`): `iam:PassRole` of the inline policies of
-/// the role that calls. Who is no role of the account may pass every role of it.
+/// Whether `caller` may give the role to `service` (`ecs-tasks.amazonaws.com`): `iam:PassRole` of the policies of the
+/// role that calls. Who is no role of the account may pass every role of it.
 pub(crate) fn pass(
     account: &Account,
     caller: &Caller,
@@ -132,10 +132,9 @@ pub(crate) fn pass(
         principals: &[],
         context: &BTreeMap::from([("iam:passedtoservice".to_owned(), service.to_owned())]),
     };
-    let verdicts = own
-        .policies
-        .values()
-        .map(|policy| decide(policy, &question));
+    let attached = own.attached.iter().map(|arn| managed::document(arn));
+    let policies = own.policies.values().cloned().chain(attached);
+    let verdicts = policies.map(|policy| decide(&policy, &question));
     let why = match verdicts.max().unwrap_or(Verdict::NotNamed) {
         Verdict::Allowed => return Ok(()),
         Verdict::Denied => "with an explicit deny in an identity-based policy".to_owned(),
@@ -166,9 +165,21 @@ pub(crate) fn serves(account: &Account, role_arn: &str, service: &str) -> bool {
         || role.is_some_and(|role| decide(&role.trust, &question) == Verdict::Allowed)
 }
 
-/// Whether the role is one that somebody created, and its trust policy does not name `service`.
+/// Whether `service` cannot assume the role for sure: somebody created it with a trust policy that does not name `service`, or
+/// nobody created it in an account that has roles of `service`.
 pub(crate) fn distrusts(account: &Account, role_arn: &str, service: &str) -> bool {
-    find(account, role_arn).is_some() && !serves(account, role_arn, service)
+    match find(account, role_arn) {
+        Some(_) => !serves(account, role_arn, service),
+        None => keeps_roles_of(account, role_arn, service),
+    }
+}
+
+/// Whether somebody created a role that `service` may assume where the role of the ARN would be: roles of others alone do not
+/// tell that all of those of `service` were created too.
+fn keeps_roles_of(account: &Account, role_arn: &str, service: &str) -> bool {
+    let id = Arn::parse(role_arn).map_or("", |arn| arn.account);
+    let mut roles = account.iam.roles.under(&format!("{id}/"));
+    roles.any(|(_, role)| serves(account, &role.arn, service))
 }
 
 /// Key of the role of an ARN.

@@ -108,6 +108,14 @@ pub(super) fn configuration(
             RUNTIMES.join(", ")
         )));
     }
+    if let Some(runtime) = fields.text("Runtime")?
+        && RETIRED.contains(&runtime)
+    {
+        return Err(invalid(format!(
+            "The runtime parameter of {runtime} is no longer supported for creating or updating AWS Lambda functions. We recommend \
+             you use a supported runtime while creating or updating functions."
+        )));
+    }
     if let Some(key) = fields.text("KMSKeyArn")?
         && !key.is_empty()
         && !key.starts_with("arn:")
@@ -131,7 +139,7 @@ pub(super) fn configuration(
 }
 
 /// The runtimes of the API (docs.aws.amazon.com, *CreateFunction*, `Runtime`), those that are retired among them: AWS knows
-/// their names, and refuses new functions of them otherwise.
+/// their names.
 const RUNTIMES: &[&str] = &[
     "dotnet10",
     "dotnet6",
@@ -178,6 +186,25 @@ const RUNTIMES: &[&str] = &[
     "ruby3.2",
     "ruby3.3",
     "ruby3.4",
+];
+
+/// Those of [`RUNTIMES`] that AWS has shut for new functions and for updates (Lambda developer guide, runtime deprecation policy).
+/// Later ones are deprecated too; AWS has moved the days on which it shuts them again and again, and takes them meanwhile.
+const RETIRED: &[&str] = &[
+    "dotnetcore1.0",
+    "dotnetcore2.0",
+    "dotnetcore2.1",
+    "dotnetcore3.1",
+    "nodejs",
+    "nodejs10.x",
+    "nodejs12.x",
+    "nodejs4.3",
+    "nodejs4.3-edge",
+    "nodejs6.10",
+    "nodejs8.10",
+    "python2.7",
+    "python3.6",
+    "ruby2.5",
 ];
 
 /// Whether AWS has a runtime of this name; a new one may have to be added here.

@@ -39,6 +39,12 @@ impl Aws {
         body
     }
 
+    pub(crate) async fn iam(&self, operation: &str, form: &str) -> String {
+        let (status, body) = self.form("2010-05-08", operation, form).await;
+        assert_eq!(status, 200, "{operation}: {body}");
+        body
+    }
+
     /// What is refused: `<status> <code>: <message>`.
     pub(crate) async fn refused(&self, version: &str, operation: &str, form: &str) -> String {
         let (status, body) = self.form(version, operation, form).await;

@@ -340,6 +340,7 @@ async fn limits_and_roles() {
         ("Role", Value::Null),
         ("Handler", Value::Null),
         ("Runtime", json!("cobol")),
+        ("Runtime", json!("nodejs8.10")),
         ("Timeout", json!(901)),
         ("Timeout", json!("9")),
         ("MemorySize", json!(64)),
@@ -364,6 +365,7 @@ async fn limits_and_roles() {
     400 ValidationException: 1 validation error detected: Value null at 'role' failed to satisfy constraint: Member must not be null
     400 InvalidParameterValueException: Runtime and Handler are mandatory parameters for functions created with deployment packages.
     400 InvalidParameterValueException: Value cobol at 'runtime' failed to satisfy constraint: Member must satisfy enum value set: [dotnet10, dotnet6, dotnet8, dotnetcore1.0, dotnetcore2.0, dotnetcore2.1, dotnetcore3.1, go1.x, java11, java17, java21, java25, java8, java8.al2, nodejs, nodejs10.x, nodejs12.x, nodejs14.x, nodejs16.x, nodejs18.x, nodejs20.x, nodejs22.x, nodejs24.x, nodejs4.3, nodejs4.3-edge, nodejs6.10, nodejs8.10, provided, provided.al2, provided.al2023, python2.7, python3.10, python3.11, python3.12, python3.13, python3.14, python3.6, python3.7, python3.8, python3.9, ruby2.5, ruby2.7, ruby3.2, ruby3.3, ruby3.4] or be a valid ARN
+    400 InvalidParameterValueException: The runtime parameter of nodejs8.10 is no longer supported for creating or updating AWS Lambda functions. We recommend you use a supported runtime while creating or updating functions.
     400 ValidationException: 1 validation error detected: Value '901' at 'timeout' failed to satisfy constraint: Member must have value less than or equal to 900
     400 SerializationException: Timeout: a string can not be converted to Integer
     400 ValidationException: 1 validation error detected: Value '64' at 'memorySize' failed to satisfy constraint: Member must have value greater than or equal to 128

@@ -21,6 +21,7 @@ mod lambda_aliases;
 mod operations;
 mod placement;
 mod processes;
+mod roles;
 mod rolling;
 mod scaling;
 mod sdk;

@@ -177,3 +177,42 @@ async fn launch_templates_are_refused_in_aws_words() {
     400 InvalidParameterCombination: You can't specify InstanceRequirements and InstanceType in the same request. Specify one or the other, and try again.
     "#);
 }
+
+/// EC2 takes any type into a launch template; who starts instances of it is told that there is none.
+#[tokio::test(start_paused = true)]
+async fn an_instance_type_that_there_is_not_starts_no_group() {
+    let aws = Aws::new();
+    let form = "LaunchTemplateName=web&LaunchTemplateData.ImageId=ami-1&LaunchTemplateData.InstanceType=zz.small";
+    aws.ec2("CreateLaunchTemplate", form).await;
+    let group = "AutoScalingGroupName=web&MinSize=1&MaxSize=1&AvailabilityZones.member.1=us-east-1a\
+                 &LaunchTemplate.LaunchTemplateName=web";
+    let said = aws
+        .refused("2011-01-01", "CreateAutoScalingGroup", group)
+        .await;
+    insta::assert_snapshot!(said, @"400 ValidationError: You must use a valid fully-formed launch template. Invalid value 'zz.small' for InstanceType.");
+}
+
+/// Somebody ends an instance with `aws ec2 terminate-instances`, and not with its group.
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_is_ended_behind_its_group_is_replaced() {
+    let aws = Aws::new();
+    aws.group("ami-1", 2, "").await;
+    aws.pass(60).await;
+    let found = aws.ec2("DescribeInstances", "").await;
+    let id = between(&found, "instanceId").to_owned();
+    let none = format!("InstanceId.1={id}&InstanceId.2=i-0");
+    let said = aws.refused("2016-11-15", "TerminateInstances", &none).await;
+    assert_eq!(
+        said,
+        "400 InvalidInstanceID.NotFound: The instance ID 'i-0' does not exist"
+    );
+    let ended = format!("InstanceId.1={id}");
+    let answer = aws.ec2("TerminateInstances", &ended).await;
+    assert_eq!(all_between(&answer, "name"), ["shutting-down", "running"]);
+    aws.pass(300).await;
+    assert_eq!(aws.look().await, "2 InService v1");
+    let found = aws.ec2("DescribeInstances", &ended).await;
+    assert_eq!(all_between(&found, "name"), ["terminated"]);
+    let answer = aws.ec2("TerminateInstances", &ended).await;
+    assert_eq!(all_between(&answer, "name"), ["terminated", "terminated"]);
+}
