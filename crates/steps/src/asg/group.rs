@@ -181,6 +181,15 @@ impl Group {
             .map(|tag| tag["Value"].as_str().unwrap_or_default())
     }
 
+    /// The processes that somebody suspended.
+    pub(super) fn suspended_processes(&self) -> Vec<&str> {
+        let all = self.0["SuspendedProcesses"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        all.filter_map(|one| one["ProcessName"].as_str()).collect()
+    }
+
     /// Why a process of it is suspended, if it is.
     pub(super) fn suspended(&self, process: &str) -> Option<&str> {
         let suspended = self.0["SuspendedProcesses"].as_array()?;

@@ -25,6 +25,7 @@ mod rolling_prepare;
 mod rolling_rollback;
 mod scale;
 mod scaling;
+mod scaling_loss;
 mod served;
 mod site;
 mod spec;

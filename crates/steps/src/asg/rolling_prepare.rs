@@ -13,7 +13,7 @@ use super::refresh::{self, Shown};
 use super::rolling_deploy::{Deployment, IN_PROGRESS, Phase, RollbackData, State, healthy};
 use super::served::Told;
 use super::spec::sizes;
-use super::{PREPARE, template, wrong};
+use super::{PREPARE, scaling_loss, template, wrong};
 use crate::context::StepContext;
 use crate::deployment::{Replaced, spec};
 
@@ -87,6 +87,7 @@ impl Deployment {
                 before.look_at_hooks(&self.site, configuration).await?;
                 let asked = (group, before.version.clone());
                 serves = before.look_what_serves(cx, &self.site, asked, true).await?;
+                scaling_loss::warn(cx, &self.site, (&before, name), &self.documents).await?;
                 Some(before)
             }
             None => None,

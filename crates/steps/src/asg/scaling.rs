@@ -74,6 +74,22 @@ impl Scaling {
         Ok(scaling)
     }
 
+    /// What of these `new` has nothing of the same name for, in words.
+    pub(super) fn lost_in(&self, new: &Self) -> Vec<String> {
+        let kinds = [
+            (POLICY, &self.policies, &new.policies),
+            (ACTION, &self.actions, &new.actions),
+        ];
+        let lost = kinds.into_iter().flat_map(|(kind, has, gets)| {
+            let gone = has.iter().filter(move |one| {
+                let mut kept = gets.iter();
+                !kept.any(|kept| kept[kind.name] == one[kind.name])
+            });
+            gone.filter_map(move |one| Some(format!("{} {}", kind.what, text(one, kind.name)?)))
+        });
+        lost.collect()
+    }
+
     /// Gives a group these, and takes away the others of `has`.
     pub(super) async fn replace(
         &self,

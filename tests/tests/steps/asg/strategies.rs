@@ -211,3 +211,45 @@ async fn credentials_that_expire_in_the_middle_leave_nothing_that_a_rollback_can
         }
     }
 }
+
+/// What people set of the group that serves is gone after the next deployment, unless manifests say it: that is told before.
+#[tokio::test(start_paused = true)]
+async fn what_scales_a_group_and_stands_in_no_manifest_is_told_when_it_goes() {
+    let store = Groups::new().await;
+    for strategy in [
+        Strategy::Rolling,
+        Strategy::Phased,
+        Strategy::Swap,
+        Strategy::Shift,
+    ] {
+        for said in [false, true] {
+            let mut groups = strategy.served(&store, true).await;
+            let (old, new) = match strategy {
+                Strategy::Rolling => ("web", "web"),
+                _ => ("web__1", "web__2"),
+            };
+            let by_hand = json!({"AutoScalingGroupName": old, "PolicyName": "by-hand",
+                "AdjustmentType": "ChangeInCapacity", "ScalingAdjustment": 1});
+            groups.scaling("PutScalingPolicy", by_hand).await;
+            let process =
+                json!({"AutoScalingGroupName": old, "ScalingProcesses": ["AlarmNotification"]});
+            groups.scaling("SuspendProcesses", process).await;
+            strategy.deploys(&mut groups, "ami-2");
+            if said {
+                groups.scales("by-hand");
+            }
+            let (step, spec) = strategy.steps(&groups).remove(0);
+            groups.world.run(step, spec).await.done();
+            let log = groups.world.log(step, "Prepare rollback data").await;
+            let lost = match old == new {
+                true => " loses scaling policy by-hand in this deployment: ",
+                false => " takes over from web__1 without scaling policy by-hand: ",
+            };
+            assert_eq!(log.contains(lost), !said, "{strategy:?}: {log}");
+            let suspended = format!(
+                "are suspended (AlarmNotification), and not those of {new}, which takes over from it"
+            );
+            assert_eq!(log.contains(&suspended), old != new, "{strategy:?}: {log}");
+        }
+    }
+}

@@ -19,7 +19,7 @@ use super::super::site::Site;
 use super::super::spec::{Sizes, check_instances, sizes};
 use super::super::steady::{Goal, Stay, Steady};
 use super::super::template::{self, Version};
-use super::super::{DEPLOY, FETCH, PREPARE, base, invalid, refresh, told, wrong};
+use super::super::{DEPLOY, FETCH, PREPARE, base, invalid, refresh, scaling_loss, told, wrong};
 use super::others;
 use super::route::{self, Routes};
 use super::sides::Sides;
@@ -281,6 +281,10 @@ impl Deployment {
                     before.look_at_hooks(&self.site, configuration).await?;
                 }
                 check_others(cx, &self.site, &sides).await?;
+                if let Some(old) = &sides.old {
+                    let groups = (old, sides.new.as_str());
+                    scaling_loss::warn(cx, &self.site, groups, &self.documents).await?;
+                }
                 sides
             }
         };

@@ -8,7 +8,7 @@ use super::super::canary_deploy::{canary_of, warn_of_left};
 use super::super::group::{Group, described};
 use super::super::site::Site;
 use super::super::template::{self, Look};
-use super::super::{PREPARE, invalid, name};
+use super::super::{PREPARE, invalid, name, scaling_loss};
 use super::route::Routes;
 use super::{BLUE, COLOUR};
 use crate::context::StepContext;
@@ -76,6 +76,8 @@ impl Sides {
         };
         let old = match old {
             Some(group) => {
+                let next = (new.as_str(), of(&new));
+                scaling_loss::warn_of_processes(cx, site, group, next).await?;
                 let look = template::look(site, group.name()).await?;
                 let mut before = Before::look(cx, site, group, &look).await?;
                 let asked = (group, before.version.clone());

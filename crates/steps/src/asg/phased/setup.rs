@@ -17,7 +17,9 @@ use super::super::served::the_one_that_serves;
 use super::super::site::Site;
 use super::super::spec::{Sizes, check_instances, sizes};
 use super::super::template::{self, Version};
-use super::super::{DEPLOY, FETCH, PREPARE, base, instances, invalid, name, told, wrong};
+use super::super::{
+    DEPLOY, FETCH, PREPARE, base, instances, invalid, name, scaling_loss, told, wrong,
+};
 use super::{Handover, MARK, SetUp};
 use crate::context::StepContext;
 use crate::deployment::Replaced;
@@ -231,6 +233,9 @@ impl Setting {
                 before
                     .look_what_serves(cx, &self.site, asked, false)
                     .await?;
+                let (site, next) = (&self.site, new.as_str());
+                scaling_loss::warn(cx, site, (&before, next), &self.documents).await?;
+                scaling_loss::warn_of_processes(cx, site, old, (next, None)).await?;
                 Some(before)
             }
             None => None,
