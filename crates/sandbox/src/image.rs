@@ -5,6 +5,9 @@
 //! 2. a repository below `sandbox.invalid/`, or a tag `missing` or `does-not-exist`: the pull fails;
 //! 3. a tag `exits` (exit code 1) or `exits-<code>`: dies at start; `exits-later`: dies after it was
 //!    healthy; `unhealthy`: fails its health checks. So a pipeline alone can show each of them.
+//!
+//! Any other image runs until it is stopped. A task of no service whose container has a `command` is a job, though: it ends well
+//! after a while.
 
 use serde::{Deserialize, Serialize};
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::task::Task;
 use super::task_definition::ContainerSpec;
 use crate::account::Account;
 use crate::image::{self, ImageBehaviour};
@@ -38,17 +39,21 @@ pub(crate) enum Fate {
     Unhealthy,
 }
 
-/// The fate of a task with these containers: the worst of any. A container that is not essential does not
-/// end its task by ending.
-pub(crate) fn fate(account: &Account, containers: &[Container]) -> Fate {
-    let fates = containers.iter().enumerate().map(|(container, one)| {
+/// The fate of a task: the worst of any of its containers. A container that is not essential does not end its task by
+/// ending.
+pub(crate) fn fate(account: &Account, task: &Task) -> Fate {
+    let containers = task.containers.iter().enumerate();
+    let fates = containers.map(|(container, one)| {
         let (behaviour, code) = account.behaviour(&one.spec.image);
         match behaviour {
-            ImageBehaviour::PullFails => (4, Fate::PullFails { container }),
-            ImageBehaviour::Exits if one.spec.essential => (3, Fate::Exits { container, code }),
-            ImageBehaviour::Unhealthy if one.spec.essential => (2, Fate::Unhealthy),
+            ImageBehaviour::PullFails => (5, Fate::PullFails { container }),
+            ImageBehaviour::Exits if one.spec.essential => (4, Fate::Exits { container, code }),
+            ImageBehaviour::Unhealthy if one.spec.essential => (3, Fate::Unhealthy),
             ImageBehaviour::ExitsLater if one.spec.essential => {
-                (1, Fate::ExitsLater { container, code })
+                (2, Fate::ExitsLater { container, code })
+            }
+            ImageBehaviour::Runs if one.spec.essential && is_job(task, one) => {
+                (1, Fate::Exits { container, code: 0 })
             }
             _ => (0, Fate::Runs),
         }
@@ -56,6 +61,18 @@ pub(crate) fn fate(account: &Account, containers: &[Container]) -> Fate {
     fates
         .max_by_key(|(weight, _)| *weight)
         .map_or(Fate::Runs, |(_, fate)| fate)
+}
+
+/// Whether a container has one thing to do, and ends when it has done it: no service keeps its task, and what started it said
+/// which command it runs.
+fn is_job(task: &Task, container: &Container) -> bool {
+    let overrides = task.overrides.get("containerOverrides");
+    let mut overrides = overrides.and_then(Value::as_array).into_iter().flatten();
+    let overridden = overrides.any(|one| {
+        let commands = one["command"].as_array();
+        one["name"] == container.spec.name && commands.is_some_and(|words| !words.is_empty())
+    });
+    task.owner.is_none() && (container.spec.has_command || overridden)
 }
 
 /// What AWS says when the image of `container` does not exist (Fargate platform 1.4).

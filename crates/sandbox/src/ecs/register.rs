@@ -173,6 +173,7 @@ fn container(definition: Fields<'_>, has_memory: bool) -> Result<ContainerSpec, 
         image: image.to_owned(),
         essential: definition.flag("essential")?.unwrap_or(true),
         has_health_check: definition.object("healthCheck")?.is_some(),
+        has_command: !definition.list("command")?.is_empty(),
         ports: ports(definition)?,
     })
 }

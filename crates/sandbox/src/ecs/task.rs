@@ -254,7 +254,7 @@ pub(crate) fn begin(account: &mut Account, mut task: Task) -> String {
 fn begin_pull(account: &Account, task: &mut Task) {
     task.status = Status::Pending;
     task.pull_started_at = Some(account.now);
-    task.fate = fate(account, &task.containers);
+    task.fate = fate(account, task);
     task.due = Some(account.later(spread(task, 0, account.pace.pull)));
 }
 

@@ -39,6 +39,9 @@ pub(crate) struct ContainerSpec {
     pub(crate) image: String,
     pub(crate) essential: bool,
     pub(crate) has_health_check: bool,
+    /// Whether it runs another command than that of its image.
+    #[serde(default)]
+    pub(crate) has_command: bool,
     #[serde(default)]
     pub(crate) ports: Vec<Port>,
 }

@@ -271,6 +271,37 @@ async fn a_task_on_its_own() {
     assert_eq!(described["tasks"][0]["containers"][0]["exitCode"], 0);
 }
 
+/// What runs a command of its own ends when that is done, and what runs as its image says goes on.
+#[tokio::test(start_paused = true)]
+async fn a_task_with_a_command_is_a_job() {
+    let aws = Aws::new();
+    aws.ecs("CreateCluster", json!({})).await;
+    aws.instances("default", 3).await;
+    let overridden = json!({"containerOverrides": [{"name": "job", "command": ["migrate"]}]});
+    for (family, command, overrides, ends) in [
+        ("plain", json!([]), json!({}), false),
+        ("commanded", json!(["migrate"]), json!({}), true),
+        ("overridden", json!([]), overridden, true),
+    ] {
+        let body = json!({"family": family, "containerDefinitions":
+            [{"name": "job", "image": "shop:1", "memory": 64, "command": command}]});
+        aws.ecs("RegisterTaskDefinition", body).await;
+        let body = json!({"taskDefinition": family, "overrides": overrides});
+        let started = aws.ecs("RunTask", body).await;
+        let arn = started["tasks"][0]["taskArn"].clone();
+        aws.pass(300).await;
+        let described = aws.ecs("DescribeTasks", json!({"tasks": [arn]})).await;
+        let task = &described["tasks"][0];
+        let code = match ends {
+            true => json!(0),
+            false => json!(null),
+        };
+        assert_eq!(task["containers"][0]["exitCode"], code, "{family}: {task}");
+        let status = if ends { "STOPPED" } else { "RUNNING" };
+        assert_eq!(task["lastStatus"], status, "{family}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn tags() {
     let aws = Aws::new();
