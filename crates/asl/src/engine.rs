@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use slipway_clock::Clock;
 use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -318,7 +319,15 @@ impl Inner {
 
     /// Runs what ends by itself when the engine stops.
     pub(crate) fn track(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(work);
+        self.tracked(work);
+    }
+
+    /// The same, where somebody may wait for what it gives.
+    pub(crate) fn tracked<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.tasks.spawn(work)
     }
 
     /// An open execution as the journal has it; `None` if it is not open.

@@ -75,11 +75,17 @@ impl Inner {
     }
 
     /// Starts an execution, or finds the one that the same request started before: Step Functions'
-    /// idempotency by name (API reference, `StartExecution`).
+    /// idempotency by name (API reference, `StartExecution`). Whoever goes away before the answer has asked all the same.
     pub(crate) async fn start(
         self: &Arc<Self>,
         request: Start,
     ) -> Result<(u64, Execution), ApiError> {
+        let engine = Arc::clone(self);
+        self.whole(async move { engine.find_or_start(request).await })
+            .await
+    }
+
+    async fn find_or_start(self: &Arc<Self>, request: Start) -> Result<(u64, Execution), ApiError> {
         let input = checked_input(&request)?;
         let machine = self.journal.machine(&request.machine)?;
         let machine = machine.ok_or_else(|| machine_does_not_exist(&request.machine))?;

@@ -21,6 +21,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::engine::Inner;
+use crate::error::ApiError;
 use crate::record::{Awaited, Execution, Phase};
 use crate::run::Run;
 use crate::sync::lock;
@@ -40,6 +41,11 @@ tokio::task_local! {
 /// Runs a function that was invoked for an execution: what it starts is a part of what goes on.
 pub(crate) async fn going_on<T>(invocation: impl Future<Output = T>) -> T {
     GOES_ON.scope((), invocation).await
+}
+
+/// Whether this is done for an execution.
+fn is_going_on() -> bool {
+    GOES_ON.try_with(|()| ()).is_ok()
 }
 
 /// The turns of one engine.
@@ -101,7 +107,7 @@ impl Turns {
         match execution.parent {
             Some(parent) => state.join(number, parent.execution),
             // Whoever starts an express execution may wait for its end, and its history is nowhere else.
-            None if execution.express || GOES_ON.try_with(|()| ()).is_ok() => {}
+            None if execution.express || is_going_on() => {}
             None if state.line.is_empty() && state.turns.len() < self.most => {
                 state.begin(number, now);
             }
@@ -194,6 +200,21 @@ impl State {
 }
 
 impl Inner {
+    /// Does all of `work`, also where whoever asked for it goes away meanwhile: what is half done by then may have been
+    /// written with the commit of somebody else, and nobody would look after it before the next process does.
+    pub(crate) async fn whole<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let done = match is_going_on() {
+            true => self.tracked(going_on(work)),
+            false => self.tracked(work),
+        };
+        // It ends without an answer only where it panicked, or the process ends.
+        done.await
+            .unwrap_or_else(|_| Err(ApiError::shutting_down()))
+    }
+
     /// Lets executions wait for their turn that are in the journal and have not begun.
     pub(crate) fn line_up(self: &Arc<Self>, numbers: &[u64]) {
         if !numbers.is_empty() && self.turns.line_up(numbers) {

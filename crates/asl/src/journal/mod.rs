@@ -173,6 +173,12 @@ impl Journal {
         result
     }
 
+    /// Keeps everybody from committing, as a slow disk does.
+    #[cfg(test)]
+    pub(crate) async fn hold(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.turn.lock().await
+    }
+
     /// Runs `work` here, or, where commits take long (a disk with fsync) and the runtime has other
     /// threads, lets the other tasks of this thread move away first.
     fn blocking<T>(&self, work: impl FnOnce() -> T) -> T {

@@ -156,6 +156,32 @@ async fn who_is_stopped_in_the_line_keeps_no_place() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_goes_away_before_the_answer_has_started_it_all_the_same() {
+    // Once it begins as it is accepted, once it stands in line.
+    for at_once in [2, 1] {
+        let service = Place::new().open(at_once);
+        let machine = service.machine("m", "Call", states("slow")).await;
+        start_all(&service, &machine, 0..1).await;
+        let start = json!({"stateMachineArn": machine, "name": "run-1", "input": "1"});
+        let held = service.engine.0.journal.hold().await;
+        let impatient = service.call("StartExecution", start.clone());
+        let answer = tokio::time::timeout(Duration::from_millis(10), impatient).await;
+        assert!(answer.is_err(), "{answer:?}");
+        drop(held);
+        // Somebody else's commit takes with it what was to be written.
+        start_all(&service, &machine, 2..3).await;
+        seconds(&service, 1).await;
+        assert_eq!(calls(&service, "of"), [0, 1, 2], "{at_once} at once");
+        assert_eq!(service.engine.counters().waiting, 0);
+        // Whoever asks again gets the same.
+        let again = service.call("StartExecution", start).await;
+        assert!(again.is_ok(), "{again:?}");
+        assert_eq!(service.engine.counters().open, 3);
+        service.engine.clone().shutdown().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_line_outlives_the_process() {
     let place = Place::new();
     let service = place.open(1);
