@@ -72,6 +72,20 @@ pub trait SourceReader: Send + Sync {
         })
     }
 
+    /// What there is to know of the pull request of a change. Nobody is asked by who only runs pipelines.
+    ///
+    /// # Errors
+    /// Why it cannot be told.
+    async fn pull_request(&self, wanted: &WantedChange) -> Result<PullRequest, ChangeFault> {
+        let name = &wanted.connector.reference;
+        Err(ChangeFault {
+            message: format!(
+                "pull requests are not asked for here, by the connector {name} neither"
+            ),
+            passing: false,
+        })
+    }
+
     /// Makes a commit that changes one file of a repository. Refused by who only reads.
     ///
     /// # Errors
@@ -99,7 +113,7 @@ pub trait SourceReader: Send + Sync {
     }
 }
 
-/// A change whose files are asked for.
+/// A change whose files, or whose pull request, are asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WantedChange {
     /// The connector of the repository, and the login for its API.
@@ -137,7 +151,20 @@ pub struct ChangedPaths {
     pub complete: bool,
 }
 
-/// Why it cannot be told which files changed.
+/// A pull request as it is now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PullRequest {
+    /// The branch that it is made from.
+    pub source_branch: Option<String>,
+    /// The branch that it goes into.
+    pub target_branch: Option<String>,
+    /// The newest commit of what it is made from.
+    pub commit: Option<String>,
+    /// The commit that it goes into.
+    pub base_commit: Option<String>,
+}
+
+/// Why it cannot be told which files changed, or what a pull request is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeFault {
     /// For people. Holds no secret.

@@ -29,7 +29,7 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use slipway_clock::Clock;
 use slipway_engine::gather::{
-    ChangeFault, ChangedPaths, FeedAnswer, FeedFault, SourceReader, WantedChange,
+    ChangeFault, ChangedPaths, FeedAnswer, FeedFault, PullRequest, SourceReader, WantedChange,
 };
 use slipway_engine::remote::{GitChange, GitFault, GitSaved};
 use slipway_model::id::Scope;
@@ -42,6 +42,7 @@ use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::{SecretSource, Secrets};
 use slipway_trigger::feed::Feed;
 
+use fault::Fault;
 pub use git::ssh::SshConfig;
 pub use registry::feed::{PollFault, Polled};
 
@@ -218,6 +219,14 @@ fn by_place(wanted: &[RemoteFiles]) -> Vec<Ask<'_>> {
     asks
 }
 
+/// Why a change cannot be told, without a secret.
+fn untold(fault: &Fault, secrets: &Secrets<'_>) -> ChangeFault {
+    ChangeFault {
+        message: secrets.mask(&fault.why),
+        passing: matches!(fault.kind, ErrorType::Connectivity | ErrorType::Timeout),
+    }
+}
+
 #[async_trait]
 impl SourceReader for Source {
     async fn poll_feed(
@@ -243,12 +252,19 @@ impl SourceReader for Source {
         let limit = self.config.limit;
         let asked = tokio::select! {
             asked = changed::files(wanted, &mut secrets) => asked,
-            () = self.clock.sleep(limit) => Err(changed::late(wanted, limit.as_secs())),
+            () = self.clock.sleep(limit) => Err(changed::late(changed::FILES, wanted, limit.as_secs())),
         };
-        asked.map_err(|fault| ChangeFault {
-            message: secrets.mask(&fault.why),
-            passing: matches!(fault.kind, ErrorType::Connectivity | ErrorType::Timeout),
-        })
+        asked.map_err(|fault| untold(&fault, &secrets))
+    }
+
+    async fn pull_request(&self, wanted: &WantedChange) -> Result<PullRequest, ChangeFault> {
+        let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
+        let limit = self.config.limit;
+        let asked = tokio::select! {
+            asked = changed::pull_request(wanted, &mut secrets) => asked,
+            () = self.clock.sleep(limit) => Err(changed::late(changed::PULL, wanted, limit.as_secs())),
+        };
+        asked.map_err(|fault| untold(&fault, &secrets))
     }
 
     async fn fetch_files(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {

@@ -20,6 +20,8 @@ use crate::{
 /// # Errors
 /// Why it does not, for the trigger's history. [`Outcome::NoMatchingTriggerForFilepathConditions`] where nobody knows the
 /// changed files says that all else holds: whoever asks the provider for them, and then asks again, gets the answer.
+/// [`Outcome::FailedToFetchPrDetails`] says the same of what the pull request has and the event does not tell ([`untold`]);
+/// files are asked for after that.
 pub fn webhook(
     trigger: &Trigger,
     spec: &WebhookSpec,
@@ -37,33 +39,11 @@ pub fn webhook(
     of_provider(spec, event)?;
     is_of(spec, event, repository)?;
     listens(spec, event)?;
-    let facts = head(event);
-    let context = || EventContext::new(&facts, &event.payload);
-    for condition in &spec.header_conditions {
-        check(
-            condition,
-            &context(),
-            Outcome::NoMatchingTriggerForHeaderConditions,
-        )?;
-    }
     let known = match &event.changed_files {
         ChangedFiles::Known(files) => Some(files.as_slice()),
         ChangedFiles::Unknown => files,
     };
-    for condition in &spec.payload_conditions {
-        match (condition.key.trim() == CHANGED_FILES, known) {
-            (false, _) => check(
-                condition,
-                &context(),
-                Outcome::NoMatchingTriggerForPayloadConditions,
-            )?,
-            (true, Some(files)) => changed_files(condition, files)?,
-            (true, None) => {}
-        }
-    }
-    if let Some(jexl) = &spec.jexl {
-        holds_jexl(jexl, &context())?;
-    }
+    conditions(spec, event, known)?;
     match wants_files(spec) && known.is_none() {
         true => Err(Refusal::new(
             Outcome::NoMatchingTriggerForFilepathConditions,
@@ -75,6 +55,37 @@ pub fn webhook(
         )),
         false => Ok(()),
     }
+}
+
+/// Whether the conditions hold, as far as they can be decided; those that cannot for want of the pull request refuse where
+/// all others hold.
+fn conditions(spec: &WebhookSpec, event: &Event, files: Option<&[String]>) -> Result<(), Refusal> {
+    let facts = head(event);
+    let context = || EventContext::new(&facts, &event.payload);
+    let mut missing = None;
+    let mut but_untold = |decided: Result<(), Refusal>| match decided {
+        Err(refusal) if refusal.outcome == Outcome::FailedToFetchPrDetails => {
+            missing.get_or_insert(refusal);
+            Ok(())
+        }
+        decided => decided,
+    };
+    let of_headers = Outcome::NoMatchingTriggerForHeaderConditions;
+    for condition in &spec.header_conditions {
+        but_untold(check(condition, &context(), of_headers))?;
+    }
+    let of_payload = Outcome::NoMatchingTriggerForPayloadConditions;
+    for condition in &spec.payload_conditions {
+        match (condition.key.trim() == CHANGED_FILES, files) {
+            (false, _) => but_untold(check(condition, &context(), of_payload))?,
+            (true, Some(files)) => changed_files(condition, files)?,
+            (true, None) => {}
+        }
+    }
+    if let Some(jexl) = &spec.jexl {
+        but_untold(holds_jexl(jexl, &context()))?;
+    }
+    missing.map_or(Ok(()), Err)
 }
 
 /// Whether the payload conditions of a system event hold for facts of the form of [`crate::facts`].
@@ -292,7 +303,8 @@ fn check(condition: &Condition, context: &EventContext, outcome: Outcome) -> Res
     if let Some(why) = key.credential() {
         return Err(undecided(why));
     }
-    if let Some(why) = untold(&key, context) {
+    let read = key.facts();
+    if let Some(why) = not_told(context, |name| read.iter().any(|fact| fact == name)) {
         return Err(not_decided(
             condition,
             &why,
@@ -365,16 +377,48 @@ const OF_PULL_REQUESTS: [&str; 5] = [
     "baseCommitSha",
 ];
 
+/// What the pull request that an event is about has, and the event does not tell, by the names of facts.
+pub fn untold(event: &Event) -> Vec<&'static str> {
+    if event.pr_number.is_none() {
+        return Vec::new();
+    }
+    let told = [
+        &event.source_branch,
+        &event.target_branch,
+        &event.branch,
+        &event.commit,
+        &event.base_commit,
+    ];
+    let named = OF_PULL_REQUESTS.into_iter().zip(told);
+    named
+        .filter(|(_, told)| told.is_none())
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// Whether a text may read a fact of this name: `trigger.branch` and `trigger.branch.length()` do read the branch,
+/// `trigger.branches` does not.
+pub fn reads(text: &str, fact: &str) -> bool {
+    let mut found = text.match_indices("trigger.");
+    found.any(|(at, before)| {
+        let rest = text.get(at + before.len()..).unwrap_or_default();
+        let after = rest.strip_prefix(fact);
+        after.is_some_and(|after| {
+            !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        })
+    })
+}
+
 /// Why a condition on something that is there, and that the delivery does not tell, is not decided. That it is not
 /// something must not be taken from nobody having said what it is.
-fn untold(key: &Key, context: &EventContext) -> Option<String> {
+fn not_told(context: &EventContext, reads: impl Fn(&str) -> bool) -> Option<String> {
     let number = context.head.get("prNumber")?;
-    let name = key.facts().into_iter().find(|name| {
-        OF_PULL_REQUESTS.contains(&name.as_str()) && !context.head.contains_key(name)
-    })?;
+    let name = OF_PULL_REQUESTS
+        .into_iter()
+        .find(|name| !context.head.contains_key(*name) && reads(name))?;
     let provider = context.head.get("sourceRepo").map(text).unwrap_or_default();
     Some(format!(
-        "pull request {number} has a `{name}`, the delivery does not say which, and this version does not ask {provider} for it"
+        "pull request {number} has a `{name}`, and the delivery does not say which: {provider} must be asked for it"
     ))
 }
 
@@ -417,10 +461,16 @@ fn holds_jexl(jexl: &str, context: &EventContext) -> Result<(), Refusal> {
     match slipway_expr::condition(jexl, context, &Limits::default()) {
         Ok(true) => Ok(()),
         Ok(false) => refuse(format!("the JEXL condition `{}` is false", shown(jexl))),
-        Err(why) => refuse(format!(
-            "the JEXL condition cannot be decided: {}",
-            why.full_text()
-        )),
+        Err(why) => {
+            let undecided = |why: &str| format!("the JEXL condition cannot be decided: {why}");
+            match not_told(context, |name| reads(jexl, name)) {
+                Some(untold) => Err(Refusal::new(
+                    Outcome::FailedToFetchPrDetails,
+                    undecided(&untold),
+                )),
+                None => refuse(undecided(&why.full_text())),
+            }
+        }
     }
 }
 

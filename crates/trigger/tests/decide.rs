@@ -191,8 +191,8 @@ fn what_cannot_be_known_is_refused_whatever_the_operator() {
     let rows = [
         ("targetBranch", "pull request 7 has a `targetBranch`"),
         ("sourceBranch", "pull request 7 has a `sourceBranch`"),
-        ("<+trigger.targetBranch>", "does not ask Github for it"),
-        ("trigger.branch", "does not ask Github for it"),
+        ("<+trigger.targetBranch>", "Github must be asked for it"),
+        ("trigger.branch", "Github must be asked for it"),
         ("targetBranhc", "no event has it"),
         ("ref", "no event has it"),
         ("payload.ref", "no event has it"),
@@ -202,6 +202,10 @@ fn what_cannot_be_known_is_refused_whatever_the_operator() {
         ("<+trigger.header['X-My-Token']>", "looks like a credential"),
         ("trigger.header.authorization", "looks like a credential"),
     ];
+    assert!(
+        decide::reads("a <+trigger.branch>", "branch")
+            && !decide::reads("trigger.branches", "branch")
+    );
     for (key, part) in rows {
         for operator in [
             Operator::NotEquals,
@@ -224,6 +228,39 @@ fn what_cannot_be_known_is_refused_whatever_the_operator() {
             assert!(refused.message.contains(part), "{}", refused.message);
         }
     }
+    // What can be decided comes first, and an expression of which the unknown part does not matter is decided.
+    let both = WebhookSpec {
+        event: "IssueComment".to_owned(),
+        jexl: Some("<+trigger.action> == 'Edit'".to_owned()),
+        ..with("targetBranch", Operator::Equals, "main")
+    };
+    let refused = decided(&both, &comment).expect_err("an edit");
+    assert_eq!(
+        refused.outcome,
+        Outcome::NoMatchingTriggerForJexlConditions,
+        "{}",
+        refused.message
+    );
+    let jexl = |text: &str| WebhookSpec {
+        payload_conditions: Vec::new(),
+        jexl: Some(text.to_owned()),
+        ..both.clone()
+    };
+    let either = "<+trigger.action> == 'Create' || <+trigger.targetBranch> == 'main'";
+    assert!(decided(&jexl(either), &comment).is_ok());
+    let needed = jexl("<+trigger.targetBranch> == 'main'");
+    let refused = decided(&needed, &comment).expect_err("not known");
+    assert_eq!(refused.outcome, Outcome::FailedToFetchPrDetails);
+    let told = Event {
+        target_branch: Some("main".to_owned()),
+        ..comment.clone()
+    };
+    assert!(decided(&needed, &told).is_ok());
+    assert_eq!(
+        decide::untold(&told),
+        ["sourceBranch", "branch"],
+        "commits are those of the push that it is made from"
+    );
     // A push of a tag has no branch, which is known.
     let tag = Event {
         target_branch: None,

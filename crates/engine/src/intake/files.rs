@@ -11,11 +11,23 @@ use tokio::sync::Mutex;
 
 use super::handle::Starting;
 use super::secret_key;
-use crate::gather::{Change, ChangeFault, ChangedPaths, WantedChange};
+use crate::gather::{Change, ChangeFault, ChangedPaths, PullRequest, WantedChange};
 
-/// What was asked while an event is handled, by connector and repository.
+/// What was asked while an event is handled.
 #[derive(Default)]
-pub(super) struct Asked(Mutex<BTreeMap<String, Result<ChangedPaths, ChangeFault>>>);
+pub(super) struct Asked {
+    files: Answers<ChangedPaths>,
+    pub(super) pulls: Answers<PullRequest>,
+}
+
+/// Answers by connector and repository.
+pub(super) struct Answers<T>(Mutex<BTreeMap<String, Result<T, ChangeFault>>>);
+
+impl<T> Default for Answers<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
 
 /// What became of a trigger's conditions.
 pub(super) enum Decided {
@@ -61,7 +73,8 @@ pub(super) async fn decided(
         gitea: is_gitea(event),
         change,
     };
-    let changed = match ask(on, asked, &wanted).await {
+    let answer = on.sources.changed_files(&wanted);
+    let changed = match asked.files.once(&wanted, answer).await {
         Ok(changed) => changed,
         Err(fault) => {
             let outcome = match event.pr_number {
@@ -103,7 +116,8 @@ fn change(event: &Event) -> Option<Change> {
     })
 }
 
-fn is_gitea(event: &Event) -> bool {
+/// Whether an event that says that it is GitHub's came from Gitea or Forgejo.
+pub(super) fn is_gitea(event: &Event) -> bool {
     let names = [
         "x-gitea-event",
         "x-gitea-delivery",
@@ -114,20 +128,23 @@ fn is_gitea(event: &Event) -> bool {
     event.provider == Provider::Github && headers.any(|(name, _)| names.contains(&name.as_str()))
 }
 
-async fn ask(
-    on: Starting<'_>,
-    asked: &Asked,
-    wanted: &WantedChange,
-) -> Result<ChangedPaths, ChangeFault> {
-    let connector = secret_key(&wanted.scope, &wanted.connector.reference);
-    let repository = wanted.repository.as_deref().unwrap_or_default();
-    let key = format!("{connector}\n{repository}");
-    // Held while it is asked: the triggers of an event decide one after the other anyway.
-    let mut known = asked.0.lock().await;
-    if let Some(found) = known.get(&key) {
-        return found.clone();
+impl<T: Clone> Answers<T> {
+    /// The answer, of which nobody is asked twice.
+    pub(super) async fn once(
+        &self,
+        wanted: &WantedChange,
+        answer: impl Future<Output = Result<T, ChangeFault>>,
+    ) -> Result<T, ChangeFault> {
+        let connector = secret_key(&wanted.scope, &wanted.connector.reference);
+        let repository = wanted.repository.as_deref().unwrap_or_default();
+        let key = format!("{connector}\n{repository}");
+        // Held while it is asked: the triggers of an event decide one after the other anyway.
+        let mut known = self.0.lock().await;
+        if let Some(found) = known.get(&key) {
+            return found.clone();
+        }
+        let found = answer.await;
+        known.insert(key, found.clone());
+        found
     }
-    let found = on.sources.changed_files(wanted).await;
-    known.insert(key, found.clone());
-    found
 }

@@ -52,6 +52,8 @@ pub(super) struct Shot {
     pub(super) newest: Option<(String, State)>,
     /// Whether the run of the state before is aborted.
     pub(super) auto_abort: bool,
+    /// What its facts lack that the pipeline might ask for, and why.
+    pub(super) missing: Option<String>,
 }
 
 /// A trigger that fires.

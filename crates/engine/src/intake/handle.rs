@@ -287,6 +287,7 @@ async fn one(
         }
         Verdict::Elsewhere => return Ok(None),
     };
+    let missing = shot.missing.clone();
     let fire_with = Fire {
         place,
         trigger: &trigger,
@@ -294,7 +295,11 @@ async fn one(
         shot,
     };
     let fired = fire(on, fire_with).await?;
-    let mut outcome = noted(fired.outcome, fired.message);
+    let mut message = fired.message;
+    if let Some(missing) = missing {
+        message = format!("{message}; {missing}");
+    }
+    let mut outcome = noted(fired.outcome, message);
     outcome.run = fired.run;
     outcome.inputs = fired.inputs;
     Ok(Some(Done {

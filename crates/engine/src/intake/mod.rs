@@ -14,6 +14,7 @@ pub mod handler;
 pub mod listen;
 pub mod narrow;
 pub mod poll;
+mod pull;
 mod repeated;
 pub mod sweep;
 pub mod url;

@@ -16,6 +16,7 @@ use super::files::{self, Asked, Decided};
 use super::fire::{Shot, State};
 use super::handle::Starting;
 use super::listen::{feed_of, specs_of};
+use super::pull::{self, Told};
 use super::{Happening, facts_of_schedule, secret_key};
 use crate::error::{Doing, RunError};
 use crate::runs::Runs;
@@ -111,6 +112,7 @@ pub(super) async fn decided(
                 about: Default::default(),
                 newest: None,
                 auto_abort: false,
+                missing: None,
             }))
         }
         (
@@ -156,6 +158,14 @@ async fn of_webhook(
     event: &Event,
 ) -> Verdict {
     let own = (&place.scope, connector);
+    let told = Box::pin(pull::told(on, asked, own, (trigger, spec, event), url));
+    let (more, missing) = match told.await {
+        Told::More(event) => (Some(event), None),
+        Told::AsItIs(missing) => (None, missing),
+        Told::Later(refusal) => return Verdict::Waits(refusal),
+        Told::Refused(refusal) => return Verdict::Refuses(refusal),
+    };
+    let event = more.as_deref().unwrap_or(event);
     match files::decided(on, asked, own, (trigger, spec, event), url).await {
         Decided::Holds => {}
         Decided::Later(refusal) => return Verdict::Waits(refusal),
@@ -170,6 +180,7 @@ async fn of_webhook(
         newest: line_of(event),
         auto_abort: spec.auto_abort,
         facts,
+        missing,
     })
 }
 
@@ -307,6 +318,7 @@ fn of_build((feed, build): (&str, &Build), trigger: &Trigger, place: &TriggerPla
         about: [("version".to_owned(), build.version.clone())].into(),
         newest: None,
         auto_abort: false,
+        missing: None,
     })
 }
 
@@ -361,5 +373,6 @@ fn of_run(
         about: [(AFTER.to_owned(), after.trim().to_owned())].into(),
         newest: None,
         auto_abort: false,
+        missing: None,
     })
 }

@@ -1,10 +1,10 @@
 //! GitHub (docs.github.com: *List pull requests files*, *Compare two commits*), and Gitea and Forgejo, whose API is alike.
 
-use slipway_engine::gather::{Change, WantedChange};
+use slipway_engine::gather::{Change, PullRequest, WantedChange};
 
 use super::host::{Known, Sent, has_next};
 use super::place::Place;
-use super::{Files, Host, MOST_PAGES};
+use super::{Files, Host, MOST_PAGES, text};
 use crate::fault::Fault;
 
 /// Most files of a pull request that GitHub lists.
@@ -15,12 +15,12 @@ const COMPARED: usize = 300;
 /// A file and its old name, as both call them.
 const NAMES: &[&str] = &["/filename", "/previous_filename"];
 
-pub(super) async fn ask(
-    place: &Place,
+/// The API of a repository, and the path of the repository there.
+fn api<'p>(
+    place: &'p Place,
     login: Option<Known>,
     wanted: &WantedChange,
-    files: &mut Files,
-) -> Result<(), Fault> {
+) -> Result<(Host, [&'p str; 3]), Fault> {
     let [owner, name] = place.path.as_slice() else {
         return Err("its `url` is not that of an owner and a repository"
             .to_owned()
@@ -41,11 +41,38 @@ pub(super) async fn ask(
     } else {
         Sent::Bearer
     };
-    let host = Host::new(base, login, sent)?;
+    Ok((Host::new(base, login, sent)?, ["repos", owner, name]))
+}
+
+/// What a pull request is (*Get a pull request*).
+pub(super) async fn pull(
+    place: &Place,
+    login: Option<Known>,
+    (wanted, number): (&WantedChange, u64),
+) -> Result<PullRequest, Fault> {
+    let (host, own) = api(place, login, wanted)?;
+    let number = number.to_string();
+    let url = host.url(&[&own[..], &["pulls", &number]].concat(), &[])?;
+    let (answer, _) = host.get(&url).await?;
+    Ok(PullRequest {
+        source_branch: text(&answer, "/head/ref"),
+        target_branch: text(&answer, "/base/ref"),
+        commit: text(&answer, "/head/sha"),
+        base_commit: text(&answer, "/base/sha"),
+    })
+}
+
+pub(super) async fn ask(
+    place: &Place,
+    login: Option<Known>,
+    wanted: &WantedChange,
+    files: &mut Files,
+) -> Result<(), Fault> {
+    let (host, own) = api(place, login, wanted)?;
     match &wanted.change {
         Change::PullRequest(number) => {
             let number = number.to_string();
-            let path = ["repos", owner, name, "pulls", &number, "files"];
+            let path = [&own[..], &["pulls", &number, "files"]].concat();
             for page in 1..=MOST_PAGES {
                 let page = page.to_string();
                 // `limit` is Gitea's word.
@@ -64,7 +91,7 @@ pub(super) async fn ask(
         }
         Change::Push { before, after } => {
             let range = format!("{before}...{after}");
-            let url = host.url(&["repos", owner, name, "compare", &range], &[])?;
+            let url = host.url(&[&own[..], &["compare", &range]].concat(), &[])?;
             let (answer, _) = host.get(&url).await?;
             files.take_all(&answer["files"], NAMES);
             let compared = answer["files"].as_array().map_or(0, Vec::len);

@@ -1,10 +1,10 @@
 //! GitLab (docs.gitlab.com: *List merge request diffs*, *Compare branches, tags, or commits*).
 
-use slipway_engine::gather::Change;
+use slipway_engine::gather::{Change, PullRequest};
 
 use super::host::{Known, Sent, has_next};
 use super::place::Place;
-use super::{Files, Host, MOST_PAGES};
+use super::{Files, Host, MOST_PAGES, text};
 use crate::fault::Fault;
 
 /// Most files of a change that GitLab lists, unless its administrator says otherwise.
@@ -12,12 +12,8 @@ const LISTED: usize = 1_000;
 
 const NAMES: &[&str] = &["/new_path", "/old_path"];
 
-pub(super) async fn ask(
-    place: &Place,
-    login: Option<Known>,
-    change: &Change,
-    files: &mut Files,
-) -> Result<(), Fault> {
+/// The API of a host.
+fn api(place: &Place, login: Option<Known>) -> Result<Host, Fault> {
     let mut base = place.host.clone();
     base.set_path("/api/v4");
     let is_password = login.as_ref().is_some_and(|login| login.is_password);
@@ -27,7 +23,34 @@ pub(super) async fn ask(
     } else {
         Sent::Bearer
     };
-    let host = Host::new(base, login, sent)?;
+    Host::new(base, login, sent)
+}
+
+/// What a merge request is (*Get single MR*).
+pub(super) async fn pull(
+    place: &Place,
+    login: Option<Known>,
+    number: u64,
+) -> Result<PullRequest, Fault> {
+    let host = api(place, login)?;
+    let (project, number) = (place.path.join("/"), number.to_string());
+    let path = ["projects", &project, "merge_requests", &number];
+    let (answer, _) = host.get(&host.url(&path, &[])?).await?;
+    Ok(PullRequest {
+        source_branch: text(&answer, "/source_branch"),
+        target_branch: text(&answer, "/target_branch"),
+        commit: text(&answer, "/sha"),
+        base_commit: text(&answer, "/diff_refs/base_sha"),
+    })
+}
+
+pub(super) async fn ask(
+    place: &Place,
+    login: Option<Known>,
+    change: &Change,
+    files: &mut Files,
+) -> Result<(), Fault> {
+    let host = api(place, login)?;
     let project = place.path.join("/");
     match change {
         Change::PullRequest(number) => {

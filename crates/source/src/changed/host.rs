@@ -141,7 +141,7 @@ impl Host {
     /// Reads what is at an address.
     pub(super) async fn get(&self, url: &Url) -> Result<(Value, HeaderMap), Fault> {
         let told = |why: String| format!("{}: {why}", self.base);
-        let mut request = client::client()?
+        let mut request = client::client_of_one_host()?
             .get(url.clone())
             .header(ACCEPT, self.accept);
         if let Some((name, header)) = &self.header {
@@ -185,6 +185,10 @@ impl Host {
                 "it has no such repository, pull request or commit, or the connector's login may not see it (404)"
                     .to_owned(),
             ),
+            300..=399 => Fault::from(format!(
+                "it sends the request on to another address ({status}), which its login is not for: check the connector's \
+                 address, and whether the repository has moved"
+            )),
             status => Fault::from(format!(
                 "it answers {status}, which it should not: check the connector's address"
             )),

@@ -10,6 +10,9 @@
 //! | Bitbucket Server | `pull-requests/N/changes` | `compare/changes` |
 //! | Azure Repos | changes of the last of `pullRequests/N/iterations` | `diffs/commits` |
 //!
+//! What a pull request is, where comments on it do not say so, is asked of GitHub, Gitea and Forgejo (`pulls/N`) and GitLab
+//! (`merge_requests/N`) in the same way; the others say it.
+//!
 //! A file that was renamed counts under both names, as in payloads of pushes. Pages, bytes and time are bounded; where a
 //! provider lists only so many files, the answer says that these may not be all.
 
@@ -23,12 +26,13 @@ mod place;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use slipway_engine::gather::{ChangedPaths, WantedChange};
+use slipway_engine::gather::{Change, ChangedPaths, PullRequest, WantedChange};
 use slipway_model::status::ErrorType;
 use slipway_steps::secrets::Secrets;
 
 use crate::fault::Fault;
-use host::Host;
+use host::{Host, Known};
+use place::Place;
 
 /// Most pages of a list.
 const MOST_PAGES: usize = 50;
@@ -43,19 +47,10 @@ pub(crate) async fn files(
     wanted: &WantedChange,
     secrets: &mut Secrets<'_>,
 ) -> Result<ChangedPaths, Fault> {
-    let connector = &wanted.connector;
-    let of = |fault: Fault| {
-        let name = &connector.reference;
-        fault.told(|why| {
-            format!("the changed files cannot be read with the connector {name}: {why}")
-        })
-    };
-    let place = place::of(connector, wanted.repository.as_deref()).map_err(Fault::from);
-    let place = place.map_err(of)?;
-    let login = host::login(connector, &wanted.scope, secrets).await;
-    let login = login.map_err(of)?;
+    let of = |fault| told(FILES, wanted, fault);
+    let (place, login) = reached(wanted, secrets).await.map_err(of)?;
     let mut files = Files::default();
-    let asked = match connector.kind.as_str() {
+    let asked = match wanted.connector.kind.as_str() {
         "Github" => github::ask(&place, login, wanted, &mut files).await,
         "Gitlab" => gitlab::ask(&place, login, &wanted.change, &mut files).await,
         "Bitbucket" => bitbucket::ask(&place, login, &wanted.change, &mut files).await,
@@ -73,14 +68,67 @@ pub(crate) async fn files(
     })
 }
 
+/// What a pull request is.
+///
+/// # Errors
+/// Why it cannot be had. Holds no secret.
+pub(crate) async fn pull_request(
+    wanted: &WantedChange,
+    secrets: &mut Secrets<'_>,
+) -> Result<PullRequest, Fault> {
+    let of = |fault| told(PULL, wanted, fault);
+    let Change::PullRequest(number) = wanted.change else {
+        return Err(of("a push is none".to_owned().into()));
+    };
+    let (place, login) = reached(wanted, secrets).await.map_err(of)?;
+    let asked = match wanted.connector.kind.as_str() {
+        "Github" => github::pull(&place, login, (wanted, number)).await,
+        "Gitlab" => gitlab::pull(&place, login, number).await,
+        other => Err(format!(
+            "hosts with a connector of type {other} are not asked for it: use one of type Github or Gitlab, or leave out \
+             what the event does not tell"
+        )
+        .into()),
+    };
+    asked.map_err(of)
+}
+
+/// Where the API of the connector is, and its login.
+async fn reached(
+    wanted: &WantedChange,
+    secrets: &mut Secrets<'_>,
+) -> Result<(Place, Option<Known>), Fault> {
+    let connector = &wanted.connector;
+    let place = place::of(connector, wanted.repository.as_deref()).map_err(Fault::from)?;
+    let login = host::login(connector, &wanted.scope, secrets).await?;
+    Ok((place, login))
+}
+
+/// What [`files`] asks for, as faults call it.
+pub(crate) const FILES: &str = "the changed files";
+/// What [`pull_request`] asks for.
+pub(crate) const PULL: &str = "the pull request";
+
+fn told(what: &str, wanted: &WantedChange, fault: Fault) -> Fault {
+    let name = &wanted.connector.reference;
+    fault.told(|why| format!("{what} cannot be read with the connector {name}: {why}"))
+}
+
 /// What is said where nobody answers in time.
-pub(crate) fn late(wanted: &WantedChange, seconds: u64) -> Fault {
-    let why = format!(
-        "the changed files cannot be read with the connector {}: no answer within {seconds} s: check its address and the \
-         network",
-        wanted.connector.reference
-    );
-    Fault::new(ErrorType::Timeout, why)
+pub(crate) fn late(what: &str, wanted: &WantedChange, seconds: u64) -> Fault {
+    let why = format!("no answer within {seconds} s: check its address and the network");
+    told(what, wanted, Fault::new(ErrorType::Timeout, why))
+}
+
+/// Longest name of a branch or commit that is taken: Git's own files of refs have paths of less.
+const LONGEST_NAME: usize = 4_096;
+
+/// A name in an answer.
+fn text(answer: &Value, at: &str) -> Option<String> {
+    let found = answer.pointer(at).and_then(Value::as_str);
+    found
+        .filter(|text| !text.is_empty() && text.len() <= LONGEST_NAME)
+        .map(str::to_owned)
 }
 
 /// The files that were told.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
+use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, Method, Response, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -55,22 +56,43 @@ pub(super) struct Registry<'a> {
     authorization: Option<HeaderValue>,
 }
 
-/// The one client. It uses no proxy, because behind one the check of addresses would check nothing.
+/// The one client. It uses no proxy, because behind one the check of addresses would check nothing. Where it is sent on to
+/// another host it leaves out `authorization`, and no other header.
 pub(crate) fn client() -> Result<&'static Client, String> {
     static CLIENT: OnceLock<Client> = OnceLock::new();
-    if let Some(client) = CLIENT.get() {
+    once(&CLIENT, |attempt| attempt.follow())
+}
+
+/// The same, for what is asked with a login in a header of its own: it takes what sends it on to another host, such as the
+/// page where people log in, for the answer.
+pub(crate) fn client_of_one_host() -> Result<&'static Client, String> {
+    static CLIENT: OnceLock<Client> = OnceLock::new();
+    once(&CLIENT, |attempt| {
+        let asked = attempt.previous().first();
+        match asked.is_some_and(|asked| asked.origin() == attempt.url().origin()) {
+            true => attempt.follow(),
+            false => attempt.stop(),
+        }
+    })
+}
+
+fn once(
+    client: &'static OnceLock<Client>,
+    follow: impl Fn(Attempt) -> Action + Send + Sync + 'static,
+) -> Result<&'static Client, String> {
+    if let Some(client) = client.get() {
         return Ok(client);
     }
-    let redirect = reqwest::redirect::Policy::custom(|attempt| {
+    let redirect = Policy::custom(move |attempt| {
         if attempt.previous().len() > REDIRECTS {
             return attempt.error("it redirects too often");
         }
         match address::check(attempt.url()) {
-            Ok(()) => attempt.follow(),
+            Ok(()) => follow(attempt),
             Err(why) => attempt.error(why),
         }
     });
-    let client = Client::builder()
+    let built = Client::builder()
         .dns_resolver(Resolver)
         .no_proxy()
         .redirect(redirect)
@@ -79,7 +101,7 @@ pub(crate) fn client() -> Result<&'static Client, String> {
         .user_agent(concat!("slipway/", env!("CARGO_PKG_VERSION")))
         .build()
         .map_err(|error| format!("cannot set up an HTTP client: {error}"))?;
-    Ok(CLIENT.get_or_init(|| client))
+    Ok(client.get_or_init(|| built))
 }
 
 /// Whether an address is this machine's own.

@@ -5,7 +5,9 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use slipway_engine::gather::{Change, ChangeFault, ChangedPaths, SourceReader, WantedChange};
+use slipway_engine::gather::{
+    Change, ChangeFault, ChangedPaths, PullRequest, SourceReader, WantedChange,
+};
 use slipway_model::id::{AccountId, Scope};
 use slipway_plan::ConnectorPlan;
 
@@ -331,6 +333,24 @@ async fn a_login_is_for_the_api_and_goes_nowhere_else() {
     }
 }
 
+/// GitLab's token has a header of its own, which no client takes out on the way to another host.
+#[tokio::test]
+async fn f9_a_token_does_not_follow_a_redirect_to_another_host() {
+    let elsewhere = Host::new(|_| page(&json!({"diffs": []}))).await;
+    let there = format!("{}/login", elsewhere.address);
+    let host = Host::new(move |asked| {
+        assert_eq!(asked.header("private-token"), TOKEN);
+        (StatusCode::FOUND, [("location", there.clone())], "").into_response()
+    })
+    .await;
+    let mut spec = token(&format!("{}/acme/shop", host.address));
+    let login = json!({"username": "bot", "passwordRef": "account.token"});
+    spec["authentication"]["spec"] = json!({"type": "UsernamePassword", "spec": login});
+    let refused = told(&wanted("Gitlab", spec, push())).await;
+    assert!(refused.contains("another address (302)"), "{refused}");
+    assert_eq!((host.times(), elsewhere.times()), (1, 0));
+}
+
 #[tokio::test]
 async fn more_files_than_are_read_are_said_to_be_more() {
     let host = Host::new(|asked| {
@@ -350,4 +370,87 @@ async fn more_files_than_are_read_are_said_to_be_more() {
         .expect("files");
     assert_eq!((told.files.len(), told.complete), (5_000, false));
     assert_eq!(host.times(), 50, "pages are bounded");
+}
+
+async fn told_of_pull(wanted: &WantedChange) -> String {
+    let told = patient().pull_request(wanted).await;
+    let shown = |name: Option<String>| name.unwrap_or_else(|| "-".to_owned());
+    match told {
+        Ok(PullRequest {
+            source_branch,
+            target_branch,
+            commit,
+            base_commit,
+        }) => [source_branch, target_branch, commit, base_commit]
+            .map(shown)
+            .join(" "),
+        Err(fault) => {
+            let message = &fault.message;
+            assert!(
+                !message.contains(TOKEN) && message.contains("account.code"),
+                "{message}"
+            );
+            format!("{message} {}", fault.passing)
+        }
+    }
+}
+
+/// The payload of a comment has addresses; none of them is asked, but the API of the connector's repository.
+#[tokio::test]
+async fn a_pull_request_is_asked_for_at_the_connectors_repository() {
+    let host = Host::new(|asked| {
+        bearer(asked);
+        let end = |name: &str, sha: &str| json!({"ref": name, "sha": sha, "repo": null});
+        let pull = json!({"number": 7, "title": "t", "head": end("topic", NEW), "base": end("main", OLD)});
+        match asked.path.as_str() {
+            "/api/v3/repos/acme/shop/pulls/7" | "/api/v1/repos/acme/shop/pulls/7" => page(&pull),
+            // Of a fork that is gone.
+            "/api/v3/repos/acme/shop/pulls/8" => page(&json!({"head": null, "base": {"ref": "main", "sha": 7}})),
+            "/api/v3/repos/acme/shop/pulls/9" => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+            "/api/v3/repos/acme/shop/pulls/10" => page(&json!([])),
+            "/api/v3/repos/acme/shop/pulls/11" => {
+                let elsewhere = [("location", "http://localhost:1/login")];
+                (StatusCode::FOUND, elsewhere, "").into_response()
+            }
+            "/api/v4/projects/acme%2Fshop/merge_requests/7" => page(&json!({
+                "source_branch": "topic", "target_branch": "main", "sha": NEW, "diff_refs": {"base_sha": OLD},
+            })),
+            _ => StatusCode::NOT_FOUND.into_response(),
+        }
+    })
+    .await;
+    let spec = token(&format!("{}/acme/shop", host.address));
+    let of = |kind: &str, number| wanted(kind, spec.clone(), Change::PullRequest(number));
+    let known = format!("topic main {NEW} {OLD}");
+    assert_eq!(told_of_pull(&of("Github", 7)).await, known);
+    let gitea = WantedChange {
+        gitea: true,
+        ..of("Github", 7)
+    };
+    assert_eq!(told_of_pull(&gitea).await, known);
+    assert_eq!(told_of_pull(&of("Gitlab", 7)).await, known);
+    assert_eq!(told_of_pull(&of("Github", 8)).await, "- main - -");
+    assert_eq!(told_of_pull(&of("Github", 10)).await, "- - - -");
+    for (kind, number, why, end) in [
+        ("Github", 9, "(503)", "true"),
+        ("Github", 11, "another address (302)", "false"),
+        ("Github", 12, "(404)", "false"),
+        ("Bitbucket", 7, "of type Bitbucket are not asked", "false"),
+    ] {
+        let refused = told_of_pull(&of(kind, number)).await;
+        assert!(refused.contains(why) && refused.ends_with(end), "{refused}");
+        assert!(refused.starts_with("the pull request cannot"), "{refused}");
+    }
+    let pushed = told_of_pull(&wanted("Github", spec.clone(), push())).await;
+    assert!(pushed.contains("a push is none"), "{pushed}");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let silent = token(&format!("http://{address}/acme/shop"));
+    let silent = wanted("Github", silent, Change::PullRequest(7));
+    let late = source(false, Duration::from_millis(50))
+        .pull_request(&silent)
+        .await;
+    assert!(late.expect_err("a fault").passing);
 }

@@ -140,12 +140,19 @@ fn comment(post: &Post) -> Result<Heard, String> {
     event.action = Some(action.to_owned());
     event.pr_number = Some(issue.number("number")?);
     event.pr_title = issue.maybe("title")?;
-    // Branches and commits are not in the payload of GitHub: whoever needs them asks for the pull request.
     let comment = body.object("comment")?;
     event.happened_ms = comment.time("updated_at")?;
     let id = comment.number("id")?.to_string();
     let time = comment.stamp("updated_at")?;
-    Ok(Heard::Event(Box::new(event.keyed(&[&id, &time]))))
+    let mut event = event.keyed(&[&id, &time]);
+    // Branches and commits are not in the payload of GitHub: whoever needs them asks for the pull request. Gitea sends it.
+    if body.find("pull_request").is_some() {
+        let pull = body.object("pull_request")?;
+        event.commit = pull.maybe("head.sha")?;
+        event.base_commit = pull.maybe("base.sha")?;
+        event = event.between(pull.maybe("head.ref")?, pull.maybe("base.ref")?);
+    }
+    Ok(Heard::Event(Box::new(event)))
 }
 
 fn review(post: &Post) -> Result<Heard, String> {

@@ -307,6 +307,27 @@ fn files_are_known_where_the_sender_lists_all() {
     assert_eq!(files(&named("github_pull_request")), ChangedFiles::Unknown);
 }
 
+/// GitHub does not say between which branches the pull request of a comment is; Gitea does.
+#[test]
+fn comments_have_branches_where_the_payload_says_them() {
+    let of = |one: &Recorded| {
+        let event = only(one);
+        [
+            event.source_branch,
+            event.target_branch,
+            event.branch,
+            event.commit,
+        ]
+    };
+    let plain = named("github_issue_comment");
+    assert_eq!(of(&plain), [None, None, None, None]);
+    let pull = json!({"head": {"ref": "topic", "sha": "b2"}, "base": {"ref": "main", "sha": "a1"}});
+    let told = plain.with("pull_request", pull);
+    let expected = ["topic", "main", "main", "b2"].map(|name| Some(name.to_owned()));
+    assert_eq!(of(&told), expected);
+    assert_eq!(only(&told).key, only(&plain).key, "it is the same comment");
+}
+
 #[test]
 fn a_trigger_as_people_write_it_decides() {
     let trigger = |conditions: &str| {

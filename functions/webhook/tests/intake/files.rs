@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use slipway_engine::gather::{Change, ChangeFault, ChangedPaths, SourceReader, WantedChange};
+use slipway_engine::gather::{
+    Change, ChangeFault, ChangedPaths, PullRequest, SourceReader, WantedChange,
+};
 use slipway_model::id::Scope;
 use slipway_model::status::Failure;
 use slipway_plan::{
@@ -15,8 +17,9 @@ use slipway_world::{Hooks, World};
 use crate::{GIT, SECRET, history, minutes, only_run, runs, signature, trigger, world};
 
 /// A provider that says what was last said to it.
-struct Provider {
+pub(crate) struct Provider {
     says: Mutex<Result<ChangedPaths, ChangeFault>>,
+    pub(crate) pull: Mutex<Result<PullRequest, ChangeFault>>,
     asked: Mutex<Vec<WantedChange>>,
 }
 
@@ -25,7 +28,7 @@ impl Provider {
         *self.says.lock().expect("a lock") = says;
     }
 
-    fn asked(&self) -> Vec<WantedChange> {
+    pub(crate) fn asked(&self) -> Vec<WantedChange> {
         std::mem::take(&mut *self.asked.lock().expect("a lock"))
     }
 }
@@ -57,6 +60,11 @@ impl SourceReader for Provider {
         self.asked.lock().expect("a lock").push(wanted.clone());
         self.says.lock().expect("a lock").clone()
     }
+
+    async fn pull_request(&self, wanted: &WantedChange) -> Result<PullRequest, ChangeFault> {
+        self.asked.lock().expect("a lock").push(wanted.clone());
+        self.pull.lock().expect("a lock").clone()
+    }
 }
 
 fn files(names: &[&str], complete: bool) -> Result<ChangedPaths, ChangeFault> {
@@ -66,7 +74,7 @@ fn files(names: &[&str], complete: bool) -> Result<ChangedPaths, ChangeFault> {
     })
 }
 
-fn fault(passing: bool) -> Result<ChangedPaths, ChangeFault> {
+pub(crate) fn fault<T>(passing: bool) -> Result<T, ChangeFault> {
     Err(ChangeFault {
         message: "the provider says no".to_owned(),
         passing,
@@ -110,10 +118,11 @@ async fn opened(hooks: &Hooks, number: u64) -> Value {
     json!({"event": answer["data"]})
 }
 
-async fn provider(world: &World) -> (Arc<Provider>, Arc<dyn SourceReader>) {
+pub(crate) async fn provider(world: &World) -> (Arc<Provider>, Arc<dyn SourceReader>) {
     world.apply(CODE).await;
     let provider = Arc::new(Provider {
         says: Mutex::new(fault(false)),
+        pull: Mutex::new(fault(false)),
         asked: Mutex::default(),
     });
     let sources: Arc<dyn SourceReader> = provider.clone();

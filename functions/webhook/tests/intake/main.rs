@@ -13,6 +13,7 @@ mod hostile;
 mod listening;
 mod order;
 mod polls;
+mod pulls;
 mod schedules;
 mod senders;
 mod told;

@@ -110,7 +110,7 @@ async fn a_newer_push_that_started_nothing_is_told_as_that() {
 }
 
 /// A comment on a pull request of `acme/shop`.
-fn comment(action: &str, id: u32, at: &str) -> String {
+pub(crate) fn comment(action: &str, id: u32, at: &str) -> String {
     let repository: Value = serde_json::from_str(&push("0", "a", at)).expect("JSON");
     json!({
         "action": action,
