@@ -11,7 +11,7 @@ use crate::begin::release_infrastructure;
 use crate::directive::PAUSE_WAIT;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
-use crate::intake;
+use crate::intake::{self, handler::Handler};
 use crate::kept;
 use crate::name::Lane;
 use crate::notify;
@@ -274,8 +274,13 @@ pub struct Finished {
 
 /// Records how a run ended. Fails with `StagesLeft` where stages are still to be planned, and with `RollBackRun` where
 /// its stages must be rolled back first. Fails with `RunFailed` or `RunAborted`, which is how the machine learns of it.
-/// Repeating it changes nothing.
-pub async fn finish_run(runs: &Runs, run: &RunId, finished: Finished) -> Result<Status, RunError> {
+/// Has the triggers start what waits for the end. Repeating it changes nothing.
+pub async fn finish_run(
+    runs: &Runs,
+    handler: &Handler,
+    run: &RunId,
+    finished: Finished,
+) -> Result<Status, RunError> {
     let record = runs.run(run).await?;
     if record.plan.is_none() {
         return told(run, end_run(runs, &record, finished).await?);
@@ -293,7 +298,7 @@ pub async fn finish_run(runs: &Runs, run: &RunId, finished: Finished) -> Result<
     let status = end_run(runs, &record, finished).await?;
     forget_pauses(runs, run).await?;
     runs.tell(run, &plan, &notify::end_of_run(status)).await;
-    intake::tell_ended(runs, &record).await?;
+    Box::pin(intake::tell_ended(runs, &record, handler)).await?;
     told(run, status)
 }
 

@@ -9,6 +9,7 @@ use slipway_engine::begin::{stage_begin, stage_hold};
 use slipway_engine::by_hand::{await_start, time_to_start};
 use slipway_engine::end::{Finished, finish_run, stage_end};
 use slipway_engine::error_name::ErrorName;
+use slipway_engine::intake::handler::Handler;
 use slipway_engine::plan_run::plan_run;
 use slipway_engine::rollback::roll_back_run;
 use slipway_engine::runs::Runs;
@@ -27,6 +28,8 @@ pub struct Deps {
     pub runs: Runs,
     /// The functions of the swimlanes.
     pub lanes: LaneFunctions,
+    /// Has triggers on the end of a run decide at once.
+    pub handler: Handler,
 }
 
 /// Names or ARNs of the functions that walk lanes.
@@ -160,7 +163,7 @@ pub async fn handle(deps: &Deps, event: Event) -> Result<Value, HandlerError> {
                 stopped,
                 rolled_back,
             };
-            let status = finish_run(runs, &run_id, finished).await?;
+            let status = finish_run(runs, &deps.handler, &run_id, finished).await?;
             Ok(json!({"status": status}))
         }
         Event::RollBack { run_id } => {

@@ -3,6 +3,7 @@
 use std::env::VarError;
 
 use slipway_clock::Clock;
+use slipway_engine::intake::handler::Handler;
 use slipway_engine::runs::Runs;
 use slipway_store::Store;
 use slipway_store::layout::{Layout, LayoutError};
@@ -51,6 +52,10 @@ pub async fn wire() -> Result<Deps, ConfigError> {
             asg: variable("SLIPWAY_LANE_ASG_FUNCTION_ARN")?,
             ecs: variable("SLIPWAY_LANE_ECS_FUNCTION_ARN")?,
             lambda: variable("SLIPWAY_LANE_LAMBDA_FUNCTION_ARN")?,
+        },
+        handler: Handler {
+            lambda: aws_sdk_lambda::Client::new(&config),
+            function: variable("SLIPWAY_TRIGGER_FUNCTION")?,
         },
     })
 }

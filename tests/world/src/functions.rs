@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use slipway_asl::{Lambda, LambdaError};
 use slipway_engine::error::HandlerError;
+use slipway_engine::intake::handler::Handler;
 use slipway_engine::runs::Runs;
 use slipway_fn_pipeline::LaneFunctions;
 use slipway_steps::StepServices;
@@ -52,6 +53,7 @@ impl Functions {
         services: &StepServices,
         turns: u32,
         notify: slipway_fn_notify::Deps,
+        handler: Handler,
     ) {
         let lane = |find| slipway_fn_lane_common::Deps {
             runs: runs.clone(),
@@ -70,6 +72,7 @@ impl Functions {
             pipeline: slipway_fn_pipeline::Deps {
                 runs: runs.clone(),
                 lanes,
+                handler,
             },
             lane: lane(slipway_fn_lane_common::find),
             asg: lane(slipway_fn_lane_asg::find),

@@ -10,6 +10,7 @@ use axum::routing::post;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use slipway_engine::gather::SourceReader;
+use slipway_engine::intake::handler::Handler;
 use slipway_engine::runs::Runs;
 use slipway_fn_trigger::answer;
 use slipway_model::id::EntityId;
@@ -124,6 +125,14 @@ fn lambda(runs: &Runs, hearing: Hearing) -> aws_sdk_lambda::Client {
         .allow_no_auth()
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
     aws_sdk_lambda::Client::from_conf(config.build())
+}
+
+/// Has events handled that functions of the world accept, or not, as the tap says of invocations of `trigger`.
+pub(crate) fn handler(runs: &Runs, tap: &Arc<dyn Tap>) -> Handler {
+    Handler {
+        lambda: lambda(runs, Hearing::AsTheTapSays(Arc::clone(tap))),
+        function: "slipway-trigger".to_owned(),
+    }
 }
 
 impl World {

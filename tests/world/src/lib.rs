@@ -339,7 +339,8 @@ impl World {
             pager_duty: options.pager_duty,
         };
         let aws = services.aws.clone();
-        functions.wire(&tapped, &services, options.turns, notify);
+        let handler = hooks::handler(&tapped, &tap);
+        functions.wire(&tapped, &services, options.turns, notify, handler);
         let deeds = Deeds::default();
         let outside = crate::tap::tapped(Arc::clone(&tap), Place::Outside, engine.router());
         let outside = workflows(outside);

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use slipway_asl::{Lambda, LambdaError};
 use slipway_engine::error::HandlerError;
+use slipway_engine::intake::handler::Handler;
 use slipway_engine::runs::Runs;
 use slipway_engine::unstarted::{resume_unstarted, start_accepted};
 use slipway_engine::wake::wake_unheard;
@@ -47,6 +48,7 @@ impl Functions {
         services: &StepServices,
         mail: Option<MailServer>,
         url: String,
+        handler: Handler,
     ) {
         let lane = |find| slipway_fn_lane_common::Deps {
             runs: runs.clone(),
@@ -66,6 +68,7 @@ impl Functions {
             pipeline: slipway_fn_pipeline::Deps {
                 runs: runs.clone(),
                 lanes,
+                handler,
             },
             lane_common: lane(slipway_fn_lane_common::find),
             lane_asg: lane(slipway_fn_lane_asg::find),

@@ -28,6 +28,7 @@ use secrecy::SecretString;
 use slipway_asl::{Engine, EngineConfig};
 use slipway_clock::Clock;
 use slipway_engine::gather::SourceReader;
+use slipway_engine::intake::handler::Handler;
 use slipway_engine::runs::Runs;
 use slipway_fn_api::{NewToken, Permission};
 use slipway_fn_notify::MailServer;
@@ -273,7 +274,8 @@ impl Parts {
             },
         };
         let mail = MailServer::from_env().context("reading which server takes mails")?;
-        functions.wire(&runs, &services, mail, format!("http://{address}"));
+        let url = format!("http://{address}");
+        functions.wire(&runs, &services, mail, url, handler(&functions));
         Ok(Self {
             embedded,
             sandbox,
@@ -323,15 +325,13 @@ impl Parts {
         let secrets = self.embedded.secrets();
         let sources = self.sources.clone();
         let aws = self.aws.clone();
-        let lambda = invoke::client(self.functions.clone());
-        let function = place::function("slipway-trigger");
+        let intake = handler(&self.functions);
         let hooks = slipway_fn_webhook::Deps::new(
             self.runs.clone(),
             secrets.clone(),
-            lambda.clone(),
-            function.clone(),
+            intake.lambda.clone(),
+            intake.function.clone(),
         );
-        let intake = slipway_fn_api::Intake { lambda, function };
         let deps =
             slipway_fn_api::Deps::new(self.runs.clone(), secrets, sources, aws, STREAM_LIMIT)
                 .with_intake(intake);
@@ -343,6 +343,14 @@ impl Parts {
             sandbox: self.sandbox.router(),
             events: Events::new(self.functions.clone(), self.runs.clock.clone()),
         }
+    }
+}
+
+/// Has the functions of this process handle what was accepted.
+fn handler(functions: &Arc<Functions>) -> Handler {
+    Handler {
+        lambda: invoke::client(functions.clone()),
+        function: place::function("slipway-trigger"),
     }
 }
 

@@ -29,6 +29,7 @@ use slipway_store::{Accept, TriggerPlace};
 use slipway_trigger::Event;
 use slipway_trigger::feed::Build;
 
+use self::handler::Handler;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::runs::Runs;
@@ -255,8 +256,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Tells the triggers that wait for the end of a run, where there are any; the next sweep handles it.
-pub(crate) async fn tell_ended(runs: &Runs, run: &RunRecord) -> Result<(), RunError> {
+/// Tells the triggers that wait for the end of a run, where there are any: at once, or where that fails at the next sweep.
+pub(crate) async fn tell_ended(
+    runs: &Runs,
+    run: &RunRecord,
+    handler: &Handler,
+) -> Result<(), RunError> {
     let account = &run.scope.account;
     let source = listen::of_project(&run.scope);
     let listed = runs.store.listeners(account, &source).await;
@@ -272,7 +277,10 @@ pub(crate) async fn tell_ended(runs: &Runs, run: &RunRecord) -> Result<(), RunEr
         delivery: None,
         body: Vec::new(),
     };
-    accept(runs, offer).await.map(drop)
+    // Also where it is known: whoever accepted it may have died before this.
+    let (event, _) = accept(runs, offer).await?;
+    handler.wake(&event.id).await;
+    Ok(())
 }
 
 /// Reads what happened.

@@ -335,7 +335,7 @@ async fn a_login_is_for_the_api_and_goes_nowhere_else() {
 
 /// GitLab's token has a header of its own, which no client takes out on the way to another host.
 #[tokio::test]
-async fn f9_a_token_does_not_follow_a_redirect_to_another_host() {
+async fn a_token_does_not_follow_a_redirect_to_another_host() {
     let elsewhere = Host::new(|_| page(&json!({"diffs": []}))).await;
     let there = format!("{}/login", elsewhere.address);
     let host = Host::new(move |asked| {

@@ -70,7 +70,7 @@ async fn f5_an_event_whose_function_dies_each_time_is_finished_by_a_sweep() {
 }
 
 /// Lambda does this to each invocation of the function that handles events.
-struct Each(Invocation);
+pub(crate) struct Each(pub(crate) Invocation);
 
 impl Tap for Each {
     fn request(&self, _: Place, _: &str) -> Verdict {

@@ -1,9 +1,15 @@
 //! Schedules and ends of runs.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::json;
 use slipway_model::status::Status;
+use slipway_world::tap::{Invocation, Tap};
 use slipway_world::yaml::{pipeline, says, script, stage};
+use slipway_world::{Options, World};
 
+use crate::events::Each;
 use crate::{history, minutes, only_run, runs, trigger, world};
 
 const HOURLY: &str =
@@ -115,7 +121,9 @@ async fn the_end_of_a_pipeline_starts_another_that_waits_for_it() {
         minutes(&world, 1).await;
         world.take_in().await;
     }
-    let all = runs(&world).await;
+    let mut all = runs(&world).await;
+    // Both are of one moment, as no time passes here.
+    all.sort_by(|one, other| other.pipeline.cmp(&one.pipeline));
     let ids: Vec<&str> = all.iter().map(|run| run.pipeline.as_str()).collect();
     assert_eq!(ids, ["release", "first"]);
     assert_eq!(all[0].trigger_type, "SYSTEM_EVENT");
@@ -148,4 +156,55 @@ async fn the_end_of_a_pipeline_starts_another_that_waits_for_it() {
     minutes(&world, 1).await;
     world.take_in().await;
     assert_eq!(history(&world, "rescue").await.len(), 1);
+}
+
+const AFTER: &str =
+    "type: SystemEvent\nspec:\n  type: Pipeline\n  spec:\n    eventType: PipelineSuccess\n";
+
+/// A run of `first` that has ended, for which `release` waits.
+async fn ended(tap: Option<Arc<dyn Tap>>) -> World {
+    let world = World::with(Options {
+        in_memory: true,
+        tap,
+        ..Options::default()
+    })
+    .await;
+    crate::furnish(&world).await;
+    let first = pipeline(&[stage("build", &says("told", "built"), "", "")]);
+    world.apply(&first.replace("release", "first")).await;
+    world.apply(&trigger("after", AFTER, "")).await;
+    let first = world.start("first").await;
+    assert_eq!(world.finish(&first).await.status, Status::Success);
+    world.runs.clock.sleep(Duration::from_secs(1)).await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_pipeline_is_heard_at_once() {
+    let world = ended(None).await;
+    assert_eq!(runs(&world).await.len(), 2, "before any sweep");
+    for _ in 0..2 {
+        minutes(&world, 1).await;
+        world.take_in().await;
+    }
+    assert_eq!(runs(&world).await.len(), 2);
+    assert_eq!(history(&world, "after").await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f6_the_end_of_a_pipeline_that_lambda_tells_twice_or_not_starts_one_run() {
+    for (becomes, at_once) in [
+        (Invocation::Twice, 2),
+        (Invocation::Refused("TooManyRequestsException"), 1),
+        (Invocation::Unheard("ServiceException"), 2),
+    ] {
+        let world = ended(Some(Arc::new(Each(becomes)))).await;
+        assert_eq!(runs(&world).await.len(), at_once, "{becomes:?}");
+        for _ in 0..2 {
+            minutes(&world, 1).await;
+            world.take_in().await;
+        }
+        assert_eq!(runs(&world).await.len(), 2, "{becomes:?}");
+        assert_eq!(history(&world, "after").await.len(), 1, "{becomes:?}");
+    }
 }
