@@ -29,7 +29,7 @@ use slipway_model::Kind;
 use slipway_model::id::{AccountId, EntityId, OrgId, ProjectId, Scope};
 use slipway_store::{Accept, SecretStore, TriggerPlace};
 use slipway_trigger::webhook::{self, Heard};
-use slipway_trigger::{Delivery, Event, MOST_BODY, Provider, Source};
+use slipway_trigger::{Delivery, Event, MOST_BODY, Provider, Source, signature};
 use subtle::ConstantTimeEq as _;
 
 use secrets::Secrets;
@@ -425,8 +425,9 @@ fn in_v2(taken: Option<(String, String)>) -> Response {
     }
 }
 
-/// A webhook for one trigger; its id and where to ask what became of it. `None` where there is no such trigger. A disabled one
-/// has it in its history.
+/// A webhook for one trigger; its id and where to ask what became of it. `None` where there is no such trigger, to who knows
+/// its URL or has a token of the API; all others hear the same as where it is not for them. A disabled one has it in its
+/// history.
 async fn custom(
     deps: &Deps,
     token: Option<&str>,
@@ -444,6 +445,8 @@ async fn custom(
         }
     }
     let delivery = delivery(&parts.headers, body).await?;
+    // A URL that nobody can guess, and a token of the API, say as much as a signature.
+    let known = token.is_some() || keys::is_token(deps, &place.scope.account, &delivery).await?;
     let kind = Kind::Trigger.key();
     let store = &deps.runs.store;
     let found = store.find_entity(&place.scope, kind, Some(&place.pipeline), &place.trigger);
@@ -461,10 +464,11 @@ async fn custom(
             action = "ignored",
             "a delivery for a trigger that is gone"
         );
-        return Ok(None);
+        return match known {
+            true => Ok(None),
+            false => Err(stranger(deps, &delivery).await?),
+        };
     };
-    // A URL that nobody can guess, and a token of the API, say as much as a signature.
-    let known = token.is_some() || keys::is_token(deps, &place.scope.account, &delivery).await?;
     if let Some(secret) = &trigger.secret
         && !known
     {
@@ -473,7 +477,7 @@ async fn custom(
         let verdict = deps.state.secrets.verify(deps, named, provider, &delivery);
         if let Err(why) = verdict.await {
             tell_refused(deps, &place.scope, provider, &why);
-            return Err(Refused::Unauthenticated(why));
+            return Err(stranger(deps, &delivery).await?);
         }
     }
     let heard = webhook::read(provider, &delivery).map_err(Refused::Invalid)?;
@@ -506,6 +510,26 @@ async fn custom(
         );
         (id, api)
     }))
+}
+
+/// What somebody hears who shows nothing by which to be known: what is wrong with the signature, as any trigger would say it,
+/// and nothing of whether there is one.
+async fn stranger(deps: &Deps, delivery: &Delivery) -> Result<Refused, Refused> {
+    let nobodys: String = deps
+        .key()
+        .await?
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let now_ms = deps.runs.clock.now_ms();
+    let why = match signature::verify(Provider::Custom, &[&nobodys], delivery, now_ms) {
+        Ok(()) => String::new(),
+        Err(why) => format!("{why}, "),
+    };
+    Ok(Refused::Unauthenticated(format!(
+        "{why}or there is no trigger of this name: post to the URL of the trigger, sign with its secret, or send a token of \
+         the API as x-api-key"
+    )))
 }
 
 fn place_of(uri: &Uri) -> Result<TriggerPlace, Refused> {

@@ -262,6 +262,50 @@ async fn w31_nothing_tells_an_unknown_webhook_from_one_that_is_not_for_the_sende
     assert_eq!((status, runs(&world).await.len()), (200, 1));
 }
 
+/// Without the URL of a trigger or a token of the API: whether there is a trigger of a name, and whether its secret can be
+/// read, is nothing that a stranger hears.
+#[tokio::test(start_paused = true)]
+async fn w31_a_stranger_hears_the_same_of_a_trigger_that_is_there_and_of_none() {
+    let world = world().await;
+    let source = "type: Webhook\nspec:\n  type: Custom\n  spec: {}\n";
+    let on = |id: &str, secret: &str| {
+        trigger(
+            id,
+            source,
+            &format!("encryptedWebhookSecretIdentifier: {secret}\n"),
+        )
+    };
+    world.apply(&on("called", "hook")).await;
+    world.apply(&on("lost", "gone")).await;
+    let pushes = on_push("main", "");
+    world.apply(&pushes).await;
+    let hooks = world.hooks();
+    let wrong = signature("another", "{}");
+    for headers in [
+        &[][..],
+        &[("x-hub-signature-256", &*wrong)],
+        &[("x-hub-signature-256", "nonsense")],
+        &[("webhook-signature", "v1,AAAA")],
+        &[("x-gitlab-token", "x")],
+    ] {
+        for api in ["custom", "custom/v2"] {
+            let mut told = Vec::new();
+            for name in ["unknown", "called", "lost", "main"] {
+                let path = format!(
+                    "/pipeline/api/webhook/{api}?accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop&pipelineIdentifier=release&triggerIdentifier={name}"
+                );
+                let (status, mut answer) = hooks.post(&path, headers, "{}").await;
+                assert_eq!(status, 401, "{name} {answer}");
+                let body = answer.as_object_mut().expect("an answer");
+                body.remove("correlationId");
+                told.push(answer);
+            }
+            assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
+        }
+    }
+    assert!(runs(&world).await.is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn w32_a_large_payload_is_kept_beside_and_no_execution_carries_it() {
     let world = world().await;
@@ -302,8 +346,9 @@ async fn w33_a_disabled_or_deleted_trigger_starts_nothing() {
         "NO_ENABLED_TRIGGER_FOR_PROJECT"
     );
     for (name, known) in [("called", true), ("gone", false)] {
+        let token = slipway_engine::intake::url::url_token(&world.url_key().await, &place(name));
         let path = format!(
-            "/pipeline/api/webhook/custom/v2?accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop&pipelineIdentifier=release&triggerIdentifier={name}"
+            "/pipeline/api/webhook/custom/{token}/v3?accountIdentifier=acme&orgIdentifier=default&projectIdentifier=shop&pipelineIdentifier=release&triggerIdentifier={name}"
         );
         let (status, answer) = hooks.post(&path, &[], "{}").await;
         assert_eq!(
