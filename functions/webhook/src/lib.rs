@@ -6,9 +6,10 @@
 
 mod keys;
 mod secrets;
+mod told;
 mod wanted;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Json;
 use axum::Router;
@@ -33,10 +34,8 @@ use slipway_trigger::{Delivery, Event, MOST_BODY, Provider, Source, signature};
 use subtle::ConstantTimeEq as _;
 
 use secrets::Secrets;
+use told::Told;
 use wanted::AllWanted;
-
-/// Deliveries that were refused are told in the audit trail, so many of one minute.
-const TOLD_PER_MINUTE: u32 = 60;
 
 /// Longest id of a delivery that is kept.
 const LONGEST_DELIVERY: usize = 200;
@@ -58,8 +57,7 @@ pub struct Deps {
 struct Kept {
     secrets: Secrets,
     wanted: AllWanted,
-    /// The minute, and how many were told in it.
-    told: Mutex<(i64, u32)>,
+    told: Told,
     key: tokio::sync::OnceCell<Vec<u8>>,
 }
 
@@ -297,25 +295,28 @@ async fn verified(
     }
 }
 
-/// A line in the audit trail, not more than so many in a minute: whoever sends rubbish must not fill it.
+/// A line in the audit trail.
 fn tell_refused(deps: &Deps, within: &Scope, provider: Provider, why: &str) {
-    let minute = deps.runs.clock.now_ms().div_euclid(60_000);
-    let mut told = deps
-        .state
-        .told
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    if told.0 != minute {
-        *told = (minute, 0);
-    }
-    told.1 = told.1.saturating_add(1);
-    if told.1 <= TOLD_PER_MINUTE {
+    if deps.state.told.one_more(deps.runs.clock.now_ms()) {
         tracing::warn!(
             target: "slipway::audit",
             account = %within.account,
             provider = provider.name(),
             action = "refused",
             "a delivery was refused: {why}"
+        );
+    }
+}
+
+/// The same of a delivery for a trigger that is not there, whose names are whatever its sender wrote.
+fn tell_gone(deps: &Deps, place: &TriggerPlace) {
+    if deps.state.told.one_more(deps.runs.clock.now_ms()) {
+        tracing::info!(
+            target: "slipway::audit",
+            account = told::shown(place.scope.account.as_str()),
+            trigger.id = told::shown(place.trigger.as_str()),
+            action = "ignored",
+            "a delivery for a trigger that is gone"
         );
     }
 }
@@ -457,13 +458,7 @@ async fn custom(
         _ => None,
     });
     let (Some(trigger), Some(provider)) = (trigger, provider) else {
-        tracing::info!(
-            target: "slipway::audit",
-            account = %place.scope.account,
-            trigger.id = %place.trigger,
-            action = "ignored",
-            "a delivery for a trigger that is gone"
-        );
+        tell_gone(deps, &place);
         return match known {
             true => Ok(None),
             false => Err(stranger(deps, &delivery).await?),
