@@ -323,6 +323,65 @@ async fn a_tag_that_an_earlier_stage_chooses_is_looked_up_when_the_stage_begins(
     assert_eq!(shop.images().await.last(), Some(&image(&moved)));
 }
 
+/// A source whose versions a script lists.
+fn listed(timeout: &str, script: &str) -> String {
+    let fetch = json!({
+        "artifactsArrayPath": "$.items",
+        "versionPath": "image",
+        "spec": {"shell": "Bash", "source": {"type": "Inline", "spec": {"script": script}}},
+    });
+    let spec = json!({
+        "versionRegex": ".*:<+pipeline.variables.tag>.*",
+        "timeout": timeout,
+        "inputs": [{"name": "NAME", "type": "String", "value": "<+service.identifier>"}],
+        "scripts": {"fetchAllArtifacts": fetch},
+    });
+    json!({"identifier": "image", "type": "CustomArtifact", "spec": spec}).to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_on_a_delegate_tells_the_image_that_is_deployed() {
+    let shop = Shop::open(&["ecs-rolling"]).await;
+    let script = r#"for tag in 1.9 1.10 2.0; do echo "{\"image\": \"index.docker.io/library/$NAME:$tag\"}"; done \
+  | paste -sd, | sed 's/.*/{"items": [&]}/' > $HARNESS_ARTIFACT_RESULT_PATH"#;
+    shop.takes("ecs-rolling", &listed("1m", script));
+    well(&shop.run("deploy_shop", "tag=1"));
+    let image = "index.docker.io/library/shop:1.10".to_owned();
+    assert_eq!(shop.images().await, [image]);
+
+    for (timeout, script, tag, expected) in [
+        (
+            "1m",
+            script,
+            "3",
+            "its script lists 3 artifacts, and none of them has a version that matches",
+        ),
+        ("1m", "exit 3", "1", "its script ended with exit code 3"),
+        (
+            "1m",
+            "true",
+            "1",
+            "wrote no file where $HARNESS_ARTIFACT_RESULT_PATH says",
+        ),
+        (
+            "2s",
+            "sleep 60",
+            "1",
+            "raise the `timeout` of the artifact source",
+        ),
+    ] {
+        shop.takes("ecs-rolling", &listed(timeout, script));
+        let failed = shop.run("deploy_shop", &format!("tag={tag}"));
+        assert_eq!(failed.status.code(), Some(1), "{}", text(&failed.stderr));
+        let told = format!("{}{}", text(&failed.stdout), text(&failed.stderr));
+        assert!(told.contains(expected), "{script}: {told}");
+    }
+    assert_eq!(shop.images().await.len(), 1, "nothing else was deployed");
+    let listed = shop.local.slipway(&["artifact", "list", "shop"]);
+    let told = text(&listed.stderr);
+    assert!(told.contains("scripts run in runs only"), "{told}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_function_is_made_of_the_image_that_was_planned() {
     let shop = Shop::open(&["ecs-rolling", "lambda"]).await;

@@ -45,6 +45,7 @@ pub use value::{Segment, Value};
 
 use ast::Part;
 use evaluate::Evaluator;
+use limits::Meter;
 
 /// What an expression can know of the world.
 pub trait Context {
@@ -71,6 +72,20 @@ pub trait Context {
     fn now_ms(&self) -> Option<i64> {
         None
     }
+}
+
+/// What a JsonPath leads to in a document, as `json.select()` reads it: one value, or the list of all where the path may lead
+/// to several.
+///
+/// # Errors
+/// When it is no path, when a path to one value leads nowhere, and when it costs more than `limits` allow.
+pub fn select_json(path: &str, document: &Value, limits: &Limits) -> Result<Value, Reason> {
+    functor::json::found_at("json.select", path, document, &mut Meter::new(limits))
+}
+
+/// Whether a text is a JsonPath that [`select_json`] knows.
+pub fn is_json_path(text: &str) -> bool {
+    functor::json::is_path(text)
 }
 
 /// A text with any number of expressions, parsed.

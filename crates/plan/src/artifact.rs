@@ -1,8 +1,11 @@
 //! Artifacts that registries keep: what a plan asks, and what somebody who may do I/O answers.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use slipway_model::duration;
 use slipway_model::id::Scope;
 
 use crate::{ArtifactPlan, ConnectorPlan};
@@ -23,7 +26,7 @@ pub struct WantedArtifact {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArtifactQuestion {
-    /// The connector as the source names it.
+    /// The connector as the source names it; empty where a script is asked.
     pub connector: String,
     /// Where the artifact is kept.
     pub place: ArtifactPlace,
@@ -68,6 +71,11 @@ pub enum ArtifactPlace {
         region: String,
         /// Filters of `DescribeImages`, name and value.
         filters: Vec<(String, String)>,
+    },
+    /// What a script lists that runs on a delegate, while the run goes on.
+    Script {
+        /// `spec` of the source without its version.
+        spec: Value,
     },
 }
 
@@ -146,6 +154,14 @@ impl ArtifactQuestion {
 }
 
 impl ArtifactPlace {
+    /// How long its script may run, where it is one and says so.
+    pub(crate) fn script_time(&self) -> Option<Duration> {
+        let Self::Script { spec } = self else {
+            return None;
+        };
+        duration::parse(spec["timeout"].as_str()?).ok()
+    }
+
     /// The place as registries call it, once its texts hold no expressions: a repository of Docker Hub without an owner
     /// is one of `library`, and GitHub's have small letters only.
     pub fn settled(self) -> Self {
@@ -189,7 +205,7 @@ impl FoundArtifact {
 pub(crate) fn fields(kind: &str) -> [&'static str; 2] {
     match kind {
         "AmazonS3" => ["filePath", "filePathRegex"],
-        "AmazonMachineImage" | "GithubPackageRegistry" | "GoogleArtifactRegistry" => {
+        "AmazonMachineImage" | CUSTOM | "GithubPackageRegistry" | "GoogleArtifactRegistry" => {
             ["version", "versionRegex"]
         }
         _ => ["tag", "tagRegex"],
@@ -213,9 +229,15 @@ impl ArtifactPlan {
         if named && self.kind != "AmazonS3" {
             self.tag = Some(found.version.clone());
         }
+        if self.kind == CUSTOM {
+            self.image.clone_from(&self.tag);
+        }
         self.pinned = Some(Box::new(pinned));
     }
 }
+
+/// The type of sources whose versions a script lists.
+pub(crate) const CUSTOM: &str = "CustomArtifact";
 
 /// The address of GitHub's registry.
 pub(crate) const GITHUB: &str = "https://ghcr.io";

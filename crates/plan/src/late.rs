@@ -17,7 +17,7 @@ use crate::{
 /// Identifier of the step that asks.
 const STEP: &str = "__artifacts";
 
-/// Time of that step: registries are asked again while they are busy.
+/// Time of that step beside that of its scripts: registries are asked again while they are busy.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// A question that only the run can ask.
@@ -102,11 +102,17 @@ pub(crate) fn ask_first(stage: &mut StagePlan) {
     if !has_late(stage) {
         return;
     }
+    let sources = stage.service.iter().flat_map(ServicePlan::sources);
+    let scripts = sources.filter_map(|source| {
+        let late = source.late.as_ref()?;
+        late.wanted.question.place.script_time()
+    });
+    let time = scripts.fold(PATIENCE, Duration::saturating_add);
     let step = StepPlan::ahead(
         NodeId::new(format!("stages.{}.spec.execution.steps.{STEP}", stage.id)),
         (STEP, "Artifacts of the service"),
         (PIN_ARTIFACTS, json!({})),
-        PATIENCE,
+        time,
     );
     stage.steps.insert(0, Node::Step(step));
 }

@@ -336,7 +336,8 @@ impl ArtifactPlan {
         }
         for (name, value) in [("image", self.tagged_image()), ("tag", self.tag.clone())] {
             if let Some(value) = value {
-                all.insert(name.to_owned(), value.into());
+                // A script may tell attributes of these names.
+                all.entry(name).or_insert_with(|| value.into());
             }
         }
         Value::Object(all)

@@ -12,6 +12,7 @@ pub mod chained;
 pub mod context;
 mod criteria;
 pub mod custom_approval;
+mod custom_artifact;
 pub mod delegate;
 mod deployment;
 pub mod ecs;

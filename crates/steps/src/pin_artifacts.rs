@@ -11,16 +11,20 @@ use slipway_engine::runs::{answers, outputs_of_answers};
 use slipway_model::id::RunId;
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::{
-    ArtifactAnswer, ArtifactPlan, ArtifactQuestion, LateArtifact, PIN_ARTIFACTS, PinnedArtifact,
-    WantedArtifact,
+    ArtifactAnswer, ArtifactPlace, ArtifactPlan, ArtifactQuestion, LateArtifact, PIN_ARTIFACTS,
+    PinnedArtifact, WantedArtifact,
 };
 use slipway_store::record::{Again, NodeRecord, RunRecord};
 
 use crate::context::{StepContext, told};
-use crate::step::{Progress, Step, Undo};
+use crate::step::{DelegateWork, Progress, Step, Undo};
+use crate::{custom_artifact, shell};
 
-/// The one command unit.
+/// The command unit that tells what was found.
 const UNIT: &str = "Fetch Artifacts";
+
+/// The command unit that has the output of scripts.
+const SCRIPTS: &str = shell::task::UNIT;
 
 /// Most runs of a chain of retries that are looked through.
 const MOST_RUNS: usize = 20;
@@ -35,7 +39,7 @@ impl Step for PinArtifacts {
     }
 
     fn units(&self) -> &'static [&'static str] {
-        &[UNIT]
+        &[UNIT, SCRIPTS]
     }
 
     fn check(&self, _spec: &Value) -> Vec<String> {
@@ -62,6 +66,9 @@ impl Step for PinArtifacts {
             }
         }
         let mut found = known(cx, &wanted).await?;
+        if let Some(work) = ask_scripts(cx, &sources, &wanted, &mut found)? {
+            return Ok(Progress::Delegate(work));
+        }
         let new = wanted
             .iter()
             .filter(|(number, _)| !found.contains_key(number));
@@ -89,6 +96,50 @@ impl Step for PinArtifacts {
     }
 }
 
+/// Takes what a delegate has just answered for a script, and gives it the script that comes next; `None` when all have
+/// answered.
+fn ask_scripts(
+    cx: &mut StepContext<'_>,
+    sources: &[&ArtifactPlan],
+    wanted: &BTreeMap<usize, WantedArtifact>,
+    found: &mut BTreeMap<usize, PinnedArtifact>,
+) -> Result<Option<DelegateWork>, Failure> {
+    let mut answered: BTreeMap<usize, PinnedArtifact> = cx.saved()?;
+    found.extend(answered.clone());
+    let mut open = wanted
+        .iter()
+        .filter(|(_, one)| is_script(&one.question.place));
+    if let Some(result) = cx.delegate_result()
+        && let Some((first, _)) = open.clone().find(|(number, _)| !found.contains_key(number))
+    {
+        let answer = custom_artifact::chosen(result);
+        let answer = answer.map_err(|why| failed(sources[*first], &why))?;
+        // After a crash it may be the answer of an earlier script, which is kept already.
+        if let Some((number, asked)) = open.clone().find(|(number, _)| **number == answer.source) {
+            let (source, question) = (sources[*number], asked.question.clone());
+            let answer = Ok(ArtifactAnswer::Found(answer.found));
+            if let Some(pinned) = judge(cx, source, question, answer)? {
+                answered.insert(*number, pinned.clone());
+                found.insert(*number, pinned);
+                cx.note(&answered)?;
+            }
+        }
+    }
+    let Some((number, asked)) = open.find(|(number, _)| !found.contains_key(number)) else {
+        cx.unit_ended(SCRIPTS, true);
+        return Ok(None);
+    };
+    let work = custom_artifact::work(&asked.question, *number, cx);
+    let work = work.map_err(|why| failed(sources[*number], &why))?;
+    let name = &sources[*number].identifier;
+    cx.info(
+        UNIT,
+        format!("A delegate runs the script of the artifact {name}."),
+    );
+    cx.unit_started(SCRIPTS);
+    Ok(work)
+}
+
 /// What is asked about a source, with what the run has brought forth. An output of a step of the stage itself cannot be
 /// known yet: such a version stays as it is written, and a pattern cannot.
 fn question(
@@ -110,7 +161,7 @@ fn question(
             },
             ..late.wanted.clone()
         })),
-        Err(why) if asked.is_exact() => {
+        Err(why) if asked.is_exact() && !is_script(&asked.place) => {
             let name = &source.identifier;
             let why = format!(
                 "The artifact {name} is not pinned: not everything that names it is known when the stage begins. {}",
@@ -121,6 +172,10 @@ fn question(
         }
         Err(why) => Err(failed(source, &why.message)),
     }
+}
+
+fn is_script(place: &ArtifactPlace) -> bool {
+    matches!(place, ArtifactPlace::Script { .. })
 }
 
 /// What the same questions were answered before: in this run, or in the one that it retries.

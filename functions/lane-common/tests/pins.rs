@@ -133,3 +133,139 @@ async fn a_stage_has_one_artifact_wherever_the_function_that_looks_it_up_dies() 
     assert!(crashes > 20, "{crashes}");
     assert!(asked_again > 0, "no crash was between question and record");
 }
+
+/// The source of the service: two artifacts that scripts list, the image by a pattern and the sidecar by its name.
+fn scripted(shop: &str) -> String {
+    let source = |identifier: &str, version: &str, items: &str| {
+        format!(
+            "{{identifier: {identifier}, type: CustomArtifact, spec: {{{version}, timeout: 20m, delegateSelectors: [linux], \
+             inputs: [{{name: NAME, type: String, value: <+service.name>}}], scripts: {{fetchAllArtifacts: {{\
+             artifactsArrayPath: $.items, versionPath: version, attributes: [{{name: url, type: String, value: 'assets[0].url'}}], \
+             spec: {{shell: Bash, source: {{type: Inline, spec: {{script: 'list {{\"items\": [{items}]}}'}}}}}}}}}}}}}}"
+        )
+    };
+    let item = |version: &str, url: &str| {
+        format!("{{\"version\": \"{version}\", \"assets\": [{{\"url\": \"{url}\"}}]}}")
+    };
+    let word = "<+pipeline.stages.build.spec.execution.steps.make.output.outputVariables.word>";
+    let images = [
+        item("shop:1.9", "nine"),
+        item("shop:1.10", "ten"),
+        item("other:3", "three"),
+    ];
+    let image = source("image", "versionRegex: 'shop:.*'", &images.join(", "));
+    let agent = source(
+        "agent",
+        &format!("version: {word}"),
+        &item("v7", "<+service.identifier>"),
+    );
+    let (before, _) = shop
+        .split_once("            - identifier: image")
+        .expect("the source");
+    format!("{before}            - {image}\n        sidecars: [{{sidecar: {agent}}}]\n")
+}
+
+/// Each script is given to a delegate once per attempt, and what it listed is what all steps see, whoever dies between.
+#[tokio::test(start_paused = true)]
+async fn a_stage_asks_the_scripts_of_its_artifacts_wherever_its_function_dies() {
+    let world = World::with(Options {
+        in_memory: true,
+        ..Options::default()
+    })
+    .await;
+    world.apply(&scripted(include_str!("undo/shop.yaml"))).await;
+    let build = stage("build", &says("make", "v7"), "", "");
+    let agent = "<+artifacts.sidecars.agent.version> <+artifacts.sidecars.agent.metadata.url>";
+    let steps = says(
+        "before",
+        &format!("<+artifact.image> <+artifact.metadata.url> {agent}"),
+    ) + &says("after", "<+artifact.tag>");
+    let ship = deployment(&stage("ship", &steps, "", ""));
+    world.apply(&pipeline(&[build, ship])).await;
+
+    let mut crashes = 0;
+    for request in (1..).step_by(3) {
+        world.crash.arm(request, crashes % 2 == 0);
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        let died = !world.crash.is_armed();
+        world.crash.disarm();
+        let story = world.story(&run).await;
+        assert_eq!(run.status, Status::Success, "request {request}: {story}");
+        let (words, _) = seen(&world, &run).await;
+        assert_eq!(
+            words,
+            ["shop:1.10 ten v7 shop", "shop:1.10"],
+            "request {request}"
+        );
+        let done = world.deeds.list();
+        let pins = done
+            .iter()
+            .filter(|task| task.contains(run.id.as_str()) && task.contains("__artifacts"));
+        let each: std::collections::BTreeSet<_> = pins.collect();
+        assert_eq!(each.len(), 2, "request {request}: {each:?}");
+        world.assert_clean(&run.id).await;
+        if !died {
+            break;
+        }
+        crashes += 1;
+    }
+    assert!(crashes > 20, "{crashes}");
+}
+
+/// What keeps a script from telling an artifact fails the stage with what to do.
+#[tokio::test(start_paused = true)]
+async fn a_script_that_tells_no_artifact_fails_its_stage_and_says_why() {
+    let world = World::with(Options {
+        in_memory: true,
+        ..Options::default()
+    })
+    .await;
+    let shop = scripted(include_str!("undo/shop.yaml"));
+    let build = stage("build", &says("make", "v7"), "", "");
+    let ship = deployment(&stage("ship", &says("before", "<+artifact.image>"), "", ""));
+    world.apply(&pipeline(&[build, ship])).await;
+    let list = "list {\"items\": [{\"version\": \"v7\"";
+    let table = [
+        (
+            "shop:1.",
+            "sloop:1.",
+            "`image` cannot be had: its script lists 3 artifacts, and none of them has a version that matches `shop:.*`",
+        ),
+        (
+            list,
+            "list {\"items\": [{\"name\": \"v7\"",
+            "`agent` cannot be had: `versionPath` does not lead to a version in artifact 1",
+        ),
+        (
+            "list {\"items\": [{\"version\": \"shop",
+            "list <{\"version\": \"shop",
+            "is no JSON",
+        ),
+        (
+            "versionPath: version, ",
+            "",
+            "`scripts.fetchAllArtifacts.versionPath` is missing",
+        ),
+        ("shell: Bash", "shell: PowerShell", ""),
+    ];
+    for (from, to, expected) in table {
+        let changed = shop.replacen(from, to, if from == "shop:1." { 9 } else { 1 });
+        assert_ne!(changed, shop, "{from}");
+        world.apply(&changed).await;
+        let run = world.start("release").await;
+        let run = world.finish(&run).await;
+        let story = world.story(&run).await;
+        let nodes = world.store.list_nodes(&run.id, None).await.expect("nodes");
+        let failure = nodes.iter().find(|node| node.node_type == "PinArtifacts");
+        let failure = failure.and_then(|node| node.failure.as_ref());
+        match expected {
+            "" => assert_eq!(run.status, Status::Success, "{story}"),
+            expected => {
+                let told = &failure.expect("a failure").message;
+                assert!(told.contains(expected), "{from}: {told}");
+                assert_eq!(run.status, Status::Failed, "{from}");
+            }
+        }
+    }
+}

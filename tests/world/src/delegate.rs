@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_steps::delegate::{UNSUITABLE, suits};
+use slipway_steps::shell::artifacts::Listing;
 use slipway_store::Store;
 
 /// Its name.
@@ -36,7 +37,7 @@ impl Deeds {
 
 /// Plays scripts: `fail` fails, `fail until N` fails before attempt N, `vanish` never answers, `hang` is killed when its time is up,
 /// `exit A B` ends with the exit code A in the first attempt and with B from then on, `NAME=value` sets an output
-/// variable, and `NAME=#` sets it to how many tasks were done so far; `false` and `test N -ge M` do what they do in
+/// variable, `list JSON` lists artifacts for who asks for them, and `NAME=#` sets it to how many tasks were done so far; `false` and `test N -ge M` do what they do in
 /// bash; anything else succeeds.
 pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: String, deeds: Deeds) {
     loop {
@@ -78,7 +79,9 @@ pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: Strin
             });
             continue;
         }
-        let Some(result) = play(script, claimed.attempt, deeds.list().len()) else {
+        let listed = list(script, &claimed.payload["artifacts"]);
+        let played = || play(script, claimed.attempt, deeds.list().len());
+        let Some(result) = listed.or_else(played) else {
             continue;
         };
         // Refused where the task was cancelled meanwhile, which is as good.
@@ -92,6 +95,16 @@ async fn carries(store: &Store, id: &str) -> bool {
     let tags: Vec<String> = TAGS.iter().map(|tag| (*tag).to_owned()).collect();
     let task = store.get_delegate_task(id).await;
     task.is_ok_and(|task| suits(&tags, NAME, &task.selectors))
+}
+
+/// What a script comes to that lists artifacts.
+fn list(script: &str, asked: &Value) -> Option<Value> {
+    let list = script.trim().strip_prefix("list ")?;
+    let listing: Listing = serde_json::from_value(asked.clone()).expect("what is asked of it");
+    Some(match listing.choose(list.as_bytes(), str::to_owned) {
+        Ok(chosen) => json!({"status": "SUCCESS", "exitCode": 0, "artifact": chosen}),
+        Err(message) => json!({"status": "FAILURE", "exitCode": 0, "message": message}),
+    })
 }
 
 fn play(script: &str, attempt: u32, done: usize) -> Option<Value> {

@@ -7,6 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use slipway_clock::Clock;
+use slipway_steps::shell::artifacts::{Chosen, Listing, MOST_BYTES, RESULT_PATH};
 use slipway_steps::shell::task::{Outcome, Output, Shell, Status};
 use slipway_store::record::LogLine;
 use tokio::io::AsyncWriteExt;
@@ -37,6 +38,9 @@ const NO_POWERSHELL: &str = "The delegate has no `pwsh` (PowerShell 7) in its PA
 /// Most that a script's output variables may have together, in bytes: what a value may have.
 const OUTPUTS_LIMIT: u64 = 256 * 1024;
 
+/// The file for the list of artifacts that a script writes.
+const LIST: &str = "artifacts.json";
+
 /// Time that a script has to end after it was asked to.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
@@ -54,6 +58,8 @@ pub(super) struct Script {
     pub(super) grace: Duration,
     /// Most bytes of its output that are kept.
     pub(super) log_limit: usize,
+    /// What is asked of the list of artifacts that it writes.
+    pub(super) artifacts: Option<Listing>,
 }
 
 impl Script {
@@ -165,6 +171,12 @@ fn start(script: &Script, folder: &Path) -> Result<Child, DelegateError> {
     command
         .env("TMPDIR", folder.join("tmp"))
         .envs(script.environment.iter().map(|(name, value)| (name, value)))
+        .envs(
+            script
+                .artifacts
+                .iter()
+                .map(|_| (RESULT_PATH, folder.join(LIST))),
+        )
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -224,8 +236,10 @@ fn outcome(ended: Ended, script: &Script, secrets: &Secrets, folder: &Path) -> O
             .map(|signal| format!("The script was killed by signal {signal}."));
         return Some(failed(Status::Failure, status.code(), message));
     }
-    Some(match read_outputs(script, &folder.join("outputs")) {
-        Ok(outputs) => Outcome {
+    let read = read_outputs(script, &folder.join("outputs"))
+        .and_then(|outputs| Ok((outputs, read_artifact(script, secrets, &folder.join(LIST))?)));
+    Some(match read {
+        Ok((outputs, artifact)) => Outcome {
             status: Status::Success,
             exit_code: Some(0),
             // What would be masked in the log is a secret too, whatever its type says.
@@ -241,6 +255,7 @@ fn outcome(ended: Ended, script: &Script, secrets: &Secrets, folder: &Path) -> O
             outputs,
             secret_references: BTreeMap::new(),
             message: None,
+            artifact,
         },
         Err(message) => failed(Status::Failure, Some(0), Some(message)),
     })
@@ -254,6 +269,7 @@ pub(super) fn failed(status: Status, exit_code: Option<i32>, message: Option<Str
         secret_outputs: Vec::new(),
         secret_references: BTreeMap::new(),
         message,
+        artifact: None,
     }
 }
 
@@ -281,4 +297,33 @@ fn read_outputs(script: &Script, path: &Path) -> Result<BTreeMap<String, String>
             .map(|value| (output.name.clone(), value.clone()))
     });
     Ok(named.collect())
+}
+
+/// What is chosen from the list of artifacts that the script wrote, if it is one that does.
+fn read_artifact(
+    script: &Script,
+    secrets: &Secrets,
+    path: &Path,
+) -> Result<Option<Chosen>, String> {
+    let Some(listing) = &script.artifacts else {
+        return Ok(None);
+    };
+    // Nothing that could be read without an end, a pipe for instance.
+    let file = std::fs::metadata(path)
+        .ok()
+        .filter(std::fs::Metadata::is_file);
+    let size = file.map(|file| file.len()).ok_or_else(|| {
+        format!(
+            "its script ended well and wrote no file where ${RESULT_PATH} says: let it write its list there, `curl … > \
+             ${RESULT_PATH}` for instance"
+        )
+    })?;
+    if size > MOST_BYTES {
+        return Err(format!(
+            "its script wrote a list of {size} bytes, and at most {MOST_BYTES} are read: let it ask for fewer artifacts"
+        ));
+    }
+    let list = std::fs::read(path)
+        .map_err(|error| format!("the list that its script wrote cannot be read: {error}"))?;
+    listing.choose(&list, |text| secrets.mask(text)).map(Some)
 }

@@ -205,6 +205,7 @@ fn prepare(task: ClaimedTask) -> Result<(Script, TaskSecrets), String> {
         timeout: Duration::from_secs(payload.timeout_seconds.min(task.timeout_seconds.max(1))),
         grace: script::GRACE,
         log_limit: LOG_LIMIT,
+        artifacts: payload.artifacts,
     };
     Ok((script, values.secrets()))
 }

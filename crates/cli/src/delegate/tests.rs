@@ -4,6 +4,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use slipway_clock::Clock;
+use slipway_plan::ArtifactVersion;
+use slipway_steps::shell::artifacts::Listing;
 use slipway_steps::shell::task::{Outcome, Output, Shell, Status};
 use slipway_store::record::LogLine;
 use tokio::sync::mpsc;
@@ -30,6 +32,7 @@ fn script(text: &str) -> Script {
         timeout: LONG,
         grace: Duration::from_millis(300),
         log_limit: 1024 * 1024,
+        artifacts: None,
     }
 }
 
@@ -87,6 +90,78 @@ async fn what_holds_a_secret_is_a_secret_whatever_its_type() {
     let (outcome, _) = outcome("a=pre-hunter2; b=x; c=plain").await;
     assert_eq!(outcome.secret_outputs, ["A", "B"]);
     assert_eq!(outcome.outputs["C"], "plain");
+}
+
+/// A script that is asked for the last of its versions.
+fn lists(text: &str) -> Script {
+    let attributes = [("url".to_owned(), "url".to_owned())];
+    Script {
+        artifacts: Some(Listing {
+            source: 1,
+            array: "$.items".to_owned(),
+            version: "version".to_owned(),
+            attributes: attributes.into(),
+            wanted: ArtifactVersion::Last,
+        }),
+        ..script(text)
+    }
+}
+
+#[tokio::test]
+async fn a_script_lists_artifacts_in_the_file_that_it_is_given() {
+    let list =
+        r#"{"items": [{"version": "1.9"}, {"version": "1.10", "url": "https://x/?key=hunter2"}]}"#;
+    for ending in ["", "exit 0", "cd /", "unset HARNESS_ARTIFACT_RESULT_PATH"] {
+        let text = format!("echo '{list}' > $HARNESS_ARTIFACT_RESULT_PATH; {ending}");
+        let (outcome, lines) = run(lists(&text), CancellationToken::new()).await;
+        let outcome = outcome.expect("not cancelled");
+        assert_eq!(
+            outcome.status,
+            Status::Success,
+            "{lines:?} {:?}",
+            outcome.message
+        );
+        let chosen = outcome.artifact.expect("an artifact");
+        assert_eq!((chosen.source, &*chosen.found.version), (1, "1.10"));
+        assert_eq!(
+            chosen.found.metadata["url"],
+            "https://x/?key=**************"
+        );
+    }
+    let (outcome, _) = outcome("[[ -z ${HARNESS_ARTIFACT_RESULT_PATH+set} ]]").await;
+    assert_eq!((outcome.status, outcome.artifact), (Status::Success, None));
+}
+
+#[tokio::test]
+async fn a_list_that_cannot_be_read_is_told_of() {
+    let table = [
+        (
+            "true",
+            "wrote no file where $HARNESS_ARTIFACT_RESULT_PATH says",
+        ),
+        (
+            "mkfifo $HARNESS_ARTIFACT_RESULT_PATH",
+            "wrote no file where",
+        ),
+        ("mkdir $HARNESS_ARTIFACT_RESULT_PATH", "wrote no file where"),
+        (
+            ": > $HARNESS_ARTIFACT_RESULT_PATH",
+            "wrote nothing into the file",
+        ),
+        ("echo hunter2 > $HARNESS_ARTIFACT_RESULT_PATH", "is no JSON"),
+        (
+            "truncate -s 11MB $HARNESS_ARTIFACT_RESULT_PATH",
+            "at most 10000000 are read: let it ask for fewer",
+        ),
+    ];
+    for (text, expected) in table {
+        let (outcome, _) = run(lists(text), CancellationToken::new()).await;
+        let outcome = outcome.expect("not cancelled");
+        assert_eq!(outcome.status, Status::Failure, "{text}");
+        let message = outcome.message.expect("a message");
+        assert!(message.contains(expected), "{text}: {message}");
+        assert!(!message.contains("hunter2"), "{message}");
+    }
 }
 
 /// A program in the place of PowerShell that takes its arguments as PowerShell does, and runs the script, which bash

@@ -1,7 +1,7 @@
 //! Functions that are built in: `secrets`, `json`, `xml`, `regex`, and the dates. What a run has to answer
 //! (`configFile`, `fileStore`, `executionTags`) is the context's.
 
-mod json;
+pub(crate) mod json;
 mod xml;
 
 use crate::Context;

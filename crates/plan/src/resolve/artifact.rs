@@ -9,7 +9,7 @@ use super::Resolver;
 use super::known::Known;
 use super::registry::{Source, acr_host, server_host};
 use crate::ArtifactPlan;
-use crate::artifact::{docker_registry, fields};
+use crate::artifact::{CUSTOM, docker_registry, fields};
 
 /// Sources of which Harness's schema wants either a version or a pattern of versions.
 const ONE_VERSION: &[&str] = &[
@@ -121,7 +121,8 @@ impl Resolver<'_> {
         }
         let any = filled(exact) || filled(pattern) || filled("digest");
         // Images may be chosen by their tags alone.
-        if ONE_VERSION.contains(&kind) && kind != "AmazonMachineImage" && !any {
+        let named = ONE_VERSION.contains(&kind) && kind != "AmazonMachineImage" || kind == CUSTOM;
+        if named && !any {
             let message = format!(
                 "the artifact `{id}` has neither `{exact}` nor `{pattern}`: give one, `{exact}: <+input>` for one that is \
                  asked for at each run"
@@ -222,6 +223,10 @@ fn image<'t>(
     text: &impl Fn(&str) -> Option<&'t str>,
     registry: Option<&str>,
 ) -> Option<String> {
+    // A script lists images by their whole names.
+    if plan.kind == CUSTOM {
+        return plan.tag.clone();
+    }
     let repository = repository(&plan.kind, text, registry)?;
     match (
         plan.digest().or_else(|| text("digest")),

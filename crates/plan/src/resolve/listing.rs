@@ -8,7 +8,7 @@ use slipway_model::{Parsed, Ref};
 use super::known::Known;
 use super::registry::{Source, connectors, unasked};
 use crate::ConnectorPlan;
-use crate::artifact::{ArtifactQuestion, ArtifactVersion, WantedArtifact};
+use crate::artifact::{ArtifactQuestion, ArtifactVersion, CUSTOM, WantedArtifact};
 
 /// An artifact source as a service has it.
 pub struct ArtifactSource<'r> {
@@ -59,6 +59,10 @@ impl ArtifactSource<'_> {
     pub fn connector(&self) -> Result<&str, String> {
         let written = self.spec.get_text("connectorRef").unwrap_or_default();
         match written.trim() {
+            "" if self.kind == CUSTOM => Err(format!(
+                "the artifact `{}` is listed by its script, and scripts run in runs only: its versions cannot be listed here",
+                self.identifier
+            )),
             "" => Err(format!(
                 "the artifact `{}` has no `connectorRef`",
                 self.identifier

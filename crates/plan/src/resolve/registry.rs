@@ -13,8 +13,8 @@ use super::Resolver;
 use super::known::Known;
 use super::remote::evaluated;
 use crate::artifact::{
-    ArtifactAnswer, ArtifactPlace, ArtifactQuestion, ArtifactVersion, GITHUB, PinnedArtifact,
-    WantedArtifact, docker_registry, fields,
+    ArtifactAnswer, ArtifactPlace, ArtifactQuestion, ArtifactVersion, CUSTOM, GITHUB,
+    PinnedArtifact, WantedArtifact, docker_registry, fields,
 };
 use crate::{ArtifactPlan, ConnectorPlan, LateArtifact};
 
@@ -133,6 +133,21 @@ impl Source<'_, '_> {
         Ok(all)
     }
 
+    /// The script that lists what there is, in place of a registry: `spec` without its version.
+    fn script(&self) -> Option<Value> {
+        let path = ["scripts", "fetchAllArtifacts", "spec", "source", "spec"];
+        let inner = path.iter().try_fold(self.spec, |at, name| at.get(name))?;
+        inner
+            .get_text("script")
+            .filter(|text| !text.trim().is_empty())?;
+        let mut spec = self.spec.to_json();
+        let object = spec.as_object_mut()?;
+        for name in fields(CUSTOM) {
+            object.remove(name);
+        }
+        Some(spec)
+    }
+
     /// Where it is kept, as its type says it.
     pub(super) fn place(&self, kind: &str, connector: &Value) -> Result<ArtifactPlace, Open> {
         let address = |field: &str| connector[field].as_str().map(str::trim).ok_or(Open);
@@ -236,6 +251,29 @@ fn starred(pattern: &str) -> String {
     }
 }
 
+/// What the script of a source is asked when the stage begins; `None` where the source has none.
+fn scripted(source: &Source<'_, '_>) -> Result<Option<WantedArtifact>, Open> {
+    let (Some(spec), Some(version)) = (source.script(), source.version(CUSTOM)?) else {
+        return Ok(None);
+    };
+    // Scripts run in runs.
+    source.open.set(true);
+    Ok(Some(WantedArtifact {
+        connector: ConnectorPlan {
+            reference: String::new(),
+            kind: CUSTOM.to_owned(),
+            spec: Value::Null,
+        },
+        scope: source.scope.clone(),
+        question: ArtifactQuestion {
+            connector: String::new(),
+            place: ArtifactPlace::Script { spec },
+            version: Some(version),
+            digest: None,
+        },
+    }))
+}
+
 impl Resolver<'_> {
     /// Asks the registry of a source, and puts the answer into its plan.
     pub(super) fn pin(&mut self, plan: &mut ArtifactPlan, source: &Source<'_, '_>) {
@@ -289,6 +327,9 @@ impl Resolver<'_> {
         source: &Source<'_, '_>,
     ) -> Result<Option<WantedArtifact>, Open> {
         let spec = source.spec;
+        if kind == CUSTOM {
+            return scripted(source);
+        }
         let Some(fits) = connectors(kind).filter(|_| unasked(kind, spec).is_none()) else {
             return Ok(None);
         };
@@ -363,6 +404,9 @@ impl Resolver<'_> {
         };
         if !filled(exact) && filled(pattern) {
             let advice = match &why {
+                None if plan.kind == CUSTOM => format!(
+                    "; give `{exact}`, or below `scripts.fetchAllArtifacts` a script that lists what there is"
+                ),
                 Some(why) => format!("; give `{exact}` ({why})"),
                 None => format!("; give `{exact}`, or what this can be told from before the run"),
             };

@@ -450,3 +450,6 @@ fn sidecars_are_looked_up_like_the_primary_artifact_and_each_question_is_asked_o
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
 }
+
+#[path = "tests_custom.rs"]
+mod custom;

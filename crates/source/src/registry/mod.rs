@@ -36,6 +36,9 @@ pub(crate) use client::is_loopback;
 
 use crate::fault::Fault;
 
+/// Why no registry is asked about what a script lists.
+const SCRIPTED: &str = "its script runs on a delegate when a stage begins, and nowhere else";
+
 /// What asking needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Asking<'a> {
@@ -84,6 +87,7 @@ pub(crate) async fn find(
             let place = (region.as_str(), filters.as_slice());
             ami::find(asking.targets, wanted, place, &choice, secrets).await
         }
+        ArtifactPlace::Script { .. } => Err(SCRIPTED.to_owned()),
     }
 }
 
@@ -105,12 +109,15 @@ pub(crate) async fn list(
         };
         return oci::list(asking, wanted, place, (skip, most), secrets).await;
     }
+    if matches!(wanted.question.place, ArtifactPlace::Script { .. }) {
+        return Err(SCRIPTED.to_owned());
+    }
     let (connector, scope) = (&wanted.connector, &wanted.scope);
     let own = connector.spec["credential"]["region"].as_str();
     let region = match &wanted.question.place {
         ArtifactPlace::Ecr { region, .. } | ArtifactPlace::Ami { region, .. } => region.as_str(),
         ArtifactPlace::S3 { region, .. } => region.as_deref().or(own).unwrap_or(object::REGION),
-        ArtifactPlace::Image { .. } => object::REGION,
+        ArtifactPlace::Image { .. } | ArtifactPlace::Script { .. } => object::REGION,
     };
     let target = asking
         .targets
@@ -134,7 +141,7 @@ pub(crate) async fn list(
             object::list(asking.targets, &target.s3, (bucket, region)).await?
         }
         ArtifactPlace::Ami { filters, .. } => ami::list(&target, filters, region).await?,
-        ArtifactPlace::Image { .. } => Vec::new(),
+        ArtifactPlace::Image { .. } | ArtifactPlace::Script { .. } => Vec::new(),
     };
     all.sort_by(|a, b| (b.at_ms, &b.found.version).cmp(&(a.at_ms, &a.found.version)));
     Ok(ListedVersions {
@@ -208,5 +215,6 @@ pub(crate) fn place(wanted: &WantedArtifact) -> String {
         ArtifactPlace::Ami { region, .. } => {
             format!("EC2 in {region}, asked for images (connector {connector}),")
         }
+        ArtifactPlace::Script { .. } => "the script of the source".to_owned(),
     }
 }

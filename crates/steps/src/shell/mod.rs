@@ -3,6 +3,7 @@
 //! The step itself runs nothing. It hands the delegate a payload ([`task::Payload`]) whose texts still hold
 //! references of secrets, and turns the delegate's answer ([`task::Outcome`]) into outputs or a failure.
 
+pub mod artifacts;
 pub mod task;
 
 use std::time::Duration;
@@ -47,7 +48,7 @@ pub(crate) struct Spec {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Source {
+pub(crate) struct Source {
     #[serde(rename = "type")]
     kind: String,
     spec: SourceSpec,
@@ -56,6 +57,16 @@ struct Source {
 #[derive(Deserialize)]
 struct SourceSpec {
     script: Option<String>,
+}
+
+impl Source {
+    /// The script where it is written into the pipeline.
+    pub(crate) fn inline(&self) -> Option<&str> {
+        self.spec
+            .script
+            .as_deref()
+            .filter(|_| self.kind == "Inline")
+    }
 }
 
 /// `executionTarget`: an object, or an expression that gave none.
@@ -184,15 +195,7 @@ impl Spec {
     }
 
     pub(crate) fn payload(&self, timeout_seconds: u64) -> Result<Payload, String> {
-        let environment = self.environment_variables.iter().flatten();
-        let environment: Result<Vec<_>, String> = environment
-            .map(|variable| {
-                Ok(Environment {
-                    name: variable.name.clone(),
-                    value: variable.encoded()?,
-                })
-            })
-            .collect();
+        let environment = environment(self.environment_variables.iter().flatten())?;
         let outputs = self
             .output_variables
             .iter()
@@ -212,12 +215,26 @@ impl Spec {
                 _ => Shell::Bash,
             },
             script: self.source.spec.script.clone().unwrap_or_default(),
-            environment: environment?,
+            environment,
             outputs: outputs.collect(),
             working_directory: working_directory.filter(|text| !text.is_empty()),
             timeout_seconds,
+            artifacts: None,
         })
     }
+}
+
+/// Variables as the environment of a script.
+pub(crate) fn environment<'v>(
+    variables: impl Iterator<Item = &'v Variable>,
+) -> Result<Vec<Environment>, String> {
+    let one = |variable: &Variable| {
+        Ok(Environment {
+            name: variable.name.clone(),
+            value: variable.encoded()?,
+        })
+    };
+    variables.map(one).collect()
 }
 
 /// The shell variable that an output variable is read from: its value, or its name if it has none.

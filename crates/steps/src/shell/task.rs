@@ -6,6 +6,8 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use slipway_expr::secret::SecretRef;
 
+use super::artifacts::{Chosen, Listing};
+
 /// `taskType` of the work.
 pub const TASK_TYPE: &str = "ShellScript";
 
@@ -29,6 +31,9 @@ pub struct Payload {
     pub working_directory: Option<String>,
     /// How long it may run, in seconds.
     pub timeout_seconds: u64,
+    /// What is asked of the list of artifacts that it writes, if it is to write one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifacts: Option<Listing>,
 }
 
 /// What runs a script.
@@ -89,6 +94,9 @@ pub struct Outcome {
     /// Why it failed, where the exit code does not tell.
     #[serde(default)]
     pub message: Option<String>,
+    /// What was chosen from its list of artifacts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<Chosen>,
 }
 
 impl Outcome {

@@ -55,12 +55,22 @@ pub(super) fn select(name: &str, path: &Value, text: &Value, meter: &mut Meter<'
     let path = text_argument(name, path)?;
     let document = parsed(name, text)?;
     meter.value(&document)?;
-    let steps = path::steps(&path)
+    found_at(name, &path, &document, meter)
+}
+
+/// Whether a text is a path.
+pub(crate) fn is_path(text: &str) -> bool {
+    path::steps(text).is_some()
+}
+
+/// What a path leads to in a document that is read already.
+pub(crate) fn found_at(name: &str, path: &str, document: &Value, meter: &mut Meter<'_>) -> Outcome {
+    let steps = path::steps(path)
         .ok_or_else(|| problem(name, format!("`{path:.80}` is no path such as a.b[0].c")))?;
     let definite = steps
         .iter()
         .all(|step| matches!(step, Step::Name(_) | Step::Position(_)));
-    let found = walk(&document, &steps, meter)?;
+    let found = walk(document, &steps, meter)?;
     match found.as_slice() {
         [] if definite => Err(problem(name, format!("there is nothing at `{path:.80}`"))),
         [single] if definite => Ok((*single).clone()),
