@@ -16,6 +16,8 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Copy)]
 enum Behind {
     Nothing,
+    /// Another service of the cluster, of this name, which the pipeline makes smaller and larger.
+    Service(&'static str),
     /// A load balancer: targets, ports, and the pipeline's variables for the listeners and rules of these ports.
     Balancer(
         TargetKind,
@@ -52,6 +54,12 @@ const STRATEGIES: &[Strategy] = &[
         TAGS,
     ),
     plain(&["ecs-rolling", "ecs-basic"], "deploy_shop_in_phases", TAGS),
+    Strategy {
+        folders: &["ecs-rolling", "ecs-task"],
+        pipeline: "migrate_and_deploy_shop",
+        version: TAGS,
+        behind: Behind::Service("shop-workers"),
+    },
     Strategy {
         folders: &["ecs-rolling", "ecs-blue-green"],
         pipeline: "deploy_shop_blue_green",
@@ -198,8 +206,13 @@ async fn surroundings(local: &LocalProcess, strategy: &Strategy) -> Result<Vec<S
     if variable == PACKAGES.0 {
         packages(local, versions).await?;
     }
-    let Behind::Balancer(kind, ports, forwarding, names) = strategy.behind else {
-        return Ok(Vec::new());
+    let (kind, ports, forwarding, names) = match strategy.behind {
+        Behind::Nothing => return Ok(Vec::new()),
+        Behind::Service(name) => {
+            beside(local, name).await?;
+            return Ok(Vec::new());
+        }
+        Behind::Balancer(kind, ports, forwarding, names) => (kind, ports, forwarding, names),
     };
     let kind = match kind {
         TargetKind::Ip => TargetTypeEnum::Ip,
@@ -211,6 +224,22 @@ async fn surroundings(local: &LocalProcess, strategy: &Strategy) -> Result<Vec<S
     Ok(inputs
         .map(|(name, value)| format!("{name}={value}"))
         .collect())
+}
+
+/// A service of four tasks beside `shop`, with what the rolling deployment registered.
+async fn beside(local: &LocalProcess, name: &str) -> Result<(), Failure> {
+    deploy(local, "deploy_shop", &[], "tag=0.9").await?;
+    let ecs = local.ecs();
+    let found = ecs.describe_services().cluster("shop").services("shop");
+    let found = found.send().await?;
+    let shop = found.services().first().ok_or("no service `shop`")?;
+    let call = ecs.create_service().cluster("shop").service_name(name);
+    let call = call
+        .set_task_definition(shop.task_definition.clone())
+        .set_network_configuration(shop.network_configuration.clone())
+        .launch_type("FARGATE".into());
+    call.desired_count(4).send().await?;
+    Ok(())
 }
 
 /// Packages of functions in the S3 of local mode.
