@@ -106,6 +106,7 @@ pub(crate) async fn started_by_event(
         run: None,
         by: None,
         facts,
+        turn: None,
     }))
 }
 

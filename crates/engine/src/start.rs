@@ -10,7 +10,7 @@ use slipway_plan::{CHAINED, Chosen, Plan, Request, Snapshot, resolve, wanted};
 use slipway_store::record::{
     EntityRecord, GitPlace, Origin, ParentRecord, RunRecord, TriggerRecord,
 };
-use slipway_store::{Sequence, StoreError};
+use slipway_store::{Sequence, StoreError, Turn};
 
 use crate::check;
 use crate::error::{Doing, RunError};
@@ -65,6 +65,8 @@ pub struct Fired {
     pub by: Option<TriggerRecord>,
     /// What `<+trigger.…>` stands for.
     pub facts: Value,
+    /// The run starts only while this holds, so that nothing older starts behind something newer.
+    pub turn: Option<Turn>,
 }
 
 /// The step that a run is a part of, and the id that it gave to the run.
@@ -132,6 +134,8 @@ pub(crate) struct Accepted {
     pub(crate) run: RunRecord,
     /// Whether earlier runs of its pipeline wait for their start.
     pub(crate) behind: bool,
+    /// As [`Fired::turn`].
+    pub(crate) turn: Option<Turn>,
 }
 
 /// The record of a run that is about to be accepted, with its documents stored.
@@ -151,6 +155,7 @@ pub(crate) async fn record(
         None => None,
     };
     let sequence = number(runs, &request.scope, &request.pipeline).await?;
+    let turn = request.fired.as_ref().and_then(|fired| fired.turn.clone());
     let mut run = RunRecord {
         id: own_id(&request).unwrap_or_else(|| RunId::new(uuid::Uuid::now_v7().to_string())),
         scope: request.scope,
@@ -180,7 +185,7 @@ pub(crate) async fn record(
     };
     run.tags = tags::of_run(plan, &run);
     let behind = sequence.behind;
-    Ok(Accepted { run, behind })
+    Ok(Accepted { run, behind, turn })
 }
 
 /// The id that whoever asks for a run gives to it, to find it again after a crash.
@@ -201,11 +206,18 @@ pub(crate) async fn number(
 
 /// Writes the record of a run and starts its execution, behind those that were accepted before it and wait.
 pub(crate) async fn launch(runs: &Runs, accepted: Accepted) -> Result<RunRecord, RunError> {
-    let Accepted { run, behind } = accepted;
-    match runs.store.create_run(&run).await {
+    let Accepted { run, behind, turn } = accepted;
+    match runs.store.create_run_in_turn(&run, turn.as_ref()).await {
         // The step that it is a part of, or the event that starts it, has asked before, and was interrupted.
         Err(StoreError::AlreadyExists { .. }) if run.parent.is_some() || run.trigger.is_some() => {
-            return runs.run(&run.id).await;
+            let found = runs.store.find_run(&run.id).await;
+            let doing = || format!("record run {}", run.id);
+            let overtaken = || StoreError::Conflict {
+                what: format!("the turn of run {}", run.id),
+            };
+            return found
+                .and_then(|found| found.ok_or_else(overtaken))
+                .doing(doing);
         }
         created => created.doing(|| format!("record run {}", run.id))?,
     }

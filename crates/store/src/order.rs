@@ -36,6 +36,25 @@ impl RefMove {
     }
 }
 
+/// That an event is the newest of a line for a trigger, as [`Store::take_newest`] noted it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The trigger.
+    pub place: TriggerPlace,
+    /// The line.
+    pub line: String,
+    /// The event.
+    pub event: String,
+}
+
+impl Turn {
+    /// Holds as long as nothing newer took its place.
+    pub(crate) fn lasts(&self) -> Write {
+        let same = Expression::new("#event = :event").value(":event", text(&*self.event));
+        Write::Check(newest_key(&self.place, &self.line), same)
+    }
+}
+
 /// What became of an event of a ref that was offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AcceptOfRef {
@@ -116,8 +135,7 @@ impl Store {
         of: &str,
         mut newest: NewestRecord,
     ) -> Result<Result<Option<RunId>, NewestRecord>, StoreError> {
-        let partition = format!("newest#{}", place.key());
-        let key = Key::new(Table::Runs, partition, key::part(of));
+        let key = newest_key(place, of);
         let known = self.get(&key).await?;
         let known: Option<NewestRecord> = match &known {
             Some(item) => read_json("the newest event of a ref", item, "body")?,
@@ -143,4 +161,9 @@ impl Store {
 
 fn ref_key(of: &str) -> Key {
     Key::new(Table::Runs, format!("ref#{}", key::part(of)), "ref")
+}
+
+fn newest_key(place: &TriggerPlace, line: &str) -> Key {
+    let partition = format!("newest#{}", place.key());
+    Key::new(Table::Runs, partition, key::part(line))
 }

@@ -17,6 +17,7 @@ use crate::item::{
 };
 use crate::key::{self, Key, Table};
 use crate::layout::SK;
+use crate::order::Turn;
 use crate::record::{Again, RunRecord, SignalRecord, StageSummary};
 use crate::unstarted::{BEHIND, Sequence, unstarted};
 use crate::{Listing, Page, Store};
@@ -51,7 +52,21 @@ impl Store {
     /// # Errors
     /// [`StoreError::AlreadyExists`] when a run with this id is there, or another retry of the same run.
     pub async fn create_run(&self, run: &RunRecord) -> Result<(), StoreError> {
+        self.create_run_in_turn(run, None).await
+    }
+
+    /// As [`Store::create_run`], where the event that starts the run is still the newest of its line.
+    ///
+    /// # Errors
+    /// Those of [`Store::create_run`]; [`StoreError::AlreadyExists`], too, where something newer took its turn: a run of
+    /// this id tells the two apart.
+    pub async fn create_run_in_turn(
+        &self,
+        run: &RunRecord,
+        turn: Option<&Turn>,
+    ) -> Result<(), StoreError> {
         let mut writes = self.creation(run).await?;
+        writes.extend(turn.map(Turn::lasts));
         if let Some(origin) = &run.origin
             && origin.how == Again::Retry
         {

@@ -9,7 +9,7 @@ use slipway_model::id::{EntityId, RunId};
 use slipway_model::{Kind, Tree, emit, entity, yaml};
 use slipway_plan::{Chosen, event_fact};
 use slipway_store::record::{EventRecord, NewestRecord, RunRecord, TriggerRecord};
-use slipway_store::{StoreError, TriggerPlace};
+use slipway_store::{StoreError, TriggerPlace, Turn};
 use slipway_trigger::{Outcome, Refusal, Texts, Trigger};
 
 use super::handle::Starting;
@@ -102,38 +102,55 @@ impl FireResult {
 /// When the store or Step Functions cannot be reached.
 pub(super) async fn fire(on: Starting<'_>, fire: Fire<'_>) -> Result<FireResult, RunError> {
     let run = run_of(fire.event, fire.place);
-    let replaced = match take_turn(on, &fire, &run).await? {
-        Ok(replaced) => replaced,
-        Err(newer) => {
-            // Its own run may be older than that: whoever started it died before it was noted.
-            if let Some(started) = started_before(on, &run).await? {
-                return Ok(started);
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let replaced = match take_turn(on, &fire, &run).await? {
+            Ok(replaced) => replaced,
+            Err(newer) => return overtaken(on, &run, &newer).await,
+        };
+        match start_once(on, &fire, run.clone()).await {
+            Ok(result) => {
+                if let (Some(_), Some(old)) = (&result.run, replaced)
+                    && fire.shot.auto_abort
+                {
+                    abort_replaced(on, &old, &fire).await?;
+                }
+                return Ok(result);
             }
-            let found = on.runs.store.find_run(&newer.run).await;
-            let started = match found.doing(|| format!("read run {}", newer.run))? {
-                Some(run) => format!("started run {}", run.id),
-                None => format!(
-                    "started nothing (the history says why, at event {})",
-                    newer.event
-                ),
-            };
-            let message = format!(
-                "a newer event of the same ref came first and {started}: what is older does not deploy over it"
-            );
-            let result = FireResult::not(Outcome::TargetDidNotExecute, message);
-            return Ok(FireResult {
-                failed: false,
-                ..result
-            });
+            // Something newer took its turn before the run was recorded.
+            Err(why) if attempt < ATTEMPTS && is_conflict(&why) => {}
+            Err(why) => return Err(why),
         }
-    };
-    let result = start_once(on, &fire, run).await?;
-    if let (Some(_), Some(old)) = (&result.run, replaced)
-        && fire.shot.auto_abort
-    {
-        abort_replaced(on, &old, &fire).await?;
     }
-    Ok(result)
+}
+
+/// What is noted of an event that came behind a newer one.
+async fn overtaken(
+    on: Starting<'_>,
+    run: &RunId,
+    newer: &NewestRecord,
+) -> Result<FireResult, RunError> {
+    // Its own run may be older than that: whoever started it died before it was noted.
+    if let Some(started) = started_before(on, run).await? {
+        return Ok(started);
+    }
+    let found = on.runs.store.find_run(&newer.run).await;
+    let started = match found.doing(|| format!("read run {}", newer.run))? {
+        Some(run) => format!("started run {}", run.id),
+        None => format!(
+            "started nothing (the history says why, at event {})",
+            newer.event
+        ),
+    };
+    let message = format!(
+        "a newer event of the same ref came first and {started}: what is older does not deploy over it"
+    );
+    let result = FireResult::not(Outcome::TargetDidNotExecute, message);
+    Ok(FireResult {
+        failed: false,
+        ..result
+    })
 }
 
 async fn take_turn(
@@ -232,6 +249,11 @@ pub(super) async fn would_start(
     }
 }
 
+/// Whether somebody else changed what it relied on.
+fn is_conflict(why: &RunError) -> bool {
+    matches!(why, RunError::Store { source, .. } if matches!(source, StoreError::Conflict { .. }))
+}
+
 /// Whether it may work later, as it is.
 fn is_passing(why: &RunError) -> bool {
     match why {
@@ -279,6 +301,11 @@ async fn request(on: Starting<'_>, fire: &Fire<'_>, run: RunId) -> Result<StartR
                 by: shot.by.clone(),
             }),
             facts: shot.facts.clone(),
+            turn: shot.newest.as_ref().map(|(line, _)| Turn {
+                place: (*place).clone(),
+                line: line.clone(),
+                event: first_of(event).0.to_owned(),
+            }),
         }),
     })
 }

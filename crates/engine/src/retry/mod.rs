@@ -128,6 +128,7 @@ pub async fn retry_run(
             run: None,
             by: None,
             facts,
+            turn: None,
         }),
     };
     // What was deployed once is deployed again, wherever its tag has moved since.

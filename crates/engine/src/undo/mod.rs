@@ -98,6 +98,7 @@ pub async fn undo_run(runs: &Runs, request: UndoRun) -> Result<RunRecord, RunErr
     let Accepted {
         run: record,
         behind,
+        turn: _,
     } = record(runs, &known, request, stages, &earlier).await?;
     match runs.store.create_undo(&record, &earlier).await {
         Ok(()) => {}
@@ -219,7 +220,11 @@ async fn record(
         ..old.clone()
     };
     let behind = sequence.behind;
-    Ok(Accepted { run, behind })
+    Ok(Accepted {
+        run,
+        behind,
+        turn: None,
+    })
 }
 
 /// Somebody asked for the same just now, or for something that does not go together with it.

@@ -17,6 +17,7 @@ mod pulls;
 mod schedules;
 mod senders;
 mod told;
+mod turns;
 
 use std::fmt::Write as _;
 
