@@ -16,7 +16,7 @@ use crate::{
 
 const FIRST: &str = "2026-01-01T00:00:00Z";
 
-async fn world_with(tap: Arc<dyn Tap>) -> World {
+pub async fn world_with(tap: Arc<dyn Tap>) -> World {
     let world = World::with(Options {
         in_memory: true,
         tap: Some(tap),

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use slipway_world::tap::{Place, Tap, Verdict};
 
-use crate::{deliver, history, minutes, on_push, push, runs, world_with};
+use crate::events::world_with;
+use crate::{deliver, history, minutes, on_push, push, runs};
 
 /// The n-th request to the store is carried out long after it was sent; 0 for none.
 #[derive(Default)]
