@@ -10,7 +10,7 @@ use slipway_plan::{CHAINED, Chosen, Plan, Request, Snapshot, resolve, wanted};
 use slipway_store::record::{
     EntityRecord, GitPlace, Origin, ParentRecord, RunRecord, TriggerRecord,
 };
-use slipway_store::{Sequence, StoreError, Turn};
+use slipway_store::{Sequence, StillNewest, StoreError};
 
 use crate::check;
 use crate::error::{Doing, RunError};
@@ -66,7 +66,7 @@ pub struct Fired {
     /// What `<+trigger.…>` stands for.
     pub facts: Value,
     /// The run starts only while this holds, so that nothing older starts behind something newer.
-    pub turn: Option<Turn>,
+    pub turn: Option<StillNewest>,
 }
 
 /// The step that a run is a part of, and the id that it gave to the run.
@@ -135,7 +135,7 @@ pub(crate) struct Accepted {
     /// Whether earlier runs of its pipeline wait for their start.
     pub(crate) behind: bool,
     /// As [`Fired::turn`].
-    pub(crate) turn: Option<Turn>,
+    pub(crate) turn: Option<StillNewest>,
 }
 
 /// The record of a run that is about to be accepted, with its documents stored.

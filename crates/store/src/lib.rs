@@ -103,7 +103,7 @@ pub use listening::Listeners;
 pub use log::LogPage;
 pub use missed::{Missed, MissedRecord};
 pub use node::NodeEnd;
-pub use order::{AcceptOfRef, RefMove, Turn};
+pub use order::{AcceptOfRef, RefMove, StillNewest};
 pub use secret::SecretStore;
 pub use unstarted::{Sequence, Unstarted};
 

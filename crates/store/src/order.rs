@@ -38,7 +38,7 @@ impl RefMove {
 
 /// That an event is the newest of a line for a trigger, as [`Store::take_newest`] noted it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct StillNewest {
     /// The trigger.
     pub place: TriggerPlace,
     /// The line.
@@ -47,7 +47,7 @@ pub struct Turn {
     pub event: String,
 }
 
-impl Turn {
+impl StillNewest {
     /// Holds as long as nothing newer took its place.
     pub(crate) fn lasts(&self) -> Write {
         let same = Expression::new("#event = :event").value(":event", text(&*self.event));

@@ -17,7 +17,7 @@ use crate::item::{
 };
 use crate::key::{self, Key, Table};
 use crate::layout::SK;
-use crate::order::Turn;
+use crate::order::StillNewest;
 use crate::record::{Again, RunRecord, SignalRecord, StageSummary};
 use crate::unstarted::{BEHIND, Sequence, unstarted};
 use crate::{Listing, Page, Store};
@@ -63,10 +63,10 @@ impl Store {
     pub async fn create_run_in_turn(
         &self,
         run: &RunRecord,
-        turn: Option<&Turn>,
+        turn: Option<&StillNewest>,
     ) -> Result<(), StoreError> {
         let mut writes = self.creation(run).await?;
-        writes.extend(turn.map(Turn::lasts));
+        writes.extend(turn.map(StillNewest::lasts));
         if let Some(origin) = &run.origin
             && origin.how == Again::Retry
         {

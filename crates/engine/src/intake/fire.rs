@@ -9,7 +9,7 @@ use slipway_model::id::{EntityId, RunId};
 use slipway_model::{Kind, Tree, emit, entity, yaml};
 use slipway_plan::{Chosen, event_fact};
 use slipway_store::record::{EventRecord, NewestRecord, RunRecord, TriggerRecord};
-use slipway_store::{StoreError, TriggerPlace, Turn};
+use slipway_store::{StillNewest, StoreError, TriggerPlace};
 use slipway_trigger::{Outcome, Refusal, Texts, Trigger};
 
 use super::handle::Starting;
@@ -301,7 +301,7 @@ async fn request(on: Starting<'_>, fire: &Fire<'_>, run: RunId) -> Result<StartR
                 by: shot.by.clone(),
             }),
             facts: shot.facts.clone(),
-            turn: shot.newest.as_ref().map(|(line, _)| Turn {
+            turn: shot.newest.as_ref().map(|(line, _)| StillNewest {
                 place: (*place).clone(),
                 line: line.clone(),
                 event: first_of(event).0.to_owned(),
