@@ -22,12 +22,18 @@ pub struct RefMove {
     pub committed_ms: Option<i64>,
     /// The event before, where it must still be the last one.
     pub after: Option<String>,
+    /// Whether its sender is known by a signature, or is a person who may start runs.
+    pub signed: bool,
 }
 
 impl RefMove {
     /// Whether the ref points there now, as far as can be told: not where the last event followed on this one, or has a
     /// later commit and follows on another. Such an event was overtaken.
     fn is_last_after(&self, head: &RefRecord) -> bool {
+        if self.signed && !head.signed {
+            // Anybody may have made that up.
+            return true;
+        }
         if self.base.as_ref() == Some(&head.commit) {
             return true;
         }
@@ -87,7 +93,9 @@ impl Store {
         }
         let ahead = head.as_ref().filter(|head| !moved.is_last_after(head));
         let overtaken_by = ahead.map(|head| head.event.clone());
-        let is_last = overtaken_by.is_none();
+        // What nobody signed moves no ref that a known sender told of: others would be held back by it.
+        let may_move = moved.signed || head.as_ref().is_none_or(|head| !head.signed);
+        let is_last = overtaken_by.is_none() && may_move;
         let event = &EventRecord {
             overtaken_by,
             ..event.clone()
@@ -99,6 +107,7 @@ impl Store {
                 base: moved.base.clone(),
                 committed_ms: moved.committed_ms,
                 event: event.id.clone(),
+                signed: moved.signed,
             };
             let same = match last {
                 Some(last) => Expression::new("#event = :last").value(":last", text(&**last)),

@@ -22,7 +22,14 @@ const CLOCKS_APART_MS: i64 = 5 * 60 * 1000;
 
 /// What an offer makes of a ref, where its provider does not say when.
 pub(super) fn of(offer: &Offer, now_ms: i64) -> Option<RefMove> {
-    let Happening::Webhook { event, to, .. } = &offer.happening else {
+    let Happening::Webhook {
+        event,
+        to,
+        signed,
+        by_hand,
+        ..
+    } = &offer.happening
+    else {
         return None;
     };
     let moves = ["Push", "Tag", "Branch"].contains(&event.name.as_str());
@@ -47,6 +54,7 @@ pub(super) fn of(offer: &Offer, now_ms: i64) -> Option<RefMove> {
             .committed_ms
             .filter(|at| *at <= now_ms.saturating_add(CLOCKS_APART_MS)),
         after: None,
+        signed: *by_hand || !signed.is_empty(),
     })
 }
 

@@ -141,6 +141,9 @@ pub struct RefRecord {
     pub committed_ms: Option<i64>,
     /// The event.
     pub event: String,
+    /// As [`RefMove::signed`](crate::RefMove::signed).
+    #[serde(default)]
+    pub signed: bool,
 }
 
 /// What a feed of artifacts or charts had when it was last asked.
