@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use slipway_expr::{Context, Limits, Reason, Segment};
 use slipway_model::id::{EntityId, RunId};
+use slipway_model::status::Status;
 use slipway_model::{Kind, Tree, emit, entity, yaml};
 use slipway_plan::{Chosen, event_fact};
 use slipway_store::record::{EventRecord, NewestRecord, RunRecord, TriggerRecord};
@@ -109,6 +110,9 @@ pub(super) async fn fire(on: Starting<'_>, fire: Fire<'_>) -> Result<FireResult,
             Ok(replaced) => replaced,
             Err(newer) => return overtaken(on, &run, &newer).await,
         };
+        if let Some(old) = &replaced {
+            begin_before(on, old).await?;
+        }
         match start_once(on, &fire, run.clone()).await {
             Ok(result) => {
                 if let (Some(_), Some(old)) = (&result.run, replaced)
@@ -123,6 +127,20 @@ pub(super) async fn fire(on: Starting<'_>, fire: Fire<'_>) -> Result<FireResult,
             Err(why) => return Err(why),
         }
     }
+}
+
+/// Starts the run of the state before, where it was recorded and whoever did that died: by the next sweep it would begin
+/// behind the run of this one.
+async fn begin_before(on: Starting<'_>, old: &RunId) -> Result<(), RunError> {
+    let found = on.runs.store.find_run(old).await;
+    let found = found.doing(|| format!("read run {old}"))?;
+    if found.is_some_and(|run| run.status == Status::NotStarted)
+        && let Err(why) = start_execution(on.runs, old).await
+    {
+        // Step Functions is away for the next, too: both are swept, in their order.
+        tracing::warn!(run.id = %old, error = %why.full_text(), "accepted run not started yet");
+    }
+    Ok(())
 }
 
 /// What is noted of an event that came behind a newer one.

@@ -2,6 +2,7 @@
 
 use futures::future::join_all;
 use serde_json::json;
+use slipway_model::status::Status;
 use slipway_store::record::EventRecord;
 
 use crate::{
@@ -76,6 +77,10 @@ async fn f1_a_run_that_was_started_is_in_the_history_also_when_something_newer_c
             .handle(second["data"].as_str().expect("an event"))
             .await;
         minutes(&world, 1).await;
+        // The older one did not wait for the sweep, which would begin it behind the newer one.
+        for run in runs(&world).await {
+            assert_ne!(run.status, Status::NotStarted, "request {request}: {run:?}");
+        }
         world.take_in().await;
         let rows = history(&world, "main").await;
         let told = rows.iter().filter(|row| row.run.is_some()).count();
