@@ -212,6 +212,7 @@ pub(crate) async fn launch(runs: &Runs, accepted: Accepted) -> Result<RunRecord,
         Err(StoreError::AlreadyExists { .. }) if run.parent.is_some() || run.trigger.is_some() => {
             let found = runs.store.find_run(&run.id).await;
             let doing = || format!("record run {}", run.id);
+            // Without a run, something newer took its turn.
             let overtaken = || StoreError::Conflict {
                 what: format!("the turn of run {}", run.id),
             };

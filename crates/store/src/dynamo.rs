@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, TransactWriteItem};
 use crate::Store;
 use crate::error::{StoreError, refused};
 use crate::item::{
-    Change, Expression, Item, Parts, Write, check, delete, key_of, put, put_if_absent, text, update,
+    Change, Expression, Item, Parts, Write, delete, key_of, put, put_if_absent, text, update,
 };
 use crate::key::{Key, Table};
 use crate::layout::{PK, SK};
@@ -244,11 +244,6 @@ impl Store {
                 key.check()?;
                 let gone = delete(self.table(key.table), &key).map_err(malformed)?;
                 part.delete(gone).build()
-            }
-            Write::Check(key, condition) => {
-                key.check()?;
-                let holds = check(self.table(key.table), &key, condition).map_err(malformed)?;
-                part.condition_check(holds).build()
             }
         })
     }

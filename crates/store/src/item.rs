@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, Update};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -266,24 +266,6 @@ pub(crate) enum Write {
     Change(Change),
     /// Nothing is under the key afterwards, whatever was.
     Delete(Key),
-    /// The item stays as it is, and this must hold of it.
-    Check(Key, Expression),
-}
-
-/// The SDK's form of a condition alone.
-pub(crate) fn check(
-    table: &str,
-    key: &Key,
-    condition: Expression,
-) -> Result<ConditionCheck, aws_sdk_dynamodb::error::BuildError> {
-    let (text, names, values) = condition.into_parts();
-    ConditionCheck::builder()
-        .table_name(table)
-        .set_key(Some(key_of(key)))
-        .condition_expression(text)
-        .set_expression_attribute_names(names)
-        .set_expression_attribute_values(values)
-        .build()
 }
 
 /// The SDK's form of a conditional put.

@@ -23,12 +23,12 @@
 //! | runs accepted and not begun, oldest first | runs | `unstarted#<shard>`, `<start>#<run>`; 16 shards by scope | strong; created with the run, deleted as it begins |
 //! | event by id | runs | `event#<event>`, `event`; its id is made of what happened, so that one happening is one event | strong; created once, with its delivery and its place in the list of those to handle |
 //! | delivery by the sender's id | runs | `delivery#<account>#<delivery>`, `delivery`: the event, and the digest of the body | strong; created with the event |
-//! | what a ref points at after its last event | runs | `ref#<ref>`, `ref`; of providers that say no time of a push | strong; changed with the creation of the event |
+//! | what a ref points at after its last event | runs | `ref#<ref>`, `ref`; of providers that say no time of a push | strong; changed with the creation of the event; by one that nobody signed only where none was signed |
 //! | events accepted and not handled, oldest first | runs | `accepted#<shard>`, `<time>#<event>`; 16 shards by account | strong; deleted when handled |
 //! | events that could not be handled, oldest first | runs | `dead#<account>`, `<time>#<event>` | strong; in the place of the entry above |
 //! | what became of an event, by trigger | runs | `event#<event>`, `outcome#<trigger>` | strong; written with the history of the trigger |
 //! | event history of a trigger, newest first | runs | `history#<trigger>`, `<time>#<event>` | strong |
-//! | newest event that a trigger took of a ref | runs | `newest#<trigger>`, `<ref>` | strong; replaced by a newer one only |
+//! | newest event that a trigger took of a ref | runs | `newest#<trigger>`, `<ref>` | strong; replaced by a newer one only; its run is created while it is the newest |
 //! | triggers that listen to a source | entities | `listen#<account>#<source>`, `<trigger>` | strong; written before the trigger, deleted after it |
 //! | triggers of all accounts that listen to a source of AWS | entities | `hear#<source>`, `<trigger>` | as above |
 //! | how often that list changed | entities | `listening#<account>#<source>`, `changes` | atomic; counted after the list has changed |

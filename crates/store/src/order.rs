@@ -54,10 +54,13 @@ pub struct StillNewest {
 }
 
 impl StillNewest {
-    /// Holds as long as nothing newer took its place.
-    pub(crate) fn lasts(&self) -> Write {
-        let same = Expression::new("#event = :event").value(":event", text(&*self.event));
-        Write::Check(newest_key(&self.place, &self.line), same)
+    /// For a transaction that may only be done as long as nothing newer took its place. A change that changes nothing
+    /// rather than a `ConditionCheck`, for which roles would need another action.
+    pub(crate) fn holds(&self) -> Write {
+        let own = || text(&*self.event);
+        let same = Expression::new("#event = :event").value(":event", own());
+        let change = Change::new(newest_key(&self.place, &self.line)).set("event", own());
+        Write::Change(change.when(same))
     }
 }
 
@@ -172,6 +175,7 @@ fn ref_key(of: &str) -> Key {
     Key::new(Table::Runs, format!("ref#{}", key::part(of)), "ref")
 }
 
+/// Where the newest event of a line is kept that a trigger took.
 fn newest_key(place: &TriggerPlace, line: &str) -> Key {
     let partition = format!("newest#{}", place.key());
     Key::new(Table::Runs, partition, key::part(line))

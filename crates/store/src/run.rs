@@ -66,7 +66,7 @@ impl Store {
         turn: Option<&StillNewest>,
     ) -> Result<(), StoreError> {
         let mut writes = self.creation(run).await?;
-        writes.extend(turn.map(StillNewest::lasts));
+        writes.extend(turn.map(StillNewest::holds));
         if let Some(origin) = &run.origin
             && origin.how == Again::Retry
         {

@@ -149,6 +149,37 @@ fn nobody_may_scan_a_table_or_administer_one() {
 }
 
 #[test]
+fn who_hears_webhooks_keeps_events_and_what_refs_point_at_and_nothing_else_of_runs() {
+    let app = template("app.yaml");
+    let role = &roles(&app)["WebhookFunction"];
+    let written: Vec<_> = statements(role)
+        .into_iter()
+        .filter(|statement| {
+            let actions = actions(statement);
+            actions.contains("dynamodb:PutItem") || actions.contains("dynamodb:UpdateItem")
+        })
+        .collect();
+    let [written] = written.as_slice() else {
+        panic!("one statement, for one transaction: {written:?}");
+    };
+    let allowed = [
+        "dynamodb:GetItem",
+        "dynamodb:PutItem",
+        "dynamodb:UpdateItem",
+    ];
+    assert_eq!(actions(written), allowed.into());
+    let keys = &written["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
+    let keys: BTreeSet<_> = keys
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let kept = ["event#*", "delivery#*", "accepted#*", "ref#*", "blob#*"];
+    assert_eq!(keys, kept.into());
+}
+
+#[test]
 fn only_those_who_deploy_or_read_manifests_may_assume_roles() {
     let app = template("app.yaml");
     let mut may = BTreeMap::new();

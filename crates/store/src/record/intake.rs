@@ -130,7 +130,7 @@ impl NewestRecord {
     }
 }
 
-/// What a ref pointed at after the last event of it, as far as can be told.
+/// What a ref pointed at after the last event of it, as far as can be told. Where one was signed, the last that was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefRecord {
     /// The commit.

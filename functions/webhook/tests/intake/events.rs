@@ -11,22 +11,10 @@ use slipway_world::tap::{Invocation, Place, Tap, Verdict};
 use slipway_world::{Options, World, minutes};
 
 use crate::{
-    GIT, SECRET, deliver, furnish, history, on_push, only_run, push, runs, signature, world,
+    GIT, SECRET, deliver, history, on_push, only_run, push, runs, signature, world, world_with,
 };
 
 const FIRST: &str = "2026-01-01T00:00:00Z";
-
-pub async fn world_with(tap: Arc<dyn Tap>) -> World {
-    let world = World::with(Options {
-        in_memory: true,
-        tap: Some(tap),
-        ..Options::default()
-    })
-    .await;
-    furnish(&world).await;
-    world.apply(&on_push("main", "")).await;
-    world
-}
 
 #[tokio::test(start_paused = true)]
 async fn f3_of_many_who_handle_an_event_at_once_one_starts_its_run() {

@@ -20,6 +20,7 @@ mod told;
 mod turns;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
@@ -28,6 +29,7 @@ use slipway_model::id::{EntityId, RunId};
 use slipway_model::status::Status;
 use slipway_store::record::{OutcomeRecord, RunRecord};
 use slipway_store::{Page, TriggerPlace};
+use slipway_world::tap::Tap;
 use slipway_world::yaml::{pipeline, says, stage};
 use slipway_world::{Hooks, Options, World, minutes, scope};
 
@@ -44,6 +46,19 @@ async fn world() -> World {
     })
     .await;
     furnish(&world).await;
+    world
+}
+
+/// A world in which something goes wrong, with a trigger for pushes.
+async fn world_with(tap: Arc<dyn Tap>) -> World {
+    let world = World::with(Options {
+        in_memory: true,
+        tap: Some(tap),
+        ..Options::default()
+    })
+    .await;
+    furnish(&world).await;
+    world.apply(&on_push("main", "")).await;
     world
 }
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use slipway_world::tap::{Place, Tap, Verdict};
 
-use crate::events::world_with;
-use crate::{deliver, history, minutes, on_push, push, runs};
+use crate::{deliver, history, minutes, push, runs, world_with};
 
 /// The n-th request to the store is carried out long after it was sent; 0 for none.
 #[derive(Default)]
@@ -32,24 +31,23 @@ async fn w18_an_older_push_that_is_handled_slowly_does_not_start_behind_a_newer_
     for request in 1.. {
         let tap = Arc::new(Nth::default());
         let world = world_with(tap.clone()).await;
-        world.apply(&on_push("main", "")).await;
         let hooks = world.unheard_hooks();
         let (_, first) = deliver(&hooks, "d-1", &push("0", "a", "2026-01-01T00:00:00Z")).await;
         let (_, second) = deliver(&hooks, "d-2", &push("a", "b", "2026-01-01T00:01:00Z")).await;
         tap.0.store(request, Ordering::SeqCst);
         let older = world.handle(first["data"].as_str().expect("an event"));
-        let reached = tokio::join!(older, async {
+        let newer = async {
             tokio::time::sleep(Duration::from_secs(5)).await;
             let reached = tap.0.swap(0, Ordering::SeqCst) == 0;
             let newer = second["data"].as_str().expect("an event");
             world.handle(newer).await;
             reached
-        })
-        .1;
+        };
+        let ((), reached) = tokio::join!(older, newer);
         minutes(&world, 1).await;
         world.take_in().await;
         let rows = history(&world, "main").await;
-        let mut begun: Vec<_> = runs(&world).await;
+        let mut begun = runs(&world).await;
         begun.sort_by_key(|run| run.started_ms);
         let commits: Vec<String> = begun
             .iter()
