@@ -85,14 +85,22 @@ async fn w18_pushes_without_a_time_are_told_apart_by_what_they_follow_on() {
 #[tokio::test(start_paused = true)]
 async fn w18_a_push_that_nobody_signed_holds_no_signed_one_back() {
     let world = world().await;
-    world.apply(&on_push("main", "")).await;
+    let wanted = "payloadConditions:\n  - {key: <+trigger.payload.head_commit.message>, operator: NotEquals, value: skip}\n";
+    world.apply(&on_push("main", wanted)).await;
     let open = "type: Webhook\nspec:\n  type: Github\n  spec:\n    type: Push\n    spec:\n      repoName: shop\n";
     world.apply(&trigger("open", open, "")).await;
     let hooks = world.hooks();
     let b = dated("a", "b", "2025-12-31T10:00:00Z");
     let (status, message) = note(&world, &hooks, "push", &b).await;
     assert_eq!(status, STARTED, "{message}");
-    let forged = dated("b", "e", "2025-12-31T12:00:00Z");
+    // The trigger does not take it: what comes next does not follow on what it took last.
+    let c = dated("b", "c", "2025-12-31T10:30:00Z").replace("\"change\"", "\"skip\"");
+    let (status, message) = note(&world, &hooks, "push", &c).await;
+    assert_eq!(
+        status, "NO_MATCHING_TRIGGER_FOR_PAYLOAD_CONDITIONS",
+        "{message}"
+    );
+    let forged = dated("c", "e", "2025-12-31T12:00:00Z");
     let headers = [("x-github-event", "push")];
     let (status, answer) = hooks.post(GIT, &headers, forged).await;
     assert_eq!(status, 200, "{answer}");
@@ -101,11 +109,11 @@ async fn w18_a_push_that_nobody_signed_holds_no_signed_one_back() {
     let row = rows.iter().find(|row| row.event == told).expect("a row");
     assert_eq!(row.status, STARTED, "{}", row.message);
     // The dates of commits may go backwards: a branch that was made a day earlier.
-    let c = dated("b", "c", "2025-12-31T09:00:00Z");
-    let (status, message) = note(&world, &hooks, "push", &c).await;
+    let d = dated("c", "d", "2025-12-31T09:00:00Z");
+    let (status, message) = note(&world, &hooks, "push", &d).await;
     assert_eq!(status, STARTED, "{message}");
     // What follows on nothing known, and came late, is still told by its date.
-    let old = dated("0", "d", "2025-12-31T08:00:00Z");
+    let old = dated("0", "f", "2025-12-31T08:00:00Z");
     let (status, message) = note(&world, &hooks, "push", &old).await;
     assert_eq!(status, OLD, "{message}");
 }
