@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::json;
 use slipway_model::status::Status;
+use slipway_world::minutes;
 use slipway_world::tap::{Invocation, Place, Tap, Verdict};
-use slipway_world::{Options, World, minutes};
 
 use crate::{
     GIT, SECRET, deliver, history, on_push, only_run, push, runs, signature, world, world_with,
