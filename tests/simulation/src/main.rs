@@ -9,7 +9,7 @@ use slipway_simulation::check::Judged;
 use slipway_simulation::deliveries::many;
 use slipway_simulation::simulate;
 
-/// A fifth of the time of a seed went into malloc of glibc.
+// A sixth of the time of a seed went into the allocator of glibc.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
