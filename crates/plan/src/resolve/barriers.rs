@@ -4,7 +4,7 @@
 //! platform/pipelines/barriers, "Avoid rollback barrier cycles"; continuous-delivery/…/synchronize-deployments-using-barriers,
 //! "Using Barriers with Looping strategies"). Who is left out by a condition is not waited for: where one decides, it is a
 //! warning. A barrier with one place is passed at once. Stages that deploy to one place stand in line for it, and do not
-//! meet either.
+//! meet either; nor do those that stand in one queue before.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,6 +13,7 @@ use slipway_model::id::NodeId;
 use slipway_model::{Code, Diagnostic, Ref};
 
 use super::Resolver;
+use super::queued::{Place, Queue, places};
 use crate::{Iteration, Node, ParallelPlan, RunLoop, StagePlan, When, WhenStatus};
 
 /// Where steps that wait at barriers are written: file, line and column of their `barrierRef`. All turns of a loop are
@@ -125,6 +126,7 @@ impl<'p> Search<'p, '_> {
     ) -> Spots<'p> {
         let mut all = Spots::new();
         let mut alone = BTreeMap::new();
+        let mut queued = Queued::new();
         for stage in group {
             let spots = self.behind(stage.when.as_ref(), |search| search.sequence(nodes(stage)));
             if let Some(each) = &stage.each {
@@ -136,6 +138,9 @@ impl<'p> Search<'p, '_> {
                 self.limited(turn, turns, &spots);
             }
             self.in_line(stage, &spots, &mut alone);
+            if !spots.is_empty() {
+                self.in_queue(stage, nodes(stage), &mut queued);
+            }
             add(&mut all, &spots);
         }
         all
@@ -173,6 +178,31 @@ impl<'p> Search<'p, '_> {
                 other: Some(waits.node),
                 fault: fault(maybe, message),
             });
+        }
+    }
+
+    /// A stage that has a key to itself while it waits keeps out those that need the key to come to where it waits. A run
+    /// that has it keeps none of its stages out.
+    fn in_queue(&mut self, stage: &'p StagePlan, nodes: &'p [Node], known: &mut Queued<'p>) {
+        let conditional = is_conditional(stage.when.as_ref());
+        for place in places(nodes, &|node| self.written.contains_key(node)) {
+            let maybe = conditional || place.maybe;
+            for queue in place.queues() {
+                let own = Behind {
+                    stage,
+                    node: place.node,
+                    queue,
+                    maybe: maybe || queue.maybe,
+                };
+                if queue.of_stage && stage.each.is_some() {
+                    self.found.push(own.kept_out_by_itself(&place));
+                }
+                let first = *known.entry((place.barrier, queue.key)).or_insert(own);
+                let excludes = first.queue.of_stage || queue.of_stage;
+                if excludes && first.stage.id != stage.id {
+                    self.found.push(own.kept_out_by(&first, &place));
+                }
+            }
         }
     }
 
@@ -437,6 +467,56 @@ impl<'p> Search<'p, '_> {
     }
 }
 
+/// The first place of a barrier, by name, that stands behind a key.
+type Queued<'p> = BTreeMap<(&'p str, &'p str), Behind<'p>>;
+
+/// A place of a barrier behind a queue.
+#[derive(Clone, Copy)]
+struct Behind<'p> {
+    stage: &'p StagePlan,
+    node: &'p NodeId,
+    queue: Queue<'p>,
+    /// Whether a condition may leave out the one or the other.
+    maybe: bool,
+}
+
+impl<'p> Behind<'p> {
+    /// This place is not reached while the stage of the other one waits.
+    fn kept_out_by(&self, first: &Self, place: &Place<'p>) -> Trouble<'p> {
+        let (barrier, key) = (place.barrier, self.queue.key);
+        let maybe = first.maybe || self.maybe;
+        // A stage that comes second does not wait for what its run has.
+        let both = first.queue.of_stage && self.queue.of_stage;
+        let cannot = match both {
+            true => cannot(maybe),
+            false => "may not be passed, by which of them comes first",
+        };
+        let message = format!(
+            "barrier `{barrier}` {cannot}: {} waits there for {}, and both stand behind key `{key}` ({} and {}), which a stage has to itself until it ends; take the key after the barrier, or in a stage before them with `scope: Pipeline`",
+            first.node, self.node, first.queue.node, self.queue.node,
+        );
+        Trouble {
+            at: self.node,
+            other: Some(first.node),
+            fault: fault(maybe || !both, message),
+        }
+    }
+
+    /// This place is in a stage that loops over what only the run knows.
+    fn kept_out_by_itself(&self, place: &Place<'p>) -> Trouble<'p> {
+        let (barrier, key) = (place.barrier, self.queue.key);
+        let message = format!(
+            "barrier `{barrier}` cannot be passed if stage {} has more than one turn: {} waits there for every turn, and stands behind key `{key}` ({}), which a turn has to itself until it ends; take the key after the barrier, or in a stage before with `scope: Pipeline`",
+            self.stage.id, self.node, self.queue.node,
+        );
+        Trouble {
+            at: self.node,
+            other: None,
+            fault: Fault::Maybe(message),
+        }
+    }
+}
+
 fn fault(maybe: bool, message: String) -> Fault {
     match maybe {
         true => Fault::Maybe(message),
@@ -452,7 +532,7 @@ fn cannot(maybe: bool) -> &'static str {
 }
 
 /// Whether a condition may leave out what it stands at, though nothing failed.
-fn is_conditional(when: Option<&When>) -> bool {
+pub(super) fn is_conditional(when: Option<&When>) -> bool {
     when.is_some_and(|when| when.condition.is_some() || when.status == WhenStatus::Failure)
 }
 

@@ -17,6 +17,7 @@ mod loops;
 mod manifest;
 mod notification;
 mod overrides;
+mod queued;
 mod registry;
 mod remote;
 mod scope;

@@ -96,6 +96,108 @@ fn places_that_are_reached_together_are_let_be() {
     }
 }
 
+fn queue(id: &str, key: &str, scope: &str, more: &str) -> String {
+    format!(
+        "{{step: {{identifier: {id}, name: N, type: Queue, {more} spec: {{key: '{key}', scope: {scope}}}}}}}"
+    )
+}
+
+/// One stage has the key and waits for the other, which waits for the key.
+#[test]
+fn places_behind_one_queue_are_refused() {
+    let taken = |scope: &str, more: &str| queue("q", "line", scope, more);
+    let meet = |first: Vec<String>, then: Vec<String>| {
+        told(&[beside(&[stage("s", "", &first), stage("t", "", &then)])])
+    };
+    let behind = |scope: &str| vec![taken(scope, ""), gate("x", "a", "")];
+    let sure = "barrier `a` cannot be passed: stages.s.spec.execution.steps.x waits there for \
+                stages.t.spec.execution.steps.x, and both stand behind key `line` \
+                (stages.s.spec.execution.steps.q and stages.t.spec.execution.steps.q), which a stage has to itself until it \
+                ends; take the key after the barrier, or in a stage before them with `scope: Pipeline`";
+    let told_sure = meet(behind("Stage"), behind("Stage"));
+    assert!(told_sure.starts_with("pipeline.yaml:2:"), "{told_sure}");
+    assert!(told_sure.contains(sure), "{told_sure}");
+    // In a group, and in a branch that is over before.
+    let deep = vec![
+        group(
+            "g",
+            "",
+            &[beside(&[
+                taken("Stage", ""),
+                queue("r", "other", "Stage", ""),
+            ])],
+        ),
+        gate("x", "a", ""),
+    ];
+    let told_deep = meet(behind("Stage"), deep);
+    assert!(
+        told_deep.contains("`a` cannot be passed: stages.s"),
+        "{told_deep}"
+    );
+    assert!(!told_deep.contains("`other`"), "{told_deep}");
+    // Which of them comes first decides, or a condition.
+    for mixed in [
+        meet(behind("Stage"), behind("Pipeline")),
+        meet(behind("Pipeline"), behind("Stage")),
+    ] {
+        let expected = "warning: pipeline.stages[0].parallel[1]";
+        assert!(
+            mixed.starts_with(expected) && mixed.contains("by which of them comes first"),
+            "{mixed}"
+        );
+    }
+    let asked = "when: {stageStatus: Success, condition: <+pipeline.name> == \"P\"},";
+    let conditional = vec![taken("Stage", asked), gate("x", "a", "")];
+    let told_maybe = meet(behind("Stage"), conditional);
+    assert!(
+        told_maybe.starts_with("warning: ")
+            && told_maybe.contains("unless a condition leaves somebody out"),
+        "{told_maybe}"
+    );
+    // Turns are stages.
+    let turns = told(&[stage(
+        "s",
+        "strategy: {repeat: {times: 2}},",
+        &behind("Stage"),
+    )]);
+    assert!(turns.contains("both stand behind key `line`"), "{turns}");
+    let later = told(&[stage(
+        "s",
+        "strategy: {repeat: {items: <+pipeline.variables.zones>}},",
+        &behind("Stage"),
+    )]);
+    assert!(later.is_empty() || later.contains("key `line`"), "{later}");
+    // The run has it, the keys differ, or the key comes after.
+    for (first, then) in [
+        (behind("Pipeline"), behind("Pipeline")),
+        (
+            behind("Stage"),
+            vec![queue("q", "other", "Stage", ""), gate("x", "a", "")],
+        ),
+        (
+            behind("Stage"),
+            vec![gate("x", "a", ""), taken("Stage", "")],
+        ),
+        (
+            behind("Stage"),
+            vec![beside(&[taken("Stage", ""), gate("x", "a", "")])],
+        ),
+        (
+            behind("Stage"),
+            vec![
+                queue("q", "<+pipeline.name>", "Stage", ""),
+                gate("x", "a", ""),
+            ],
+        ),
+        (
+            behind("Stage"),
+            vec![taken("Stage", ""), gate("x", "b", "")],
+        ),
+    ] {
+        assert_eq!(meet(first, then), "");
+    }
+}
+
 #[test]
 fn places_that_follow_one_another_are_refused() {
     insta::assert_snapshot!(told(&[
