@@ -300,6 +300,56 @@ async fn a_rollback_that_waits_to_try_again_hears_no_word_that_rolls_back() {
     ");
 }
 
+/// Found by the simulation (seed 5366): nobody saw that a rollback step of a step group waits for its next attempt, nor was a
+/// word about it heard. The group itself has ended when its stage or its run is rolled back.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_step_of_a_group_that_waits_to_try_again_hears_a_word() {
+    for (action, nested) in [
+        ("StageRollback", false),
+        ("StageRollback", true),
+        ("StepGroupRollback", false),
+        ("StepGroupRollback", true),
+        ("PipelineRollback", false),
+        ("PipelineRollback", true),
+    ] {
+        let world = World::new().await;
+        let sam = Sam::new(&world).await;
+        let indented_by_4 =
+            |text: &str| -> String { text.lines().map(|line| format!("    {line}\n")).collect() };
+        // A group that is begun again waits as a step does.
+        let undo = match nested {
+            false => script("undo", "fail until 1", &tries_again("MarkAsFailure")),
+            true => {
+                let again = tries_again("MarkAsFailure").replace("Retry,", "RetryStepGroup,");
+                group("inner", &[script("undo", "fail until 1", "")]) + &indented_by_4(&again)
+            }
+        };
+        let around = group("g", &[script("bad", "fail", "")])
+            + &indented_by_4(&on_failure(&format!("type: {action}")))
+            + &format!("    rollbackSteps:\n{}", indented(&undo));
+        let stages = [stage("deploy", &around, "", "")];
+        world.apply(&pipeline(&stages)).await;
+        let run = world.start("release").await;
+        minutes(&world, 1).await;
+        let waits = sam.waits(&run).await;
+        let what = if nested { "inner" } else { "undo" };
+        assert!(
+            waits.iter().any(|told| told.starts_with(what)),
+            "{action}: {waits:?}"
+        );
+        sam.interrupts(&run, "stages.deploy", "ExpireAll").await;
+        minutes(&world, 1).await;
+        let record = world.store.get_run(&run).await.expect("the run");
+        assert!(record.status.is_final(), "{action}, {what}: it waits");
+        let story = sam.end(&run).await;
+        let node = match nested {
+            false => "deploy.steps.g.rollbackSteps.undo #1 Expired",
+            true => "deploy.steps.g.rollbackSteps.inner.steps.undo #1 Expired",
+        };
+        assert!(story.contains(node), "{action}: {story}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn steps_that_wait_for_an_answer_or_for_their_next_attempt_are_failed_too() {
     let world = World::new().await;

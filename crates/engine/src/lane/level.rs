@@ -8,10 +8,9 @@ use slipway_plan::{FailureStrategy, GroupPlan, Node, StagePlan, StepPlan};
 
 use super::facts::{Facts, NodeFact};
 use super::moves::{Opening, StopReason};
-use super::plan::{LanePlan, children, runs_in};
+use super::plan::{LanePlan, children, runs_in, undoing};
 use super::walk::begins_again;
 use crate::name::Lane;
-use crate::stage::each_step;
 use crate::strategy::{self, Failed, Level, Undo, Verdict};
 
 /// What failed: a step, or a step group or loop of which it cannot be told whether it runs, or how often.
@@ -236,19 +235,21 @@ pub(crate) fn awaited_retries(
     };
     let mut found = Vec::new();
     for nodes in [&stage.steps, &stage.rollback_steps] {
-        each_step(nodes, &mut |step| found.extend(waits(step)));
-        each_group(nodes, &mut |group| found.extend(group_waits(group)));
+        each(nodes, &mut |node| match node {
+            Node::Step(step) => found.extend(waits(step)),
+            Node::Group(group) => found.extend(group_waits(group)),
+            Node::Parallel(_) => {}
+        });
     }
     found
 }
 
-/// The step groups among `nodes` and below them; those of rollback steps of a group are not among them.
-fn each_group<'p>(nodes: &'p [Node], visit: &mut impl FnMut(&'p GroupPlan)) {
+/// The nodes among `nodes` and below them, rollback steps of groups too.
+fn each<'p>(nodes: &'p [Node], visit: &mut impl FnMut(&'p Node)) {
     for node in nodes {
-        if let Node::Group(group) = node {
-            visit(group);
-        }
-        each_group(children(node), visit);
+        visit(node);
+        each(children(node), visit);
+        each(undoing(node), visit);
     }
 }
 

@@ -7,7 +7,7 @@ use slipway_plan::{GroupPlan, Node, ParallelPlan, StepPlan, When, WhenStatus};
 use super::facts::{Attempt, Facts, NodeFact, worst};
 use super::level::{self, Failing, Frame, later};
 use super::moves::{GroupThen, Halt, Move, Opening, StopReason};
-use super::plan::{LanePlan, children, groups_below, groups_to_undo, node_id, undoing};
+use super::plan::{LanePlan, children, groups_below, groups_to_undo, node_id, runs_in, undoing};
 use crate::name::Walk;
 use crate::strategy::{self, Failed, Undo, Verdict};
 
@@ -66,7 +66,11 @@ pub(super) fn begins_again(
 ) -> Option<i64> {
     let around = lane.around(&group.id)?;
     let ended = |fact: Option<&NodeFact>| fact.is_none_or(|fact| fact.status.is_final());
-    if around.iter().any(|outer| ended(facts.nodes.get(&outer.id))) {
+    // A group may have ended before its rollback steps run: when its stage, or the run, is rolled back.
+    let mut holding = around
+        .iter()
+        .filter(|outer| runs_in(&outer.nodes, &group.id));
+    if holding.any(|outer| ended(facts.nodes.get(&outer.id))) {
         return None;
     }
     let mut frames = level::frames(&around, facts);
