@@ -23,6 +23,7 @@ use crate::signal::WARNING;
 use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending, undo_ending};
 use crate::stage_loop::is_more_to_plan;
 use crate::stage_word::barred;
+use crate::undone;
 use crate::wake::{tell_end, wake};
 
 /// Records how a stage ended and gives its infrastructure to the next in line. Fails with `RollBackStage`
@@ -102,19 +103,9 @@ async fn tell_missing(
     let stage = &of_run.stage().id;
     for (number, one) in owed::missing(nodes).into_iter().enumerate() {
         let Some(failure) = &mut ending.failure else {
-            let warning = SignalRecord {
-                run: of_run.run.id.clone(),
-                node: NodeId::new(format!("stages.{stage}")),
-                attempt: 0,
-                kind: format!("{WARNING}:missing-{number}"),
-                says: format!("When stage {stage} ended: {}", one.told),
-                who: PrincipalId::new("slipway"),
-                at_ms: runs.clock.now_ms(),
-            };
-            match runs.store.put_signal(&warning).await {
-                Ok(()) | Err(StoreError::AlreadyExists { .. }) => continue,
-                Err(error) => Err(error).doing(|| format!("warn of what stage {stage} left"))?,
-            }
+            let told = format!("When stage {stage} ended: {}", one.told);
+            warn(runs, of_run, &format!("missing-{number}"), told).await?;
+            continue;
         };
         let left = failure.left_behind.clone().unwrap_or_default();
         if failure.message.contains(&one.name) || left.contains(&one.name) {
@@ -127,6 +118,46 @@ async fn tell_missing(
         });
     }
     Ok(ending)
+}
+
+/// Lets the run warn of what a stage left; `about` tells its warnings from each other.
+async fn warn(runs: &Runs, of_run: &StageOfRun, about: &str, says: String) -> Result<(), RunError> {
+    let stage = &of_run.stage().id;
+    let warning = SignalRecord {
+        run: of_run.run.id.clone(),
+        node: NodeId::new(format!("stages.{stage}")),
+        attempt: 0,
+        kind: format!("{WARNING}:{about}"),
+        says,
+        who: PrincipalId::new("slipway"),
+        at_ms: runs.clock.now_ms(),
+    };
+    match runs.store.put_signal(&warning).await {
+        Ok(()) | Err(StoreError::AlreadyExists { .. }) => Ok(()),
+        Err(error) => Err(error).doing(|| format!("warn of what stage {stage} left")),
+    }
+}
+
+/// What still stands of a stage whose rollback steps have run, as clauses.
+fn standing(of_run: &StageOfRun, nodes: &BTreeMap<NodeId, NodeRecord>) -> Vec<String> {
+    let stage = &of_run.stage().id;
+    let own = || nodes.values().filter(|node| node.stage == *stage).collect();
+    let mut all = kept::left(own());
+    all.extend(undone::standing(own()));
+    all
+}
+
+/// Warns of what still stands of a stage that was rolled back with its run, which has no failure that could tell it.
+pub(crate) async fn warn_of_standing(
+    runs: &Runs,
+    of_run: &StageOfRun,
+    nodes: &BTreeMap<NodeId, NodeRecord>,
+) -> Result<(), RunError> {
+    for (number, one) in standing(of_run, nodes).into_iter().enumerate() {
+        let told = format!("Stage {} was rolled back: {one}.", of_run.stage().id);
+        warn(runs, of_run, &format!("standing-{number}"), told).await?;
+    }
+    Ok(())
 }
 
 async fn tell_stage(runs: &Runs, of_run: &StageOfRun, status: Status) {
@@ -158,8 +189,7 @@ fn decide(
     let (stage, now_ms) = (of_run.stage(), runs.clock.now_ms());
     if rolled_back {
         let facts = of_run.facts(&Lane::rollback(&stage.id), nodes);
-        let own = nodes.values().filter(|node| node.stage == stage.id);
-        let stays = kept::left(own.collect());
+        let stays = standing(of_run, nodes);
         return Ok((after_rollback(stage, &facts, &stays, now_ms), false));
     }
     let lane = Lane::steps(&stage.id);

@@ -45,6 +45,7 @@ pub mod start;
 pub mod strategy;
 mod tags;
 pub mod undo;
+pub mod undone;
 pub mod unstarted;
 pub mod user_group;
 pub mod wake;

@@ -11,7 +11,7 @@ use slipway_plan::{Plan, StagePlan};
 use slipway_store::record::{NodeRecord, RunRecord, StageSummary, UndoRecord};
 
 use crate::begin::{LaneInput, LaneStart, release_infrastructure, skipped, take_infrastructure};
-use crate::end::tell_barriers;
+use crate::end::{tell_barriers, warn_of_standing};
 use crate::error::RunError;
 use crate::error_name::ErrorName;
 use crate::lane::Facts;
@@ -238,6 +238,9 @@ pub(crate) async fn end(
         ended_ms: Some(now_ms),
         failure: ending.failure,
     };
+    if ending.status.is_good() {
+        warn_of_standing(runs, of_run, nodes).await?;
+    }
     put(runs, &of_run.run.id, &known, ended).await?;
     Ok(Some(ending.status))
 }

@@ -17,6 +17,7 @@ use slipway_engine::gather::SourceReader;
 use slipway_engine::kept::{KEPT, Kept};
 use slipway_engine::owed::{Missing, OWED, Owed};
 use slipway_engine::runs::Runs;
+use slipway_engine::undone::UNDONE_BY;
 use slipway_model::id::{NodeId, RunId};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_plan::{ConnectorPlan, Plan, StagePlan, StepPlan};
@@ -125,6 +126,8 @@ struct Saved {
     kept: Option<Kept>,
     #[serde(default)]
     owed: Option<Owed>,
+    #[serde(default, rename = "undoneBy")]
+    undone_by: Vec<String>,
 }
 
 /// A step's view of its run. Made by the lane loop for one call of `advance` or `stop`.
@@ -145,6 +148,8 @@ pub struct StepContext<'a> {
     kept: Option<Kept>,
     /// What it took off something and puts on again.
     owed: Option<Owed>,
+    /// The types of the steps that undo it.
+    undone_by: Vec<String>,
     /// Whether a connector says how often calls are repeated.
     limited: bool,
     /// Whether the credentials are those of a session that Slipway takes.
@@ -169,9 +174,15 @@ impl<'a> StepContext<'a> {
             busy: saved.busy,
             kept: saved.kept,
             owed: saved.owed,
+            undone_by: saved.undone_by,
             limited: false,
             renewable: false,
         }
+    }
+
+    /// Notes which step types undo this step, for the end of a stage that is rolled back: it tells what none of them undid.
+    pub(crate) fn is_undone_by(&mut self, types: Vec<&str>) {
+        self.undone_by = types.into_iter().map(str::to_owned).collect();
     }
 
     /// What expressions may read of the step although it fails, `{"exitCode": 137}` for instance: conditions of retries
@@ -497,6 +508,9 @@ impl<'a> StepContext<'a> {
         }
         if let Some(owed) = &self.owed {
             progress[OWED] = serde_json::json!(owed);
+        }
+        if !self.undone_by.is_empty() && !self.state.is_null() {
+            progress[UNDONE_BY] = serde_json::json!(self.undone_by);
         }
         progress
     }

@@ -35,6 +35,14 @@ pub trait Step: Send + Sync {
     /// What undoes it: the step type of its rollback step, or why nothing needs undoing.
     fn undo(&self) -> Undo;
 
+    /// The step types of which each undoes it. The default is what [`Step::undo`] says.
+    fn undone_by(&self) -> Vec<&'static str> {
+        match self.undo() {
+            Undo::Step(step_type) => vec![step_type],
+            Undo::Nothing(_) => Vec::new(),
+        }
+    }
+
     /// Does as much as can be done without waiting. Called again with the same `cx.node` after a wait or
     /// a crash; what it must remember it writes with [`StepContext::save`] before the effect it
     /// guards, so that doing it twice is doing it once.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use slipway_engine::signal::warnings;
 use slipway_model::status::{Failure, Status};
 use slipway_store::record::{NodeRecord, UndoRecord};
 use slipway_world::tap::{Place, Verdict};
@@ -116,7 +117,14 @@ fn check_services(case: &Case, seen: &Seen, wrong: &mut Vec<String>) {
             continue;
         };
         let cleanly = |failure: &Failure| failure.message.contains("rolled back cleanly");
-        let with_run = |undo: &UndoRecord| undo.status.is_good();
+        // What no rollback step undid is told of beside the failure.
+        let warned = run.record.iter().any(|record| {
+            let said = format!("Stage {} was rolled back:", stage.id);
+            warnings(record)
+                .iter()
+                .any(|warning| warning.says.starts_with(&said))
+        });
+        let with_run = |undo: &UndoRecord| undo.status.is_good() && !warned;
         let undone = summary.undo.as_ref().is_some_and(with_run)
             || (summary.rolled_back && summary.failure.as_ref().is_some_and(cleanly));
         if undone && (service.running > 0 || service.desired > 0) {

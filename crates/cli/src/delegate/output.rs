@@ -93,7 +93,6 @@ async fn send(
     for text in texts {
         let welcome = budget.take(text.len() + LINE_COST);
         // Once more, because taking control characters out may have put a secret together.
-        // Once more, because taking control characters out may have put a secret together.
         let out = match welcome {
             true => Some(secrets.mask(&clean(&text))),
             false => budget.end(),

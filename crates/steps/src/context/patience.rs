@@ -65,6 +65,7 @@ pub(crate) fn met(why: Passing, message: &str) {
 /// # Errors
 /// Those of the step, but for those that pass by themselves while its time lasts.
 pub async fn advance(step: &dyn Step, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
+    cx.is_undone_by(step.undone_by());
     let call = async {
         let failure = match step.advance(cx).await {
             Ok(progress) => {

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use slipway_model::id::NodeId;
+use slipway_engine::undone::{group_rolled_back, is_below};
 use slipway_model::status::{ErrorType, Failure};
 use slipway_store::record::NodeRecord;
 
@@ -42,10 +42,7 @@ impl<'a> StepContext<'a> {
             .filter(|node| node.node_type == step_type && has_saved(node))
             .collect();
         let group = group_rolled_back(self.node());
-        let inside = |node: &&NodeRecord| {
-            let own = group.and_then(|group| node.id.as_str().strip_prefix(group));
-            own.is_some_and(|own| own.starts_with('.'))
-        };
+        let inside = |node: &&NodeRecord| group.is_some_and(|group| is_below(&node.id, group));
         let has_own = saved.iter().copied().any(|node| inside(&node));
         let undone = saved.into_iter().filter(|node| !has_own || inside(node));
         undone.map(state_of).collect()
@@ -70,21 +67,6 @@ fn has_saved(node: &NodeRecord) -> bool {
 /// What the step of a node saved.
 fn state_of<T: DeserializeOwned>(node: &NodeRecord) -> Result<T, Failure> {
     read_state(&node.progress["state"], node.id.as_str())
-}
-
-/// The step group whose `rollbackSteps` a node is among; `None` for those of the stage and for other nodes. Such an id is
-/// `stages.S.spec.execution` and then pairs of a list and an identifier in it.
-fn group_rolled_back(node: &NodeId) -> Option<&str> {
-    let id = node.as_str();
-    let mut dots = id.match_indices('.').map(|(at, _)| at);
-    let execution = dots.nth(3)?;
-    let mut end = execution;
-    loop {
-        if id.get(end..)?.starts_with(".rollbackSteps.") {
-            return id.get(..end).filter(|_| end > execution);
-        }
-        end = dots.nth(1)?;
-    }
 }
 
 fn read_state<T: DeserializeOwned>(state: &Value, whose: &str) -> Result<T, Failure> {

@@ -84,6 +84,10 @@ impl Step for TrafficShift {
         Undo::Step("EcsBlueGreenRollback")
     }
 
+    fn undone_by(&self) -> Vec<&'static str> {
+        vec!["EcsBlueGreenRollback", "StandAloneTrafficShiftRollback"]
+    }
+
     async fn advance(&self, cx: &mut StepContext<'_>) -> Result<Progress, Failure> {
         cx.unit_started(SHIFT);
         let result = match Shifting::resume(cx).await {

@@ -143,3 +143,58 @@ async fn the_canary_of_an_aborted_run_is_told_until_somebody_deletes_it() {
     let three = shop.deploy("3").await;
     assert!(!warned(&three).contains("shopCanary"), "{}", warned(&three));
 }
+
+/// Found by the simulation (seed 7443): the rollback steps had nothing that rolls back what was deployed, and the stage said
+/// that it was rolled back cleanly.
+#[tokio::test(start_paused = true)]
+async fn what_no_rollback_step_undid_is_told() {
+    let steps = step("rollout", "EcsRollingDeploy") + &wait("watch", "1m");
+    let fails = step("rollout", "EcsRollingDeploy") + &script("check", "fail", "");
+    let stays = "no EcsRollingRollback ran after EcsRollingDeploy rollout: what that changed stays, unless another step took \
+                 it back";
+    for (action, rollback) in [
+        ("StageRollback", wait("look", "1s")),
+        ("PipelineRollback", wait("look", "1s")),
+        ("StageRollback", step("back", "EcsRollingRollback")),
+        ("PipelineRollback", step("back", "EcsRollingRollback")),
+    ] {
+        let shop = Shop::new().await;
+        shop.deploy("1").await;
+        let undone = rollback.contains("EcsRollingRollback");
+        let answer = ROLL_BACK.replace("StageRollback", action);
+        let of = |steps: &str| {
+            with_inputs(&pipeline(&[deployment(&stage(
+                "ship", steps, &rollback, &answer,
+            ))]))
+        };
+        shop.0
+            .apply(&of(&fails).replace(": release\n", ": bare\n"))
+            .await;
+        let run = shop.start_of("bare", "2", "1s").await;
+        let run = shop.0.finish(&run).await;
+        let why = run.failure.clone().expect("it failed");
+        let left = why.left_behind.clone().unwrap_or_default();
+        let told = match action {
+            "StageRollback" => left,
+            _ => warned(&run),
+        };
+        assert_eq!(told.contains(stays), !undone, "{action}: {why:?} {told}");
+        let cleanly = action == "StageRollback" && undone;
+        assert_eq!(
+            why.message.contains("rolled back cleanly"),
+            cleanly,
+            "{why:?}"
+        );
+        // What ends well has nothing to tell of.
+        shop.0
+            .apply(&of(&steps).replace(": release\n", ": bare\n"))
+            .await;
+        let run = shop.start_of("bare", "3", "1s").await;
+        let run = shop.0.finish(&run).await;
+        assert_eq!(
+            (run.status, warned(&run).contains(stays)),
+            (Status::Success, false)
+        );
+        shop.0.assert_clean(&run.id).await;
+    }
+}
