@@ -32,7 +32,7 @@ pub(crate) fn is_wanted(run: &RunRecord) -> bool {
 }
 
 /// Notes the stages of a run that are to be rolled back, and tells their order: groups in reverse, the stages of a
-/// group side by side. `function_of` tells the function of a stage's swimlane. Repeating it changes nothing.
+/// group side by side, but for those that deployed to one place, of which the last one comes first. `function_of` tells the function of a stage's swimlane. Repeating it changes nothing.
 ///
 /// # Errors
 /// When the store cannot be reached.
@@ -45,24 +45,65 @@ pub async fn roll_back_run(
     let nodes = runs.nodes(run, None).await?;
     let mut groups = Vec::new();
     for stages in plan.groups.iter().rev() {
-        let mut starts = Vec::new();
+        let mut due = Vec::new();
         for stage in stages {
             let known = summary(&record.stages, stage);
             if is_due(runs, &record, stage, &known, &nodes).await? {
-                starts.push(start(run, stage, function_of(stage)));
+                due.push(stage);
             }
         }
-        if !starts.is_empty() {
-            groups.push(Group::of(vec![Line {
-                concurrency: 0,
-                stages: starts,
-            }]));
+        if !due.is_empty() {
+            let lines = lines(&due, &nodes).into_iter();
+            let lines = lines.map(|(concurrency, stages)| Line {
+                concurrency,
+                stages: stages
+                    .into_iter()
+                    .map(|stage| start(run, stage, function_of(stage)))
+                    .collect(),
+            });
+            groups.push(Group::of(lines.collect()));
         }
     }
     tracing::info!(run.id = %run, "the run is rolled back");
     // What is planned is over.
     let part = 0;
     Ok(Planned { groups, part })
+}
+
+/// Stages that are rolled back side by side, in lines with the limit of each. What several of them deployed to, one after the
+/// other, is left by each as the one before it left it: the last one must go first.
+fn lines<'p>(
+    due: &[&'p StagePlan],
+    nodes: &BTreeMap<NodeId, NodeRecord>,
+) -> Vec<(u32, Vec<&'p StagePlan>)> {
+    let mut places: BTreeMap<[&str; 4], Vec<&'p StagePlan>> = BTreeMap::new();
+    for stage in due {
+        if let Some(place) = stage.deploys_alone_to() {
+            places.entry(place).or_default().push(stage);
+        }
+    }
+    let began = |stage: &StagePlan| {
+        let own = nodes.values().filter(|node| node.stage == stage.id);
+        own.map(|node| node.started_ms).min()
+    };
+    let mut shared: Vec<(u32, Vec<&'p StagePlan>)> = Vec::new();
+    for (_, mut stages) in places.into_iter().filter(|(_, stages)| stages.len() > 1) {
+        // A stable order: of those that began at once the one that is written last goes first.
+        stages.sort_by_key(|stage| began(stage));
+        stages.reverse();
+        shared.push((1, stages));
+    }
+    let in_line = |stage: &&&StagePlan| {
+        let mut lines = shared.iter().flat_map(|(_, stages)| stages);
+        lines.any(|known| known.id == stage.id)
+    };
+    let beside: Vec<_> = due
+        .iter()
+        .filter(|stage| !in_line(stage))
+        .copied()
+        .collect();
+    let beside = Some((0, beside)).filter(|(_, stages)| !stages.is_empty());
+    beside.into_iter().chain(shared).collect()
 }
 
 /// Whether a stage is still to be rolled back; noted where it was not yet.

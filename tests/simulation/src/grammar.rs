@@ -56,6 +56,7 @@ impl<'r> Grammar<'r> {
         }
         if self.one_in(8) {
             self.add_queues(&mut pipeline);
+            part_those_in_queue(&mut pipeline);
         }
         if self.one_in(6) {
             self.add_deployment(&mut pipeline);
@@ -388,6 +389,31 @@ impl<'r> Grammar<'r> {
             strategies: self.strategies(Level::Step),
             turns: None,
         })
+    }
+}
+
+/// Leaves stages out of a barrier that come to it behind a key which another one at it has to itself: the plan refuses them.
+fn part_those_in_queue(pipeline: &mut Pipeline) {
+    let place = |nodes: &[Node], is: fn(&Kind) -> bool| {
+        nodes
+            .iter()
+            .position(|node| matches!(node, Node::Step(step) if is(&step.kind)))
+    };
+    for group in &mut pipeline.groups {
+        let mut known = false;
+        for stage in group {
+            let queue = place(&stage.steps, |kind| {
+                matches!(kind, Kind::Queue { run: false, .. })
+            });
+            let barrier = place(&stage.steps, |kind| matches!(kind, Kind::Barrier(_)));
+            let (Some(queue), Some(barrier)) = (queue, barrier) else {
+                continue;
+            };
+            if queue < barrier && (known || stage.turns.is_some()) {
+                stage.steps.remove(barrier);
+            }
+            known |= queue < barrier;
+        }
     }
 }
 

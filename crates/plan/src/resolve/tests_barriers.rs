@@ -161,12 +161,6 @@ fn places_behind_one_queue_are_refused() {
         &behind("Stage"),
     )]);
     assert!(turns.contains("both stand behind key `line`"), "{turns}");
-    let later = told(&[stage(
-        "s",
-        "strategy: {repeat: {items: <+pipeline.variables.zones>}},",
-        &behind("Stage"),
-    )]);
-    assert!(later.is_empty() || later.contains("key `line`"), "{later}");
     // The run has it, the keys differ, or the key comes after.
     for (first, then) in [
         (behind("Pipeline"), behind("Pipeline")),

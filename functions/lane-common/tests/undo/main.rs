@@ -291,11 +291,11 @@ async fn an_abort_stops_it_and_what_is_left_can_be_asked_for() {
     abort_run(&world.runs, &run, &who).await.expect("aborted");
     let run = world.finish(&run).await;
     insta::assert_snapshot!(told(&world, &run).await, @"
-    run Aborted: Stage c was not rolled back: the run was aborted. LEFT BEHIND: Stage b could not be rolled back. rolling back failed. Step pause: It was stopped: the run was aborted by sam. Nothing more is tried: look at what runs there, put it right, then run the pipeline again. Stage a was not rolled back: the run was aborted.
+    run Aborted: Stage c could not be rolled back. LEFT BEHIND: rolling back failed. Step pause: It was stopped: the run was aborted by sam. Nothing more is tried: look at what runs there, put it right, then run the pipeline again. Stage b was not rolled back: the run was aborted. Stage a was not rolled back: the run was aborted.
     a Aborted
     b Aborted
     c Aborted
-    b.rollbackSteps.pause #0 Aborted
+    c.rollbackSteps.pause #0 Aborted
     ");
     world.assert_clean(&run.id).await;
     assert_eq!(world.holds().await, Vec::<String>::new());

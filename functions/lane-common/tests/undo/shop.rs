@@ -363,3 +363,55 @@ async fn the_artifact_before_has_a_name() {
         assert_eq!(words(&shop, &run).await, [expected.clone(), expected]);
     }
 }
+
+/// Found by the simulation (seed 7443): the first stage was rolled back first, found the deployment of the second one and left
+/// it alone; so the second one went back to the first, and the service stayed on what the run had deployed.
+#[tokio::test(start_paused = true)]
+async fn stages_beside_each_other_that_deployed_one_service_are_rolled_back_the_last_one_first() {
+    let shop = Shop::new().await;
+    shop.deploy("1").await;
+    let ship = |id: &str| {
+        let rollback = step("rollback", "EcsRollingRollback");
+        deployment(&stage(
+            id,
+            &step("rollout", "EcsRollingDeploy"),
+            &rollback,
+            "",
+        ))
+    };
+    let back = ROLL_BACK.replace("StageRollback", "PipelineRollback");
+    let stages = [
+        together(&[
+            ship("one"),
+            ship("two"),
+            stage("free", &script("a", "ok", ""), &script("b", "ok", ""), ""),
+        ]),
+        stage("bad", &script("check", "fail", ""), "", &back),
+    ];
+    let whole = with_inputs(&pipeline(&stages)).replace(": release\n", ": both\n");
+    shop.0.apply(&whole).await;
+    let run = shop.start_of("both", "2", "1s").await;
+    let run = shop.0.finish(&run).await;
+    let why = run.failure.as_ref().expect("it failed");
+    assert_eq!(why.left_behind, None, "{why:?}");
+    assert!(
+        why.message
+            .contains("The run was rolled back: one, two, free."),
+        "{why:?}"
+    );
+    assert_eq!(shop.runs().await, image("1"));
+    let nodes = shop.0.store.list_nodes(&run.id, None).await.expect("nodes");
+    let began = |stage: &str| {
+        let own = nodes
+            .iter()
+            .find(|node| node.stage.as_str() == stage && node.identifier.as_str() == "rollback");
+        own.map(|node| node.started_ms)
+    };
+    assert!(
+        began("two") < began("one"),
+        "{:?} {:?}",
+        began("two"),
+        began("one")
+    );
+    shop.0.assert_clean(&run.id).await;
+}

@@ -11,7 +11,7 @@ use super::section::{Flow, Halt, Place, Section};
 use super::state::{NodeState, StageState, State};
 use super::verdict::{Failed, Verdict, judge};
 use super::{Asked, Delays, Model};
-use crate::ast::{Stage, Stop, Story, Wanted, Word};
+use crate::ast::{Image, Stage, Stop, Story, Wanted, Word};
 
 /// A pipeline's own limit where none is written: that of Harness's team plan.
 const PIPELINE_TIMEOUT: u64 = 30 * 24 * 3_600;
@@ -287,6 +287,10 @@ impl Run {
                 return false;
             }
             if self.model.lines.take(&key, &holder) {
+                let mut state = self.state_mut();
+                if !state.undoing {
+                    state.deployed.push(stage.id.clone());
+                }
                 return true;
             }
             // One that has ended is rolled back with its run: no word about the run is about that.
@@ -358,7 +362,8 @@ impl Run {
         good && matches!(flow, Flow::Through) && rolled.is_good()
     }
 
-    /// Rolls the whole run back where a stage has failed so: groups in reverse, the stages of a group side by side.
+    /// Rolls the whole run back where a stage has failed so: groups in reverse, the stages of a group side by side, but for
+    /// those that deployed one service, of which the last one comes first.
     async fn undo_all(&self) {
         let wanted = {
             let state = self.state();
@@ -384,9 +389,28 @@ impl Run {
         let ids = due.iter().flatten().map(|stage| stage.id.as_str());
         self.state_mut().undoes(ids);
         for stages in due {
-            let undo = stages.into_iter().map(|stage| {
-                let part = Some((self.number, stage.id.clone()));
-                Delays::of(part, self.undoes(stage))
+            let mut lines: Vec<Vec<&Stage>> = Vec::new();
+            for stage in stages {
+                let service = stage.deploys.map(Image::service);
+                let known = lines.iter_mut().find(|line| {
+                    let first = line.first().and_then(|first| first.deploys);
+                    service.is_some() && first.map(Image::service) == service
+                });
+                match known {
+                    Some(line) => line.push(stage),
+                    None => lines.push(vec![stage]),
+                }
+            }
+            let undo = lines.into_iter().map(|mut line| async move {
+                let deployed = |stage: &&Stage| {
+                    let state = self.state();
+                    state.deployed.iter().position(|id| *id == stage.id)
+                };
+                line.sort_by_key(deployed);
+                for stage in line.into_iter().rev() {
+                    let part = Some((self.number, stage.id.clone()));
+                    Delays::of(part, self.undoes(stage)).await;
+                }
             });
             futures::future::join_all(undo).await;
         }

@@ -76,6 +76,8 @@ pub(super) struct State {
     pub(super) ended: Option<Status>,
     pub(super) stages: BTreeMap<String, StageState>,
     pub(super) nodes: BTreeMap<String, NodeState>,
+    /// Stages that deploy, in the order in which they came to where they do.
+    pub(super) deployed: Vec<String>,
     /// Stages that wait for their infrastructure; and where somebody gave one up: whether it was made to expire.
     pub(super) waiting: BTreeMap<String, Option<bool>>,
     /// How often everything that waits was woken.
