@@ -32,7 +32,8 @@ pub(crate) fn is_wanted(run: &RunRecord) -> bool {
 }
 
 /// Notes the stages of a run that are to be rolled back, and tells their order: groups in reverse, the stages of a
-/// group side by side, but for those that deployed to one place, of which the last one comes first. `function_of` tells the function of a stage's swimlane. Repeating it changes nothing.
+/// group side by side, but for those that deployed to one place, of which the last one comes first. `function_of` tells
+/// the function of a stage's swimlane. Repeating it changes nothing.
 ///
 /// # Errors
 /// When the store cannot be reached.
