@@ -7,7 +7,7 @@ use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_store::record::{NodeRecord, RunRecord, SignalRecord, StageSummary};
 use slipway_store::{NodeEnd, StoreError};
 
-use crate::begin::release_infrastructure;
+use crate::begin::{release_infrastructure, stage_node};
 use crate::directive::PAUSE_WAIT;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -19,7 +19,7 @@ use crate::owed;
 use crate::queue::{self, release_run, release_stage};
 use crate::rollback;
 use crate::runs::{Runs, StageOfRun, newest, summary};
-use crate::signal::WARNING;
+use crate::signal::warn;
 use crate::stage::{AfterSteps, Ending, after_rollback, after_steps, run_ending, undo_ending};
 use crate::stage_loop::is_more_to_plan;
 use crate::stage_word::barred;
@@ -104,7 +104,8 @@ async fn tell_missing(
     for (number, one) in owed::missing(nodes).into_iter().enumerate() {
         let Some(failure) = &mut ending.failure else {
             let told = format!("When stage {stage} ended: {}", one.told);
-            warn(runs, of_run, &format!("missing-{number}"), told).await?;
+            let (run, about) = (&of_run.run.id, format!("missing-{number}"));
+            warn(runs, run, stage_node(stage), &about, told).await?;
             continue;
         };
         let left = failure.left_behind.clone().unwrap_or_default();
@@ -118,24 +119,6 @@ async fn tell_missing(
         });
     }
     Ok(ending)
-}
-
-/// Lets the run warn of what a stage left; `about` tells its warnings from each other.
-async fn warn(runs: &Runs, of_run: &StageOfRun, about: &str, says: String) -> Result<(), RunError> {
-    let stage = &of_run.stage().id;
-    let warning = SignalRecord {
-        run: of_run.run.id.clone(),
-        node: NodeId::new(format!("stages.{stage}")),
-        attempt: 0,
-        kind: format!("{WARNING}:{about}"),
-        says,
-        who: PrincipalId::new("slipway"),
-        at_ms: runs.clock.now_ms(),
-    };
-    match runs.store.put_signal(&warning).await {
-        Ok(()) | Err(StoreError::AlreadyExists { .. }) => Ok(()),
-        Err(error) => Err(error).doing(|| format!("warn of what stage {stage} left")),
-    }
 }
 
 /// What still stands of a stage whose rollback steps have run, as clauses.
@@ -154,8 +137,10 @@ pub(crate) async fn warn_of_standing(
     nodes: &BTreeMap<NodeId, NodeRecord>,
 ) -> Result<(), RunError> {
     for (number, one) in standing(of_run, nodes).into_iter().enumerate() {
-        let told = format!("Stage {} was rolled back: {one}.", of_run.stage().id);
-        warn(runs, of_run, &format!("standing-{number}"), told).await?;
+        let (run, stage) = (&of_run.run.id, &of_run.stage().id);
+        let told = format!("Stage {stage} was rolled back: {one}.");
+        let about = format!("standing-{number}");
+        warn(runs, run, stage_node(stage), &about, told).await?;
     }
     Ok(())
 }

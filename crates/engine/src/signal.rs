@@ -39,6 +39,33 @@ pub fn warnings(run: &RunRecord) -> Vec<&SignalRecord> {
     warnings
 }
 
+/// Notes in a run what whoever looks at it shall know, once for each thing that it is `about`: of a node, or of the whole run
+/// with an empty `node`.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn warn(
+    runs: &Runs,
+    run: &RunId,
+    node: NodeId,
+    about: &str,
+    says: String,
+) -> Result<(), RunError> {
+    let signal = SignalRecord {
+        run: run.clone(),
+        node,
+        attempt: 0,
+        kind: format!("{WARNING}:{about}"),
+        says,
+        who: PrincipalId::new("slipway"),
+        at_ms: runs.clock.now_ms(),
+    };
+    match runs.store.put_signal(&signal).await {
+        Ok(()) | Err(StoreError::AlreadyExists { .. }) => Ok(()),
+        Err(error) => Err(error).doing(|| format!("note in run {run} what it warns of")),
+    }
+}
+
 /// An answer to a failure that asked for one (`ManualIntervention`).
 pub(crate) const ANSWER: &str = "answer";
 /// A step is to stop.

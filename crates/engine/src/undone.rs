@@ -1,6 +1,7 @@
 //! What steps deployed and no later step of the stage undid, because its rollback steps have none that does, or those did
 //! not run: an operator who reads that a stage was rolled back reads of it.
 
+use indexmap::IndexMap;
 use slipway_model::id::NodeId;
 use slipway_model::status::Status;
 use slipway_store::record::NodeRecord;
@@ -32,7 +33,7 @@ pub fn is_below(node: &NodeId, above: &str) -> bool {
 /// What of the nodes of a stage nothing undid, as clauses: oldest first, steps of one type together.
 pub(crate) fn standing(mut nodes: Vec<&NodeRecord>) -> Vec<String> {
     nodes.sort_by_key(|node| (node.started_ms, node.attempt));
-    let mut told: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
+    let mut told: IndexMap<&str, (Vec<&str>, Vec<&str>)> = IndexMap::new();
     for (at, node) in nodes.iter().enumerate() {
         let undoing: Vec<&str> = types(node).collect();
         let later = nodes.get(at + 1..).unwrap_or_default();
@@ -40,24 +41,15 @@ pub(crate) fn standing(mut nodes: Vec<&NodeRecord>) -> Vec<String> {
         if undoing.is_empty() || later.iter().any(is_undone) {
             continue;
         }
-        let known = told.iter_mut().find(|(kind, ..)| *kind == node.node_type);
-        let (.., steps) = match known {
-            Some(known) => known,
-            None => {
-                told.push((&node.node_type, undoing, Vec::new()));
-                match told.last_mut() {
-                    Some(last) => last,
-                    None => continue,
-                }
-            }
-        };
+        let first = || (undoing, Vec::new());
+        let (_, steps) = told.entry(&node.node_type).or_insert_with(first);
         let step = node.identifier.as_str();
         if !steps.contains(&step) {
             steps.push(step);
         }
     }
     let told = told.into_iter();
-    told.map(|(kind, undoing, steps)| {
+    told.map(|(kind, (undoing, steps))| {
         let (steps, undoing) = (steps.join(", "), undoing.join(" or "));
         format!("no {undoing} ran after {kind} {steps}: what that changed stays, unless another step took it back")
     })

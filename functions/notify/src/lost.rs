@@ -2,7 +2,9 @@
 //! learns that nobody was told.
 
 use serde_json::Value;
-use slipway_engine::notify::{Event, Notice, warn};
+use slipway_engine::notify::{Event, Notice};
+use slipway_engine::signal::warn;
+use slipway_model::id::NodeId;
 
 use crate::rule::Rule;
 use crate::{Deps, HandlerError, facts, rules};
@@ -27,7 +29,8 @@ pub(crate) async fn tell(
         notice.event.name(),
         reason(error)
     );
-    warn(&deps.runs, &notice.run_id, &notice.id(), says).await?;
+    let whole_run = NodeId::new("");
+    warn(&deps.runs, &notice.run_id, whole_run, &notice.id(), says).await?;
     Ok(true)
 }
 

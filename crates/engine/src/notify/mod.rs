@@ -29,7 +29,7 @@ pub use of_freeze::{
 };
 pub use of_trigger::{RulesOfPipeline, TRIGGER_FAILED, TriggerNotice};
 pub(crate) use warned::warn_of_plan;
-pub use warned::{warn, warn_of_template};
+pub use warned::warn_of_template;
 
 /// What happened. The names are those of `pipelineEvents[].type` (FEATURES 17).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
