@@ -33,18 +33,9 @@ enum Task {
     },
     /// Play random pipelines with faults in virtual time against a model; fails with what does not hold.
     Simulate {
-        /// How many seeds.
-        #[arg(long, default_value_t = 1_000)]
-        seeds: u64,
-        /// The first seed.
-        #[arg(long, default_value_t = 0)]
-        from: u64,
-        /// How many at a time; as many as there are processors unless given.
-        #[arg(long)]
-        jobs: Option<usize>,
-        /// Play so many deliveries of webhooks instead, in as many worlds as that takes.
-        #[arg(long, conflicts_with = "seeds")]
-        deliveries: Option<u64>,
+        /// Passed on: `--seeds N --from N --jobs N --most N --limit SECONDS`, or `--deliveries N`; `-- --help` tells more.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
     },
     /// Measure, print and judge nothing.
     Bench {
@@ -64,12 +55,7 @@ fn main() -> Result<()> {
     match Cli::parse().task {
         Task::Test { rest } => test(&rest),
         Task::Conformance { rest } => conformance(&rest),
-        Task::Simulate {
-            seeds,
-            from,
-            jobs,
-            deliveries,
-        } => simulate(seeds, from, jobs, deliveries),
+        Task::Simulate { rest } => simulate(&rest),
         Task::Bench { rest } => bench(&rest),
         Task::Package { arch } => package::package(arch),
     }
@@ -118,18 +104,11 @@ fn conformance(rest: &[String]) -> Result<()> {
         .env("SLIPWAY_MINISTACK", ministack))
 }
 
-fn simulate(seeds: u64, from: u64, jobs: Option<usize>, deliveries: Option<u64>) -> Result<()> {
+fn simulate(rest: &[String]) -> Result<()> {
     let mut command = cargo();
     command.args(["run", "--profile", "simulation", "--package"]);
     command.args(["slipway-simulation", "--bin", "simulate", "--"]);
-    command.args(["--seeds", &seeds.to_string(), "--from", &from.to_string()]);
-    if let Some(jobs) = jobs {
-        command.args(["--jobs", &jobs.to_string()]);
-    }
-    if let Some(deliveries) = deliveries {
-        command.args(["--deliveries", &deliveries.to_string()]);
-    }
-    run(&mut command)
+    run(command.args(rest))
 }
 
 fn bench(rest: &[String]) -> Result<()> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::execution_input;
-use slipway_engine::lane::{LanePlan, StopReason, group_deadline};
+use slipway_engine::lane::{LanePlan, StopReason, deadline_around};
 use slipway_model::duration::shown;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::StepPlan;
@@ -110,20 +110,18 @@ impl Walk<'_> {
         given.max(record.started_ms)
     }
 
-    /// Time left until a step's deadline, or that of a step group around it, its stage or run where that is sooner.
+    /// Time left until a step's deadline, or that of a step group around it, its stage or run where that is sooner: until
+    /// the lane stops it. A step that asks to be called again when nothing is left would be called without end otherwise.
     pub(crate) fn time_left(&self, step: &StepPlan) -> Result<Duration, HandlerError> {
         let (from_ms, now_ms) = (self.began_ms(self.record(step)?), self.now_ms());
         let spent = u64::try_from(now_ms - from_ms).unwrap_or(0);
         let left = step.timeout.saturating_sub(Duration::from_millis(spent));
-        let of_stage = self.facts.deadline_ms.map_or(Duration::MAX, |deadline_ms| {
-            Duration::from_millis(u64::try_from(deadline_ms - now_ms).unwrap_or(0))
-        });
         let plan = Arc::clone(&self.of_run.plan);
-        let of_group = group_deadline(&self.lane_of(&plan)?, &self.facts, &step.id);
-        let of_group = of_group.map_or(Duration::MAX, |deadline_ms| {
+        let around = deadline_around(&self.lane_of(&plan)?, &self.facts, &step.id);
+        let around = around.map_or(Duration::MAX, |deadline_ms| {
             Duration::from_millis(u64::try_from(deadline_ms - now_ms).unwrap_or(0))
         });
-        Ok(left.min(of_stage).min(of_group))
+        Ok(left.min(around))
     }
 
     /// Ends a step that nobody gave its inputs.

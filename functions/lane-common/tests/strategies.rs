@@ -169,6 +169,27 @@ async fn the_time_of_a_step_group_is_up() {
     ");
 }
 
+/// The rollback steps of a group take the time that they need, also where that of their stage is up meanwhile: those that
+/// are asked again and again, those that wait beside others, and those that ask a person.
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_stage_is_up_while_a_group_of_it_is_rolled_back() {
+    let strategy = "    failureStrategies:\n      - onFailure:\n          errors: [AllErrors]\n          action:\n            type: StepGroupRollback\n";
+    let undo = wait("undo", "5h") + &beside(&[wait("x", "3h"), wait("y", "2h")]);
+    let undo: String = undo.lines().map(|line| format!("      {line}\n")).collect();
+    let world = World::new().await;
+    let steps = group("g", &[wait("a", "50m"), script("bad", "fail", "")]);
+    let steps = steps.replacen("    steps:\n", &format!("{strategy}    steps:\n"), 1);
+    let steps = steps + "    rollbackSteps:\n" + &undo;
+    let stage = stage("deploy", &steps, "", "timeout: 1h\n");
+    world.apply(&pipeline(&[stage])).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    let minutes = (run.ended_ms.expect("ended") - run.started_ms) / 60_000;
+    assert_eq!(minutes, 50 + 300 + 180);
+    insta::assert_snapshot!(world.story(&run).await, @"");
+    world.assert_clean(&run.id).await;
+}
+
 /// The branches of a group end long after the pause before its next attempt is over: that attempt begins in the
 /// invocation that hears of their end, and a crash there must not take the branches for walked a second time.
 #[tokio::test(start_paused = true)]

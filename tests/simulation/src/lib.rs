@@ -15,6 +15,7 @@
 
 pub mod ast;
 pub mod check;
+pub mod crew;
 pub mod deliveries;
 mod effects;
 pub mod faults;

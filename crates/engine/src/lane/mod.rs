@@ -10,7 +10,7 @@ mod plan;
 mod walk;
 
 pub use facts::{Attempt, Facts, NodeFact, worst};
-pub use level::{Awaited, Failing, group_deadline, judge, retry_conditions};
+pub use level::{Awaited, Failing, deadline_around, judge, retry_conditions};
 pub(crate) use level::{awaited_retries, later};
 pub use moves::{GroupThen, Halt, Move, Opening, StopReason};
 pub use plan::{LanePlan, node_id};

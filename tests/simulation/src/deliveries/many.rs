@@ -1,35 +1,29 @@
 //! Many worlds of deliveries, one after the other on each processor, with what is told meanwhile.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::{Counts, simulate};
+use crate::crew::{self, Work};
 
 /// Progress is told after so many deliveries.
 const TOLD_EVERY: u64 = 10_000;
 
 /// Plays worlds from a seed on, until so many deliveries were made or `most` worlds have failed, and prints progress, each
-/// failure with its trace, and the sum. Answers whether all held.
-pub fn many(deliveries: u64, from: u64, jobs: usize, most: usize) -> bool {
-    let many = Many {
+/// failure with its trace, and the sum. A world that takes longer than `limit` has failed. Answers whether all held.
+pub fn many(deliveries: u64, from: u64, jobs: usize, most: usize, limit: Duration) -> bool {
+    let many = Arc::new(Many {
         next: AtomicU64::new(from),
         wanted: deliveries,
         most,
         began: Instant::now(),
         tally: Mutex::default(),
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            scope.spawn(|| many.work());
-        }
     });
+    crew::play(&many, jobs, limit);
     let worlds = many.next.load(Ordering::SeqCst) - from;
     let seconds = many.began.elapsed().as_secs_f64();
-    let tally = many
-        .tally
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
+    let tally = many.tally();
     let Counts {
         deliveries,
         duplicates,
@@ -78,28 +72,47 @@ struct Tally {
     failed: Vec<u64>,
 }
 
-impl Many {
-    fn work(&self) {
-        while self.goes_on() {
-            let seed = self.next.fetch_add(1, Ordering::SeqCst);
-            let found = simulate(seed);
-            let mut tally = self.tally();
-            match found {
-                Ok(counts) => {
-                    let before = tally.counts.deliveries / TOLD_EVERY;
-                    tally.counts += counts;
-                    let now = tally.counts.deliveries;
-                    if now / TOLD_EVERY > before {
-                        let seconds = self.began.elapsed().as_secs_f64();
-                        println!("{now} deliveries, {:.0} deliveries/s", rate(now, seconds));
-                    }
-                }
-                Err(told) => {
-                    println!("{told}\n");
-                    tally.failed.push(seed);
+impl Work for Many {
+    type Played = Result<Counts, String>;
+
+    fn next(&self) -> Option<u64> {
+        self.goes_on()
+            .then(|| self.next.fetch_add(1, Ordering::SeqCst))
+    }
+
+    fn play(&self, seed: u64) -> Self::Played {
+        simulate(seed)
+    }
+
+    fn done(&self, seed: u64, played: Self::Played) {
+        match played {
+            Ok(counts) => {
+                let mut tally = self.tally();
+                let before = tally.counts.deliveries / TOLD_EVERY;
+                tally.counts += counts;
+                let now = tally.counts.deliveries;
+                if now / TOLD_EVERY > before {
+                    let seconds = self.began.elapsed().as_secs_f64();
+                    println!("{now} deliveries, {:.0} deliveries/s", rate(now, seconds));
                 }
             }
+            Err(told) => self.fails(seed, &told),
         }
+    }
+
+    fn late(&self, seed: u64, after: Duration) {
+        let seconds = after.as_secs();
+        self.fails(
+            seed,
+            &format!("seed {seed} of deliveries: it does not end within {seconds} s"),
+        );
+    }
+}
+
+impl Many {
+    fn fails(&self, seed: u64, told: &str) {
+        println!("{told}\n");
+        self.tally().failed.push(seed);
     }
 
     fn goes_on(&self) -> bool {
