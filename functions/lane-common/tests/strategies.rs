@@ -186,7 +186,17 @@ async fn the_time_of_a_stage_is_up_while_a_group_of_it_is_rolled_back() {
     let run = world.finish(&run).await;
     let minutes = (run.ended_ms.expect("ended") - run.started_ms) / 60_000;
     assert_eq!(minutes, 50 + 300 + 180);
-    insta::assert_snapshot!(world.story(&run).await, @"");
+    insta::assert_snapshot!(world.story(&run).await, @"
+    run Failed: Step bad: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    deploy Failed: Step bad: Shell Script execution failed. The script ended with exit code 1. Please check execution logs.
+    deploy.steps.g #0 Failed
+    deploy.steps.g.rollbackSteps.undo #0 Success
+    deploy.steps.g.rollbackSteps.x #0 Success
+    deploy.steps.g.rollbackSteps.y #0 Success
+    deploy.steps.g.rollbackSteps[1] #0 Success
+    deploy.steps.g.steps.a #0 Success
+    deploy.steps.g.steps.bad #0 Failed
+    ");
     world.assert_clean(&run.id).await;
 }
 

@@ -15,9 +15,9 @@ use slipway_world::tap::Verdict;
 const SEEDS: std::ops::Range<u64> = 0..40;
 
 /// Seeds in which a fault was found that no other test had shown.
-const FOUND: [u64; 12] = [
-    107, 3_283, 100_008, 102_175, 202_035, 206_262, 703_315, 701_867, 704_469, 905_999, 901_029,
-    951_297,
+const FOUND: [u64; 16] = [
+    107, 3_283, 5_366, 7_024, 7_443, 8_064, 100_008, 102_175, 202_035, 206_262, 703_315, 701_867,
+    704_469, 905_999, 901_029, 951_297,
 ];
 
 #[test]
