@@ -27,9 +27,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::join_all;
 use jiff::Timestamp;
+use serde_json::Value;
 use slipway_clock::Clock;
 use slipway_engine::gather::{
-    ChangeFault, ChangedPaths, FeedAnswer, FeedFault, PullRequest, SourceReader, WantedChange,
+    ChangeFault, ChangedPaths, FeedAnswer, FeedErrand, FeedFault, PullRequest, SourceReader,
+    WantedChange,
 };
 use slipway_engine::remote::{GitChange, GitFault, GitSaved};
 use slipway_model::id::Scope;
@@ -245,6 +247,14 @@ impl SourceReader for Source {
                 wait: fault.wait.map(|(_, wait)| wait),
             }),
         }
+    }
+
+    fn errand(&self, feed: &Feed, scope: &Scope) -> Result<Option<FeedErrand>, FeedFault> {
+        registry::feed::script::errand(feed, scope)
+    }
+
+    fn errand_answer(&self, _feed: &Feed, result: &Value) -> Result<FeedAnswer, FeedFault> {
+        registry::feed::script::answer(result)
     }
 
     async fn changed_files(&self, wanted: &WantedChange) -> Result<ChangedPaths, ChangeFault> {

@@ -9,12 +9,13 @@
 //! | `Nexus3Registry`, other formats | search of components | time | – |
 //! | `Jenkins` | builds of a job that went well | number | where Jenkins has an `ETag` |
 //! | `GoogleCloudStorage` | objects of a bucket, JSON API | time | – |
+//! | `CustomArtifact` | a delegate, by a script ([`script`]) | name | – |
 //! | `HelmChart` | `index.yaml` by HTTP or of a bucket of S3 or Google; tags of an OCI registry | time | `ETag`, `Last-Modified` |
 //!
 //! An answer that is equal to the last one is told as such, whoever finds it out. A host that is busy or broken is left
 //! alone for as long as it says, or longer each time, but at least a second and at most five minutes ([`held`]).
 //!
-//! Not polled: `CustomArtifact` (its script needs a delegate), `Bamboo`, `AzureArtifacts`, `Nexus2Registry` and `GceImage`.
+//! Not polled: `Bamboo`, `AzureArtifacts`, `Nexus2Registry` and `GceImage`.
 
 mod account;
 mod chart;
@@ -25,6 +26,7 @@ mod images;
 mod jenkins;
 mod nexus;
 mod packages;
+pub(crate) mod script;
 mod server;
 
 use std::time::Duration;
@@ -253,8 +255,7 @@ fn connectors(feed: &Feed) -> Result<&'static [&'static str], Fault> {
         },
         "CustomArtifact" => {
             return Err(
-                "artifacts of type CustomArtifact are not polled by this version: their script needs a delegate; start \
-                 the pipeline by a custom webhook from where the artifact is made"
+                "a script (CustomArtifact) cannot be one of several sources: give it a trigger of its own"
                     .to_owned()
                     .into(),
             );
