@@ -66,6 +66,8 @@ pub struct SourceConfig {
     pub azure_login: Option<String>,
     /// Where buckets of Google are read instead of at Google.
     pub google_storage: Option<String>,
+    /// Where images of Google's machines are listed instead of at Google.
+    pub google_compute: Option<String>,
     /// How hosts that speak Git over SSH are spoken to.
     pub ssh: SshConfig,
 }
@@ -77,6 +79,7 @@ impl Default for SourceConfig {
             local_files: false,
             azure_login: None,
             google_storage: None,
+            google_compute: None,
             ssh: SshConfig::from_env(),
         }
     }
@@ -380,6 +383,7 @@ impl Source {
             targets: &self.targets,
             clock: &self.clock,
             google_storage: self.config.google_storage.as_deref(),
+            google_compute: self.config.google_compute.as_deref(),
         }
     }
 

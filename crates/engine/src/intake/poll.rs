@@ -45,11 +45,13 @@ const SETTLED_MS: i64 = 2_000;
 const AT_ONCE: usize = 16;
 
 /// Fields of connectors with the address of a registry.
-const ADDRESSES: [&str; 5] = [
+const ADDRESSES: [&str; 7] = [
     "dockerRegistryUrl",
     "artifactoryServerUrl",
     "nexusServerUrl",
+    "azureArtifactsUrl",
     "jenkinsUrl",
+    "bambooUrl",
     "helmRepoUrl",
 ];
 
