@@ -309,10 +309,9 @@ async fn an_errand_has_no_run_and_is_done_as_other_work() {
         delegate.ask("POST", "/logs", "one", &lines).await.status,
         200
     );
-    let log = api
-        .store
-        .read_log(&RunId::new(""), &NodeId::new(""), "Execute", 0);
-    assert!(log.await.is_ok_and(|log| log.lines.is_empty()));
+    let (run, node) = (RunId::new(""), NodeId::new(""));
+    let log = api.store.read_log(&run, &node, "Execute", 0).await;
+    assert!(log.is_ok_and(|log| log.lines.is_empty()));
     let open = delegate.ask("GET", "/cancelled", "one", &Value::Null).await;
     assert_eq!(open.json(), json!({"cancelled": false}));
     let outcome = json!({"status": "SUCCESS", "exitCode": 0, "artifacts": [{"version": "1.0"}]});
@@ -340,11 +339,8 @@ async fn who_cannot_have_an_errand_is_known_and_a_missing_secret_ends_it() {
     let stored = stored.expect("the task");
     assert_eq!(stored.unsuitable, ["one"]);
     let scope = stored.errand_of.expect("a project");
-    let gone = api
-        ._embedded
-        .secrets()
-        .delete(&scope, &EntityId::new("token"));
-    gone.await.expect("no secret");
+    let (secrets, token) = (api._embedded.secrets(), EntityId::new("token"));
+    secrets.delete(&scope, &token).await.expect("no secret");
     assert_eq!(delegate.claim("gpu").await.refusal().0, 409);
     let stored = api.store.get_delegate_task(&delegate.task).await;
     let result = stored.expect("the task").result.expect("a result");
