@@ -405,3 +405,102 @@ async fn an_image_that_is_pushed_and_an_event_on_the_bus_reach_runs_at_once() {
     let row = until(&local, &history("codecommit"), |_| true);
     assert_eq!(row["finalStatus"], "TARGET_EXECUTION_REQUESTED", "{row}");
 }
+
+const KEY: &str = "secret:\n  type: SecretText\n  name: key\n  identifier: key\n  orgIdentifier: default\n  projectIdentifier: default\n  spec:\n    secretManagerIdentifier: harnessSecretManager\n    valueType: Inline\n    value: s3cr3t-value\n";
+
+/// A trigger on what a script reads of a file, with a secret in its environment.
+fn on_script(file: &Path, description: &str) -> String {
+    let script = format!(
+        "test \"$KEY\" = s3cr3t-value || exit 7; cat {} > $HARNESS_ARTIFACT_RESULT_PATH",
+        file.display()
+    );
+    serde_json::json!({"trigger": {
+        "name": "scripted",
+        "identifier": "scripted",
+        "description": description,
+        "orgIdentifier": "default",
+        "projectIdentifier": "default",
+        "pipelineIdentifier": "release",
+        "inputYaml": "pipeline: {identifier: release, variables: [{name: commit, type: String, value: <+trigger.artifact.build>}]}",
+        "source": {"type": "Artifact", "pollInterval": "30s", "spec": {"type": "CustomArtifact", "spec": {
+            "script": script,
+            "artifactsArrayPath": "$.items",
+            "versionPath": "name",
+            "version": "<+trigger.artifact.build>",
+            "inputs": [{"name": "KEY", "type": "Secret", "value": "key"}],
+        }}},
+    }})
+    .to_string()
+}
+
+/// Starts local mode again, which asks registries at once as it starts, until something is as wanted.
+fn restarted<T>(
+    mut local: LocalProcess,
+    data: &Path,
+    wanted: impl Fn(&LocalProcess) -> Option<T>,
+) -> (LocalProcess, T) {
+    for _ in 0..40 {
+        local.kill();
+        local = LocalProcess::start(data);
+        for _ in 0..20 {
+            if let Some(found) = wanted(&local) {
+                return (local, found);
+            }
+        }
+    }
+    let rows = local.json(&["trigger", "list", "--pipeline", "release", "-o", "json"]);
+    panic!("nothing is as wanted: {rows}")
+}
+
+#[tokio::test]
+async fn a_new_version_that_a_script_on_a_delegate_lists_starts_a_run_however_often_all_is_killed()
+{
+    let dir = tempfile::tempdir().expect("a folder");
+    let data = dir.path().join("data");
+    let local = LocalProcess::start(&data);
+    let apply = |local: &LocalProcess, name: &str, yaml: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, yaml).expect("written");
+        let applied = local.slipway(&["apply", "-f", path.to_str().expect("text")]);
+        assert!(applied.status.success(), "{}", text(&applied.stderr));
+    };
+    let versions = dir.path().join("versions.json");
+    std::fs::write(&versions, r#"{"items": [{"name": "1.9"}]}"#).expect("written");
+    // There is no payload.
+    let entities = ENTITIES.replace(" of <+trigger.payload.ref>", "");
+    apply(&local, "release.yaml", &entities);
+    apply(&local, "key.yaml", KEY);
+    apply(&local, "scripted.yaml", &on_script(&versions, "first"));
+    let row = |local: &LocalProcess| {
+        let rows = local.json(&["trigger", "list", "--pipeline", "release", "-o", "json"]);
+        let mut all = rows.as_array().into_iter().flatten();
+        all.find(|row| row["identifier"] == "scripted").cloned()
+    };
+    // What was there before is no news.
+    let (local, seen) = restarted(local, &data, |local| {
+        let status = row(local)?["triggerStatus"].clone();
+        status["pollingSubscriptionStatus"]["lastPollingUpdate"].as_i64()?;
+        Some(status["status"].clone())
+    });
+    assert_eq!(seen, "SUCCESS");
+    std::fs::write(
+        &versions,
+        r#"{"items": [{"name": "1.9"}, {"name": "1.10"}]}"#,
+    )
+    .expect("written");
+    // Saved again, it is asked at once.
+    apply(&local, "scripted.yaml", &on_script(&versions, "second"));
+    let (local, run) = restarted(local, &data, |local| {
+        let rows = local.json(&["list", "runs", "-o", "json"]);
+        Some(rows[0]["planExecutionId"].as_str()?.to_owned())
+    });
+    until(&local, &["list", "runs", "-o", "json"], |row| {
+        row["status"] == "Success"
+    });
+    let log = local.slipway(&["logs", &run]);
+    assert!(
+        text(&log.stdout).contains("deploying 1.10"),
+        "{}",
+        text(&log.stdout)
+    );
+}

@@ -10,7 +10,7 @@ use slipway_engine::error_name::ErrorName;
 use slipway_engine::name::{self, Lane};
 use slipway_model::id::{NodeId, RunId, StageId};
 
-const MACHINES: &[&str] = &["pipeline", "stage", "lane", "notify"];
+const MACHINES: &[&str] = &["pipeline", "stage", "lane", "notify", "errand"];
 
 /// Errors of the services that the machines call (AWS documentation, *Handling errors in Step Functions*
 /// and *Optimized integrations*), beside `States.*` and our own. `Runtime.ExitError` is the `errorType` that Lambda answers

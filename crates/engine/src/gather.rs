@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde_json::Value;
 use slipway_model::id::{EntityId, Scope};
 use slipway_model::status::Failure;
 use slipway_model::{Kind, entity};
@@ -111,6 +112,39 @@ pub trait SourceReader: Send + Sync {
             wait: None,
         })
     }
+
+    /// The work of a delegate that asks a feed of `scope`, where it takes a script; `None` for a feed that
+    /// [`SourceReader::poll_feed`] asks.
+    ///
+    /// # Errors
+    /// Why the script cannot run.
+    fn errand(&self, _feed: &Feed, _scope: &Scope) -> Result<Option<FeedErrand>, FeedFault> {
+        Ok(None)
+    }
+
+    /// What the result of such work says. Nobody is asked by who only runs pipelines.
+    ///
+    /// # Errors
+    /// Why it says nothing.
+    fn errand_answer(&self, feed: &Feed, _result: &Value) -> Result<FeedAnswer, FeedFault> {
+        Err(FeedFault {
+            message: format!("{} feeds are not asked here", feed.kind),
+            wait: None,
+        })
+    }
+}
+
+/// Work of a delegate that asks a feed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeedErrand {
+    /// `ShellScript`.
+    pub task_type: String,
+    /// What to do; secrets are references, never values.
+    pub payload: Value,
+    /// Selectors that the delegate must carry.
+    pub selectors: Vec<String>,
+    /// How long it may take once a delegate has taken it.
+    pub timeout: Duration,
 }
 
 /// A change whose files, or whose pull request, are asked for.

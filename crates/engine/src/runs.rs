@@ -33,6 +33,8 @@ pub struct Runs {
     pub pipeline_machine: String,
     /// ARN of the state machine `notify`; where there is none, nobody is told of anything.
     pub notify_machine: Option<String>,
+    /// ARN of the state machine `errand`; only who asks feeds starts one.
+    pub errand_machine: Option<String>,
     /// Base URL of the REST API as people reach it, for links to runs.
     pub url: Option<String>,
 }

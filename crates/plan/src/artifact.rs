@@ -72,6 +72,14 @@ pub enum ArtifactPlace {
         /// Filters of `DescribeImages`, name and value.
         filters: Vec<(String, String)>,
     },
+    /// What is no image and is told by the list of all that there is, as triggers are: packages, builds, images of machines of
+    /// Google.
+    Listed {
+        /// The type of the source.
+        kind: String,
+        /// `spec` of the source without its version and connector, and with what it has below `spec`.
+        spec: Value,
+    },
     /// What a script lists that runs on a delegate, while the run goes on.
     Script {
         /// `spec` of the source without its version.
@@ -205,9 +213,14 @@ impl FoundArtifact {
 pub(crate) fn fields(kind: &str) -> [&'static str; 2] {
     match kind {
         "AmazonS3" => ["filePath", "filePathRegex"],
-        "AmazonMachineImage" | CUSTOM | "GithubPackageRegistry" | "GoogleArtifactRegistry" => {
-            ["version", "versionRegex"]
-        }
+        "AmazonMachineImage"
+        | "AzureArtifacts"
+        | CUSTOM
+        | "GceImage"
+        | "GithubPackageRegistry"
+        | "GoogleArtifactRegistry" => ["version", "versionRegex"],
+        // The schema has no pattern of builds.
+        "Bamboo" => ["build", "buildRegex"],
         _ => ["tag", "tagRegex"],
     }
 }
@@ -238,6 +251,9 @@ impl ArtifactPlan {
 
 /// The type of sources whose versions a script lists.
 pub(crate) const CUSTOM: &str = "CustomArtifact";
+
+/// The types of sources that are asked as triggers ask ([`ArtifactPlace::Listed`]).
+pub(crate) const LISTED: [&str; 4] = ["AzureArtifacts", "Bamboo", "GceImage", "Nexus2Registry"];
 
 /// The address of GitHub's registry.
 pub(crate) const GITHUB: &str = "https://ghcr.io";

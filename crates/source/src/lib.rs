@@ -27,9 +27,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::join_all;
 use jiff::Timestamp;
+use serde_json::Value;
 use slipway_clock::Clock;
 use slipway_engine::gather::{
-    ChangeFault, ChangedPaths, FeedAnswer, FeedFault, PullRequest, SourceReader, WantedChange,
+    ChangeFault, ChangedPaths, FeedAnswer, FeedErrand, FeedFault, PullRequest, SourceReader,
+    WantedChange,
 };
 use slipway_engine::remote::{GitChange, GitFault, GitSaved};
 use slipway_model::id::Scope;
@@ -64,6 +66,8 @@ pub struct SourceConfig {
     pub azure_login: Option<String>,
     /// Where buckets of Google are read instead of at Google.
     pub google_storage: Option<String>,
+    /// Where images of Google's machines are listed instead of at Google.
+    pub google_compute: Option<String>,
     /// How hosts that speak Git over SSH are spoken to.
     pub ssh: SshConfig,
 }
@@ -75,6 +79,7 @@ impl Default for SourceConfig {
             local_files: false,
             azure_login: None,
             google_storage: None,
+            google_compute: None,
             ssh: SshConfig::from_env(),
         }
     }
@@ -247,6 +252,14 @@ impl SourceReader for Source {
         }
     }
 
+    fn errand(&self, feed: &Feed, scope: &Scope) -> Result<Option<FeedErrand>, FeedFault> {
+        registry::feed::script::errand(feed, scope)
+    }
+
+    fn errand_answer(&self, _feed: &Feed, result: &Value) -> Result<FeedAnswer, FeedFault> {
+        registry::feed::script::answer(result)
+    }
+
     async fn changed_files(&self, wanted: &WantedChange) -> Result<ChangedPaths, ChangeFault> {
         let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
         let limit = self.config.limit;
@@ -370,6 +383,7 @@ impl Source {
             targets: &self.targets,
             clock: &self.clock,
             google_storage: self.config.google_storage.as_deref(),
+            google_compute: self.config.google_compute.as_deref(),
         }
     }
 

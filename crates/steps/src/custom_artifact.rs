@@ -128,6 +128,7 @@ impl Spec {
                 .version
                 .clone()
                 .ok_or("it says no version that is wanted")?,
+            every: false,
         })
     }
 

@@ -5,6 +5,7 @@
 //! step can touch.
 
 pub mod approval;
+pub mod artifact_feed;
 pub mod asg;
 pub mod aws;
 pub mod barrier;

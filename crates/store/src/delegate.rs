@@ -112,6 +112,14 @@ impl Store {
         self.change_task(id, change).await.map(drop)
     }
 
+    /// Forgets work that nobody reads any more; what is not there is as good.
+    ///
+    /// # Errors
+    /// When the table cannot be written.
+    pub async fn forget_delegate_task(&self, id: &str) -> Result<(), StoreError> {
+        self.delete(&key::delegate_task(id), None).await.map(drop)
+    }
+
     async fn change_task(&self, id: &str, change: Change) -> Result<Item, StoreError> {
         match self.change(change, ReturnValue::AllNew).await {
             Err(StoreError::Conflict { .. }) => {

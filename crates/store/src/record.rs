@@ -10,7 +10,9 @@ use slipway_model::id::{AccountId, EntityId, LaneId, NodeId, PrincipalId, RunId,
 use slipway_model::status::{Failure, Status};
 use slipway_plan::Chosen;
 
-pub use intake::{EventRecord, FeedRecord, FirstEvent, NewestRecord, OutcomeRecord, RefRecord};
+pub use intake::{
+    ErrandRecord, EventRecord, FeedRecord, FirstEvent, NewestRecord, OutcomeRecord, RefRecord,
+};
 
 /// A stored entity: the user's YAML verbatim, and what lists and look-ups need of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -432,6 +434,9 @@ pub struct WaitRecord {
 pub struct DelegateTaskRecord {
     /// Made by the engine (`task_id` in `slipway_engine::abort`).
     pub id: String,
+    /// The project of an errand: work that no run waits for. Its run and node are empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errand_of: Option<Scope>,
     /// The run.
     pub run: RunId,
     /// The node.

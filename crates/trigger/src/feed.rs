@@ -94,6 +94,14 @@ impl Feed {
                 _ => true,
             });
         }
+        if let ("CustomArtifact", Some(fields)) = (kind, place.as_object_mut()) {
+            // To a script and its variables blanks may mean something.
+            for name in ["script", "inputs"] {
+                if let Some(written) = spec.get(name) {
+                    fields.insert(name.to_owned(), written.clone());
+                }
+            }
+        }
         Self {
             kind: kind.to_owned(),
             connector: connector.to_owned(),

@@ -35,6 +35,7 @@ async fn main() -> Result<(), lambda_http::Error> {
         clock,
         pipeline_machine: variable("SLIPWAY_PIPELINE_MACHINE_ARN")?,
         notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
+        errand_machine: None,
         url: Some(variable("SLIPWAY_URL")?),
     };
     let values = aws_sdk_secretsmanager::Client::new(&config);

@@ -167,6 +167,7 @@ impl Api {
             pipeline_machine: "arn:aws:states:us-east-1:000000000000:stateMachine:pipeline"
                 .to_owned(),
             notify_machine: None,
+            errand_machine: None,
             url: None,
         };
         let limit = Duration::from_secs(60);

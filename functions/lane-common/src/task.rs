@@ -85,6 +85,7 @@ impl Walk<'_> {
         end_with(&mut payload, left);
         let task = DelegateTaskRecord {
             id: id.clone(),
+            errand_of: None,
             run: run.clone(),
             node: step.id.clone(),
             attempt,

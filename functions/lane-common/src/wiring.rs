@@ -67,6 +67,7 @@ pub async fn wire(
         clock: clock.clone(),
         pipeline_machine: pipeline_machine.unwrap_or_default(),
         notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
+        errand_machine: None,
         url: Some(variable("SLIPWAY_URL")?),
     };
     let issuer = Issuer::new(&variable("SLIPWAY_URL")?, values.clone(), clock.clone());

@@ -55,6 +55,7 @@ pub async fn wire() -> Result<Deps, ConfigError> {
             // No run is started here.
             pipeline_machine: String::new(),
             notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
+            errand_machine: None,
             url: None,
         },
         secrets: Arc::new(values),

@@ -64,6 +64,7 @@ pub async fn wire() -> Result<Deps, ConfigError> {
             clock,
             pipeline_machine: variable("SLIPWAY_PIPELINE_MACHINE_ARN")?,
             notify_machine: Some(variable("SLIPWAY_NOTIFY_MACHINE_ARN")?),
+            errand_machine: Some(variable("SLIPWAY_ERRAND_MACHINE_ARN")?),
             url: Some(url),
         },
         sources: Arc::new(sources),

@@ -26,6 +26,7 @@ async fn main() -> Result<(), lambda_http::Error> {
         clock,
         pipeline_machine: String::new(),
         notify_machine: None,
+        errand_machine: None,
         url: Some(variable("SLIPWAY_URL")?),
     };
     let values = aws_sdk_secretsmanager::Client::new(&config);

@@ -236,6 +236,7 @@ fn who_records_what_others_wait_for_may_wake_them() {
         ("LaneLambdaFunction", &["notify"]),
         ("NotifyFunction", &["notify"]),
         ("PipelineFunction", &["notify", "pipeline"]),
+        ("TriggerFunction", &["errand", "notify", "pipeline"]),
     ] {
         let starts = allowed(&roles[id], "states:StartExecution");
         let wanted = machines.iter().map(|machine| format!("{arn}-{machine}"));

@@ -265,6 +265,7 @@ impl World {
                     clock: clock.clone(),
                     pipeline_machine: String::new(),
                     notify_machine: None,
+                    errand_machine: None,
                     url: None,
                 },
                 sources: Arc::new(NoSources),

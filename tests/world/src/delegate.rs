@@ -1,5 +1,6 @@
 //! A delegate that plays scripts instead of running them.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,30 +15,43 @@ const NAME: &str = "d1";
 /// Its tags.
 const TAGS: &[&str] = &["linux", "in-eu"];
 
-/// What a delegate was given to do: task ids in the order of its work, once per claim.
+/// What a delegate was given to do: task ids in the order of its work, once per claim; and what it finds where scripts look.
 #[derive(Clone, Debug, Default)]
-pub struct Deeds(Arc<Mutex<Vec<String>>>);
+pub struct Deeds {
+    done: Arc<Mutex<Vec<String>>>,
+    found: Arc<Mutex<BTreeMap<String, String>>>,
+}
 
 impl Deeds {
     /// The ids of the tasks that were done.
     pub fn list(&self) -> Vec<String> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let done = self.done.lock();
+        done.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on the script `list from NAME` lists this.
+    pub fn lists(&self, name: &str, list: &str) {
+        let found = self.found.lock();
+        let mut found = found.unwrap_or_else(PoisonError::into_inner);
+        found.insert(name.to_owned(), list.to_owned());
     }
 
     fn add(&self, task: &str) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(task.to_owned());
+        let done = self.done.lock();
+        let mut done = done.unwrap_or_else(PoisonError::into_inner);
+        done.push(task.to_owned());
+    }
+
+    fn found(&self, name: &str) -> String {
+        let found = self.found.lock();
+        let found = found.unwrap_or_else(PoisonError::into_inner);
+        found.get(name).cloned().unwrap_or_default()
     }
 }
 
 /// Plays scripts: `fail` fails, `fail until N` fails before attempt N, `vanish` never answers, `hang` is killed when its time is up,
 /// `exit A B` ends with the exit code A in the first attempt and with B from then on, `NAME=value` sets an output
-/// variable, `list JSON` lists artifacts for who asks for them, and `NAME=#` sets it to how many tasks were done so far; `false` and `test N -ge M` do what they do in
+/// variable, `list JSON` lists artifacts for who asks for them, `list from NAME` what [`Deeds::lists`] has, and `NAME=#` sets it to how many tasks were done so far; `false` and `test N -ge M` do what they do in
 /// bash; anything else succeeds.
 pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: String, deeds: Deeds) {
     loop {
@@ -79,7 +93,7 @@ pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: Strin
             });
             continue;
         }
-        let listed = list(script, &claimed.payload["artifacts"]);
+        let listed = list(script, &claimed.payload["artifacts"], &deeds);
         let played = || play(script, claimed.attempt, deeds.list().len());
         let Some(result) = listed.or_else(played) else {
             continue;
@@ -98,13 +112,29 @@ async fn carries(store: &Store, id: &str) -> bool {
 }
 
 /// What a script comes to that lists artifacts.
-fn list(script: &str, asked: &Value) -> Option<Value> {
+fn list(script: &str, asked: &Value, deeds: &Deeds) -> Option<Value> {
     let list = script.trim().strip_prefix("list ")?;
+    let list = match list.strip_prefix("from ") {
+        Some(name) => deeds.found(name),
+        None => list.to_owned(),
+    };
     let listing: Listing = serde_json::from_value(asked.clone()).expect("what is asked of it");
-    Some(match listing.choose(list.as_bytes(), str::to_owned) {
-        Ok(chosen) => json!({"status": "SUCCESS", "exitCode": 0, "artifact": chosen}),
-        Err(message) => json!({"status": "FAILURE", "exitCode": 0, "message": message}),
-    })
+    let list = list.as_bytes();
+    let read = match listing.every {
+        true => listing
+            .all(list, str::to_owned)
+            .map(|all| json!({"artifacts": all})),
+        false => listing
+            .choose(list, str::to_owned)
+            .map(|one| json!({"artifact": one})),
+    };
+    let (mut result, status) = match read {
+        Ok(read) => (read, "SUCCESS"),
+        Err(message) => (json!({"message": message}), "FAILURE"),
+    };
+    result["status"] = status.into();
+    result["exitCode"] = 0.into();
+    Some(result)
 }
 
 fn play(script: &str, attempt: u32, done: usize) -> Option<Value> {

@@ -14,6 +14,8 @@ use slipway_engine::intake::handler::Handler;
 use slipway_engine::runs::Runs;
 use slipway_fn_trigger::answer;
 use slipway_model::id::EntityId;
+use slipway_source::{Source, SourceConfig};
+use slipway_steps::secrets::KeptSecrets;
 use slipway_store::embedded::in_process;
 use tower::ServiceExt as _;
 
@@ -219,6 +221,17 @@ impl World {
             Ok(answer) => answer,
             Err(error) => json!({"error": error.to_string()}),
         })
+    }
+
+    /// What reads registries in the service itself.
+    pub fn registries(&self) -> Arc<dyn SourceReader> {
+        let secrets = KeptSecrets::new(self.embedded.secrets(), self.store.clone());
+        Arc::new(Source::new(
+            SourceConfig::default(),
+            self.aws.clone(),
+            Arc::new(secrets),
+            self.runs.clock.clone(),
+        ))
     }
 
     /// A post to webhooks in danger; `None` when the function died.

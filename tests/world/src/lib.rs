@@ -310,6 +310,7 @@ impl World {
             clock: clock.clone(),
             pipeline_machine,
             notify_machine: Some(machine("notify")),
+            errand_machine: Some(machine("errand")),
             url: Some("https://slipway.example.com".to_owned()),
         };
         let sandbox = SandboxConfig {

@@ -99,7 +99,7 @@ pub(crate) async fn install(sfn: &aws_sdk_sfn::Client) {
         .await
         .expect("an activity");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../statemachines");
-    for name in ["notify", "lane", "stage", "pipeline"] {
+    for name in ["notify", "errand", "lane", "stage", "pipeline"] {
         let text =
             std::fs::read_to_string(folder.join(format!("{name}.asl.json"))).expect("a file");
         let text = text

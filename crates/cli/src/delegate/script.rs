@@ -7,7 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use slipway_clock::Clock;
-use slipway_steps::shell::artifacts::{Chosen, Listing, MOST_BYTES, RESULT_PATH};
+use slipway_steps::shell::artifacts::{Listing, MOST_BYTES, RESULT_PATH};
 use slipway_steps::shell::task::{Outcome, Output, Shell, Status};
 use slipway_store::record::LogLine;
 use tokio::io::AsyncWriteExt;
@@ -236,29 +236,35 @@ fn outcome(ended: Ended, script: &Script, secrets: &Secrets, folder: &Path) -> O
             .map(|signal| format!("The script was killed by signal {signal}."));
         return Some(failed(Status::Failure, status.code(), message));
     }
-    let read = read_outputs(script, &folder.join("outputs"))
-        .and_then(|outputs| Ok((outputs, read_artifact(script, secrets, &folder.join(LIST))?)));
-    Some(match read {
-        Ok((outputs, artifact)) => Outcome {
-            status: Status::Success,
-            exit_code: Some(0),
-            // What would be masked in the log is a secret too, whatever its type says.
-            secret_outputs: script
-                .outputs
-                .iter()
-                .filter(|output| {
-                    let value = outputs.get(&output.name);
-                    value.is_some_and(|value| output.secret || secrets.mask(value) != *value)
-                })
-                .map(|output| output.name.clone())
-                .collect(),
-            outputs,
-            secret_references: BTreeMap::new(),
-            message: None,
-            artifact,
-        },
-        Err(message) => failed(Status::Failure, Some(0), Some(message)),
-    })
+    let read = read_outputs(script, &folder.join("outputs")).and_then(|outputs| {
+        read_artifacts(
+            outcome_of(outputs, script, secrets),
+            script,
+            secrets,
+            folder,
+        )
+    });
+    Some(read.unwrap_or_else(|message| failed(Status::Failure, Some(0), Some(message))))
+}
+
+/// What a script that ended well has said in variables.
+fn outcome_of(outputs: BTreeMap<String, String>, script: &Script, secrets: &Secrets) -> Outcome {
+    Outcome {
+        status: Status::Success,
+        exit_code: Some(0),
+        // What would be masked in the log is a secret too, whatever its type says.
+        secret_outputs: script
+            .outputs
+            .iter()
+            .filter(|output| {
+                let value = outputs.get(&output.name);
+                value.is_some_and(|value| output.secret || secrets.mask(value) != *value)
+            })
+            .map(|output| output.name.clone())
+            .collect(),
+        outputs,
+        ..failed(Status::Success, None, None)
+    }
 }
 
 pub(super) fn failed(status: Status, exit_code: Option<i32>, message: Option<String>) -> Outcome {
@@ -270,6 +276,7 @@ pub(super) fn failed(status: Status, exit_code: Option<i32>, message: Option<Str
         secret_references: BTreeMap::new(),
         message,
         artifact: None,
+        artifacts: None,
     }
 }
 
@@ -299,17 +306,18 @@ fn read_outputs(script: &Script, path: &Path) -> Result<BTreeMap<String, String>
     Ok(named.collect())
 }
 
-/// What is chosen from the list of artifacts that the script wrote, if it is one that does.
-fn read_artifact(
+/// Puts in what is chosen from the list of artifacts that the script wrote, or all of it, if it is one that writes one.
+fn read_artifacts(
+    outcome: Outcome,
     script: &Script,
     secrets: &Secrets,
-    path: &Path,
-) -> Result<Option<Chosen>, String> {
-    let Some(listing) = &script.artifacts else {
-        return Ok(None);
+    folder: &Path,
+) -> Result<Outcome, String> {
+    let (Some(listing), path) = (&script.artifacts, folder.join(LIST)) else {
+        return Ok(outcome);
     };
     // Nothing that could be read without an end, a pipe for instance.
-    let file = std::fs::metadata(path)
+    let file = std::fs::metadata(&path)
         .ok()
         .filter(std::fs::Metadata::is_file);
     let size = file.map(|file| file.len()).ok_or_else(|| {
@@ -323,7 +331,17 @@ fn read_artifact(
             "its script wrote a list of {size} bytes, and at most {MOST_BYTES} are read: let it ask for fewer artifacts"
         ));
     }
-    let list = std::fs::read(path)
+    let list = std::fs::read(&path)
         .map_err(|error| format!("the list that its script wrote cannot be read: {error}"))?;
-    listing.choose(&list, |text| secrets.mask(text)).map(Some)
+    let mask = |text: &str| secrets.mask(text);
+    Ok(match listing.every {
+        true => Outcome {
+            artifacts: Some(listing.all(&list, mask)?),
+            ..outcome
+        },
+        false => Outcome {
+            artifact: Some(listing.choose(&list, mask)?),
+            ..outcome
+        },
+    })
 }

@@ -102,6 +102,7 @@ fn lists(text: &str) -> Script {
             version: "version".to_owned(),
             attributes: attributes.into(),
             wanted: ArtifactVersion::Last,
+            every: false,
         }),
         ..script(text)
     }
@@ -130,6 +131,24 @@ async fn a_script_lists_artifacts_in_the_file_that_it_is_given() {
     }
     let (outcome, _) = outcome("[[ -z ${HARNESS_ARTIFACT_RESULT_PATH+set} ]]").await;
     assert_eq!((outcome.status, outcome.artifact), (Status::Success, None));
+}
+
+#[tokio::test]
+async fn who_asks_for_all_that_a_script_lists_is_told_all() {
+    let list =
+        r#"{"items": [{"version": "1.10", "url": "https://x/?key=hunter2"}, {"version": "1.9"}]}"#;
+    let mut script = lists(&format!("echo '{list}' > $HARNESS_ARTIFACT_RESULT_PATH"));
+    script.artifacts = script.artifacts.map(|listing| Listing {
+        every: true,
+        ..listing
+    });
+    let (outcome, _) = run(script, CancellationToken::new()).await;
+    let outcome = outcome.expect("not cancelled");
+    assert_eq!((outcome.status, outcome.artifact), (Status::Success, None));
+    let all = outcome.artifacts.expect("a list");
+    let versions: Vec<&str> = all.iter().map(|found| &*found.version).collect();
+    assert_eq!(versions, ["1.9", "1.10"]);
+    assert_eq!(all[1].metadata["url"], "https://x/?key=**************");
 }
 
 #[tokio::test]

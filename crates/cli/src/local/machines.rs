@@ -12,6 +12,10 @@ const MACHINES: &[(&str, &str)] = &[
         include_str!("../../../../statemachines/notify.asl.json"),
     ),
     (
+        "slipway-errand",
+        include_str!("../../../../statemachines/errand.asl.json"),
+    ),
+    (
         "slipway-lane",
         include_str!("../../../../statemachines/lane.asl.json"),
     ),

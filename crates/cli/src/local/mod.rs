@@ -249,6 +249,7 @@ impl Parts {
             clock: clock.clone(),
             pipeline_machine: place::machine("slipway-pipeline"),
             notify_machine: Some(place::machine("slipway-notify")),
+            errand_machine: Some(place::machine("slipway-errand")),
             url: Some(public_url(address)),
         };
         let issuer = Issuer::new(&public_url(address), embedded.secrets(), clock.clone());

@@ -147,7 +147,7 @@ enum Listening {
     Feed(String),
     /// A time.
     At(i64),
-    /// The URL of its own names it, or this version does not start runs for it.
+    /// The URL of its own names it, or it wants nothing to be asked.
     Named,
 }
 
@@ -159,21 +159,6 @@ fn schedule_of(trigger: &Trigger) -> Result<Option<Schedule>, String> {
             time_zone,
         } => Schedule::of(expression, *quartz, time_zone.as_deref()).map(Some),
         _ => Ok(None),
-    }
-}
-
-/// Why this version never starts runs for a trigger; `None` for one that it does start runs for.
-pub fn not_started(trigger: &Trigger) -> Option<&'static str> {
-    match &trigger.source {
-        Source::Artifact(spec) if spec.kind == "CustomArtifact" => Some(
-            "this version runs no scripts to look for artifacts: let whoever makes them call a custom webhook",
-        ),
-        Source::Artifact(_)
-        | Source::Manifest(_)
-        | Source::MultiRegion { .. }
-        | Source::Webhook(_)
-        | Source::Scheduled { .. }
-        | Source::SystemEvent(_) => None,
     }
 }
 

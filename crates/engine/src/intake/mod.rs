@@ -7,6 +7,7 @@
 
 pub mod again;
 pub mod aws;
+mod errand;
 mod files;
 pub mod fire;
 pub mod handle;

@@ -1,5 +1,5 @@
 //! Asks registries for new versions: each feed once, however many triggers watch it, one after the other of each host, and
-//! several hosts side by side, so that one that is slow holds no other up.
+//! several hosts side by side, so that one that is slow holds no other up. Scripts are asked by delegates (`errand.rs`).
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,6 +16,7 @@ use slipway_store::{Due, Store, StoreError, TriggerPlace};
 use slipway_trigger::Trigger;
 use slipway_trigger::feed::{Feed, everywhere, new_builds, remember};
 
+use super::errand;
 use super::handle::{Starting, handle_by_id};
 use super::listen::{Region, connector_of, feed_of, of_feed, regions_of};
 use super::{Happening, Offer, accept};
@@ -44,20 +45,22 @@ const SETTLED_MS: i64 = 2_000;
 const AT_ONCE: usize = 16;
 
 /// Fields of connectors with the address of a registry.
-const ADDRESSES: [&str; 5] = [
+const ADDRESSES: [&str; 7] = [
     "dockerRegistryUrl",
     "artifactoryServerUrl",
     "nexusServerUrl",
+    "azureArtifactsUrl",
     "jenkinsUrl",
+    "bambooUrl",
     "helmRepoUrl",
 ];
 
 /// A feed that is due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Watched {
-    feed: Feed,
+pub(super) struct Watched {
+    pub(super) feed: Feed,
     /// Where its connector's reference was written.
-    scope: Scope,
+    pub(super) scope: Scope,
     connector: Option<String>,
     every_s: u64,
 }
@@ -338,6 +341,14 @@ fn read(due: &Due) -> Option<Watched> {
     serde_json::from_str(&due.body).ok()
 }
 
+/// A feed that is asked, for who listens to it.
+pub(super) struct Asked<'a> {
+    found: &'a Due,
+    pub(super) watched: &'a Watched,
+    pub(super) key: &'a str,
+    listening: &'a [Listener],
+}
+
 async fn ask(
     on: Starting<'_>,
     found: &Due,
@@ -359,9 +370,14 @@ async fn ask(
         let forgotten = store.forget_due(&shard(watched), &found.what).await;
         return forgotten.doing(|| format!("forget feed {key}"));
     };
-    let watched = &Watched {
-        every_s,
-        ..watched.clone()
+    let asked = Asked {
+        found,
+        watched: &Watched {
+            every_s,
+            ..watched.clone()
+        },
+        key: &key,
+        listening: &listening,
     };
     let known = store.find_feed(&key).await;
     let known = known
@@ -370,66 +386,105 @@ async fn ask(
     polled.asked += 1;
     // What comes while it answers may not be in the answer.
     let began_ms = on.runs.clock.now_ms();
-    let (record, wait) = match answer(on, watched, connectors, known.state.as_deref()).await {
-        Ok(FeedAnswer::Unchanged) => (healthy(known, began_ms), None),
-        Ok(FeedAnswer::Builds { builds, state }) => {
-            let seen = known.seen.as_deref().unwrap_or_default();
-            // Where nobody watched, what came meanwhile is nothing new to those who begin to.
-            let is_heard = listening.iter().any(|one| one.hears(known.asked_ms));
-            let new = new_builds(seen, &builds).into_iter();
-            for build in new.filter(|_| is_heard) {
-                polled.new += 1;
-                let offer = Offer {
-                    account: account.clone(),
-                    body: build.version.clone().into_bytes(),
-                    happening: Happening::Feed {
-                        feed: key.clone(),
-                        build,
-                        after_ms: known.asked_ms,
-                    },
-                    delivery: None,
-                };
-                let (event, _) = accept(on.runs, offer).await?;
-                // By its id: where it was accepted before, what was kept then counts.
-                Box::pin(handle_by_id(on, &event.id)).await?;
-            }
-            let seen = Some(remember(seen, &builds));
-            let record = FeedRecord {
-                seen,
-                state,
-                ..healthy(known, began_ms)
-            };
-            (record, None)
-        }
-        Err((why, wait)) => {
-            polled.failed += 1;
-            tracing::warn!(
-                feed = key,
-                failures = known.failures,
-                "a feed cannot be asked: {why}"
-            );
-            let record = FeedRecord {
-                failures: known.failures.saturating_add(1),
-                why: Some(why),
-                ..known
-            };
-            (record, wait)
-        }
+    let said = match on.sources.errand(&watched.feed, &watched.scope) {
+        Ok(Some(work)) => return errand::ask(on, &asked, &work, known, polled).await,
+        Ok(None) => answer(on, watched, connectors, known.state.as_deref()).await,
+        Err(fault) => Err((fault.message, fault.wait)),
     };
-    let every = next(watched, record.failures, wait);
-    match store.put_feed(&key, &record).await {
-        // Another poll was faster, and accepted the same.
-        Ok(()) | Err(StoreError::Conflict { .. }) => {}
-        Err(why) => return Err(why).doing(|| format!("note what feed {key} has")),
-    }
-    let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
+    let (record, wait) = asked.settle(on, known, began_ms, said, polled).await?;
+    let every = asked.next(record.failures, wait);
+    // Where another poll was faster, it accepted the same.
+    asked.note(on, &record).await?;
     let at_ms = on.runs.clock.now_ms().saturating_add(every);
-    let moved = store
-        .put_due(&shard(watched), &due(watched, at_ms)?, Some(found.at_ms))
-        .await;
-    match moved {
-        Ok(()) | Err(StoreError::Conflict { .. }) => Ok(()),
-        Err(why) => Err(why).doing(|| format!("note when feed {key} is asked again")),
+    asked.again(on, at_ms).await
+}
+
+impl Asked<'_> {
+    /// Has runs started for what is new, and says what is known then, and how long the registry wants to be left alone.
+    pub(super) async fn settle(
+        &self,
+        on: Starting<'_>,
+        known: FeedRecord,
+        began_ms: i64,
+        said: Said,
+        polled: &mut Polled,
+    ) -> Result<(FeedRecord, Option<Duration>), RunError> {
+        let key = self.key;
+        match said {
+            Ok(FeedAnswer::Unchanged) => Ok((healthy(known, began_ms), None)),
+            Ok(FeedAnswer::Builds { builds, state }) => {
+                let seen = known.seen.as_deref().unwrap_or_default();
+                // Where nobody watched, what came meanwhile is nothing new to those who begin to.
+                let is_heard = self.listening.iter().any(|one| one.hears(known.asked_ms));
+                let new = new_builds(seen, &builds).into_iter();
+                for build in new.filter(|_| is_heard) {
+                    polled.new += 1;
+                    let offer = Offer {
+                        account: self.watched.scope.account.clone(),
+                        body: build.version.clone().into_bytes(),
+                        happening: Happening::Feed {
+                            feed: key.to_owned(),
+                            build,
+                            after_ms: known.asked_ms,
+                        },
+                        delivery: None,
+                    };
+                    let (event, _) = accept(on.runs, offer).await?;
+                    // By its id: where it was accepted before, what was kept then counts.
+                    Box::pin(handle_by_id(on, &event.id)).await?;
+                }
+                let seen = Some(remember(seen, &builds));
+                let record = FeedRecord {
+                    seen,
+                    state,
+                    ..healthy(known, began_ms)
+                };
+                Ok((record, None))
+            }
+            Err((why, wait)) => {
+                polled.failed += 1;
+                tracing::warn!(
+                    feed = key,
+                    failures = known.failures,
+                    "a feed cannot be asked: {why}"
+                );
+                let record = FeedRecord {
+                    failures: known.failures.saturating_add(1),
+                    why: Some(why),
+                    ..known
+                };
+                Ok((record, wait))
+            }
+        }
+    }
+
+    /// Notes what is known of the feed now, and says whether nobody else did meanwhile.
+    pub(super) async fn note(
+        &self,
+        on: Starting<'_>,
+        record: &FeedRecord,
+    ) -> Result<bool, RunError> {
+        match on.runs.store.put_feed(self.key, record).await {
+            Ok(()) => Ok(true),
+            Err(StoreError::Conflict { .. }) => Ok(false),
+            Err(why) => Err(why).doing(|| format!("note what feed {} has", self.key)),
+        }
+    }
+
+    /// Notes when the feed is asked again.
+    pub(super) async fn again(&self, on: Starting<'_>, at_ms: i64) -> Result<(), RunError> {
+        let (of, due) = (shard(self.watched), due(self.watched, at_ms)?);
+        let moved = on.runs.store.put_due(&of, &due, Some(self.found.at_ms));
+        match moved.await {
+            Ok(()) | Err(StoreError::Conflict { .. }) => Ok(()),
+            Err(why) => Err(why).doing(|| format!("note when feed {} is asked again", self.key)),
+        }
+    }
+
+    /// Milliseconds between two questions, after so many failures.
+    pub(super) fn next(&self, failures: u32, wait: Option<Duration>) -> i64 {
+        let every = next(self.watched, failures, wait);
+        i64::try_from(every.as_millis()).unwrap_or(i64::MAX)
     }
 }
 
@@ -453,7 +508,7 @@ fn next(watched: &Watched, failures: u32, wait: Option<Duration>) -> Duration {
 }
 
 /// What the feed says, or why it says nothing.
-type Said = Result<FeedAnswer, (String, Option<Duration>)>;
+pub(super) type Said = Result<FeedAnswer, (String, Option<Duration>)>;
 
 async fn answer(
     on: Starting<'_>,

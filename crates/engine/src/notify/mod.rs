@@ -410,14 +410,14 @@ impl Runs {
     }
 
     /// Starts an execution of a machine. One of this name that was started before is as good.
-    async fn start_named(
+    pub(crate) async fn start_named(
         &self,
         machine: &str,
         name: &str,
         input: &impl Serialize,
     ) -> Result<(), RunError> {
         let input = serde_json::to_string(input).map_err(|error| {
-            let message = format!("cannot write a notice: {error}");
+            let message = format!("cannot write what the execution {name} is given: {error}");
             RunError::refused(crate::error_name::ErrorName::Internal, message)
         })?;
         let start = self.workflows.start_execution().state_machine_arn(machine);
@@ -430,7 +430,7 @@ impl Runs {
             {
                 Ok(())
             }
-            Err(error) => Err(error).doing(|| format!("start the notice {name}")),
+            Err(error) => Err(error).doing(|| format!("start the execution {name}")),
         }
     }
 }

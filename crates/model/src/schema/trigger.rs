@@ -1,8 +1,8 @@
 //! `trigger`: sources, what they listen to and under which conditions they fire.
 
 use super::{
-    BOOL, FILLED, IDENTIFIER, MARKS, NAME, Object, REFERENCE, Shape, TAGS, TEXT, TEXT_OR_TEXTS,
-    TEXTS, TYPE, VARIABLES, object, typed,
+    BOOL, DURATION, FILLED, IDENTIFIER, MARKS, NAME, Object, REFERENCE, Shape, TAGS, TEXT,
+    TEXT_OR_TEXTS, TEXTS, TYPE, VARIABLES, object, typed,
 };
 use crate::shape::{Field, Rule};
 
@@ -263,6 +263,8 @@ object!(CUSTOM_ARTIFACT, "a custom artifact trigger", [
     may "artifactsArrayPath": TEXT,
     may "inputs": VARIABLES,
     may "script": TEXT,
+    may "timeout": DURATION,
+    may "delegateSelectors": TEXT_OR_TEXTS,
     may "version": TEXT,
     may "versionPath": TEXT,
 ], also: &[&POLLED, &MARKS]);

@@ -13,7 +13,7 @@ use super::Resolver;
 use super::known::Known;
 use super::remote::evaluated;
 use crate::artifact::{
-    ArtifactAnswer, ArtifactPlace, ArtifactQuestion, ArtifactVersion, CUSTOM, GITHUB,
+    ArtifactAnswer, ArtifactPlace, ArtifactQuestion, ArtifactVersion, CUSTOM, GITHUB, LISTED,
     PinnedArtifact, WantedArtifact, docker_registry, fields,
 };
 use crate::{ArtifactPlan, ConnectorPlan, LateArtifact};
@@ -41,6 +41,7 @@ pub(super) fn unasked(kind: &str, spec: Ref<'_>) -> Option<String> {
         }
         "ArtifactoryRegistry" | "Nexus3Registry" => other("docker"),
         "GithubPackageRegistry" => other("container"),
+        "Nexus2Registry" => other("maven").filter(|_| format != Some("npm")),
         _ => None,
     }
 }
@@ -52,8 +53,10 @@ pub(super) fn connectors(kind: &str) -> Option<&'static str> {
         "Ecr" | "AmazonS3" | "AmazonMachineImage" => "Aws",
         "GithubPackageRegistry" => "Github",
         "ArtifactoryRegistry" => "Artifactory",
-        "Nexus3Registry" => "Nexus",
-        "Gcr" | "GoogleArtifactRegistry" => "Gcp",
+        "Nexus2Registry" | "Nexus3Registry" => "Nexus",
+        "Gcr" | "GoogleArtifactRegistry" | "GceImage" => "Gcp",
+        "AzureArtifacts" => "AzureArtifacts",
+        "Bamboo" => "Bamboo",
         "Acr" => "Azure",
         _ => return None,
     })
@@ -148,6 +151,29 @@ impl Source<'_, '_> {
         Some(spec)
     }
 
+    /// What says where its versions are listed.
+    fn listed(&self, kind: &str) -> Result<ArtifactPlace, Open> {
+        let mut spec = self.spec.to_json();
+        let fields_of = spec.as_object_mut().ok_or(Open)?;
+        let [exact, pattern] = fields(kind);
+        for name in [exact, pattern, "connectorRef", "digest", "metadata"] {
+            fields_of.remove(name);
+        }
+        if let Some(Value::Object(inner)) = fields_of.remove("spec") {
+            fields_of.extend(inner);
+        }
+        if fields_of.get("scope").is_some_and(|scope| scope == "org") {
+            fields_of.remove("project");
+        }
+        if evaluated(&mut spec, self.known).is_err() {
+            self.open.set(true);
+        }
+        Ok(ArtifactPlace::Listed {
+            kind: kind.to_owned(),
+            spec,
+        })
+    }
+
     /// Where it is kept, as its type says it.
     pub(super) fn place(&self, kind: &str, connector: &Value) -> Result<ArtifactPlace, Open> {
         let address = |field: &str| connector[field].as_str().map(str::trim).ok_or(Open);
@@ -213,6 +239,7 @@ impl Source<'_, '_> {
                 region: self.must("region")?,
                 filters: self.filters()?,
             },
+            kind if LISTED.contains(&kind) => self.listed(kind)?,
             _ => return Err(Open),
         })
     }

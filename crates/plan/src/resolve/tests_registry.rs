@@ -12,7 +12,9 @@ use crate::{
     WantedArtifact,
 };
 
-const CONNECTORS: [&str; 6] = [
+const CONNECTORS: [&str; 8] = [
+    "connector: {identifier: devops, name: D, type: AzureArtifacts, spec: {azureArtifactsUrl: 'https://dev.azure.com/acme', auth: {spec: {type: PersonalAccessToken, spec: {tokenRef: account.key}}}}}",
+    "connector: {identifier: bamboo, name: B, type: Bamboo, spec: {bambooUrl: 'https://b.example', auth: {type: Anonymous}}}",
     "connector: {identifier: gcp, name: P, type: Gcp, spec: {credential: {type: ManualConfig, spec: {secretKeyRef: account.key}}}}",
     "connector: {identifier: azure, name: Z, type: Azure, spec: {credential: {type: ManualConfig, spec: {applicationId: a, tenantId: t, auth: {type: Secret, spec: {secretRef: account.key}}}}}}",
     "connector: {identifier: git, name: G, type: Github, spec: {url: 'https://github.com/acme', type: Account, authentication: {type: Http, spec: {type: Anonymous, spec: {}}}}}",
@@ -453,3 +455,72 @@ fn sidecars_are_looked_up_like_the_primary_artifact_and_each_question_is_asked_o
 
 #[path = "tests_custom.rs"]
 mod custom;
+
+#[test]
+fn what_is_listed_is_asked_about_without_its_version_and_is_no_image() {
+    let table = [
+        (
+            source(
+                "AzureArtifacts",
+                "devops",
+                "scope: org, project: shop, feed: libs, package: 'com.acme:web', packageType: maven, version: <+pipeline.variables.tag>",
+            ),
+            json!({"scope": "org", "feed": "libs", "package": "com.acme:web", "packageType": "maven"}),
+            json!({"exact": "v7"}),
+        ),
+        (
+            source(
+                "Nexus2Registry",
+                "nexus",
+                "repository: releases, repositoryFormat: maven, tagRegex: 'v.*', spec: {groupId: com.acme, artifactId: web}",
+            ),
+            json!({"repository": "releases", "repositoryFormat": "maven", "groupId": "com.acme", "artifactId": "web"}),
+            json!({"pattern": "v.*"}),
+        ),
+        (
+            source("Bamboo", "bamboo", "planKey: SHOP-WEB, build: v7"),
+            json!({"planKey": "SHOP-WEB"}),
+            json!({"exact": "v7"}),
+        ),
+        (
+            source(
+                "GceImage",
+                "gcp",
+                "project: shop, labels: [{name: team, value: <+service.identifier>}], versionRegex: 'v.*'",
+            ),
+            json!({"project": "shop", "labels": [{"name": "team", "value": "web"}]}),
+            json!({"pattern": "v.*"}),
+        ),
+    ];
+    for (written, spec, version) in table {
+        let url = [("url", "https://x.example/v7")];
+        let answer = |_: &WantedArtifact| Some(Ok(ArtifactAnswer::Found(found("v7", "", &url))));
+        let (asked, plan) = planned(&written, "", answer);
+        let question = serde_json::to_value(&asked[0].question).unwrap();
+        assert_eq!(
+            (&question["place"]["type"], &question["place"]["spec"]),
+            (&json!("listed"), &spec),
+            "{written}"
+        );
+        assert_eq!(question["version"], version, "{written}");
+        let artifact = artifact(&plan);
+        assert_eq!(
+            (artifact.tag.as_deref(), &artifact.image),
+            (Some("v7"), &None),
+            "{written}"
+        );
+        let pinned = artifact.pinned.as_ref().unwrap();
+        assert_eq!(pinned.found.metadata["url"], "https://x.example/v7");
+    }
+    // What is not looked up stays as it is written.
+    let nuget = source(
+        "Nexus2Registry",
+        "nexus",
+        "repository: r, repositoryFormat: nuget, tag: v7, spec: {packageName: p}",
+    );
+    let (asked, plan) = planned(&nuget, "", |_| None);
+    assert_eq!(
+        (asked.len(), artifact(&plan).tag.as_deref()),
+        (0, Some("v7"))
+    );
+}

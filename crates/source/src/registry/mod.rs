@@ -6,6 +6,7 @@
 //! | Amazon ECR | `DescribeImages`, `ListImages` | the digest of the image |
 //! | Amazon S3 | `HeadObject`, `ListObjectsV2` | the version of the object, where the bucket keeps any |
 //! | Amazon machine images | `DescribeImages` | the id |
+//! | Azure Artifacts, Nexus 2, Bamboo, images of Google's machines | all that there is, as for triggers ([`feed::listed`]) | its name |
 //!
 //! What is not asked and why is said in docs/decisions/0010-artifacts.md.
 
@@ -46,6 +47,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) clock: &'a Clock,
     /// Where buckets of Google are read instead of at Google.
     pub(crate) google_storage: Option<&'a str>,
+    /// Where images of Google's machines are listed instead of at Google.
+    pub(crate) google_compute: Option<&'a str>,
 }
 
 /// Asks one question.
@@ -87,6 +90,9 @@ pub(crate) async fn find(
             let place = (region.as_str(), filters.as_slice());
             ami::find(asking.targets, wanted, place, &choice, secrets).await
         }
+        ArtifactPlace::Listed { kind, spec } => {
+            feed::listed::find(asking, wanted, (kind, spec), &choice, secrets).await
+        }
         ArtifactPlace::Script { .. } => Err(SCRIPTED.to_owned()),
     }
 }
@@ -109,15 +115,22 @@ pub(crate) async fn list(
         };
         return oci::list(asking, wanted, place, (skip, most), secrets).await;
     }
-    if matches!(wanted.question.place, ArtifactPlace::Script { .. }) {
-        return Err(SCRIPTED.to_owned());
+    match &wanted.question.place {
+        ArtifactPlace::Script { .. } => return Err(SCRIPTED.to_owned()),
+        ArtifactPlace::Listed { kind, spec } => {
+            let part = (skip, most);
+            return feed::listed::list(asking, wanted, (kind, spec), part, secrets).await;
+        }
+        _ => {}
     }
     let (connector, scope) = (&wanted.connector, &wanted.scope);
     let own = connector.spec["credential"]["region"].as_str();
     let region = match &wanted.question.place {
         ArtifactPlace::Ecr { region, .. } | ArtifactPlace::Ami { region, .. } => region.as_str(),
         ArtifactPlace::S3 { region, .. } => region.as_deref().or(own).unwrap_or(object::REGION),
-        ArtifactPlace::Image { .. } | ArtifactPlace::Script { .. } => object::REGION,
+        ArtifactPlace::Image { .. }
+        | ArtifactPlace::Listed { .. }
+        | ArtifactPlace::Script { .. } => object::REGION,
     };
     let target = asking
         .targets
@@ -141,7 +154,9 @@ pub(crate) async fn list(
             object::list(asking.targets, &target.s3, (bucket, region)).await?
         }
         ArtifactPlace::Ami { filters, .. } => ami::list(&target, filters, region).await?,
-        ArtifactPlace::Image { .. } | ArtifactPlace::Script { .. } => Vec::new(),
+        ArtifactPlace::Image { .. }
+        | ArtifactPlace::Listed { .. }
+        | ArtifactPlace::Script { .. } => Vec::new(),
     };
     all.sort_by(|a, b| (b.at_ms, &b.found.version).cmp(&(a.at_ms, &a.found.version)));
     Ok(ListedVersions {
@@ -214,6 +229,9 @@ pub(crate) fn place(wanted: &WantedArtifact) -> String {
         ArtifactPlace::S3 { bucket, .. } => format!("the bucket {bucket} (connector {connector})"),
         ArtifactPlace::Ami { region, .. } => {
             format!("EC2 in {region}, asked for images (connector {connector}),")
+        }
+        ArtifactPlace::Listed { kind, .. } => {
+            format!("the registry of the {kind} source (connector {connector})")
         }
         ArtifactPlace::Script { .. } => "the script of the source".to_owned(),
     }

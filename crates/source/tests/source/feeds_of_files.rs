@@ -241,12 +241,12 @@ async fn what_is_not_polled_or_cannot_be_is_said() {
         (
             "CustomArtifact",
             json!({"script": "echo"}),
-            "needs a delegate",
+            "cannot be one of several sources",
         ),
         (
-            "Bamboo",
+            "GoogleCloudSource",
             json!({}),
-            "artifacts of type Bamboo are not polled",
+            "artifacts of type GoogleCloudSource are not polled",
         ),
         (
             "Ecr",

@@ -57,6 +57,7 @@ fn source(host: &Host) -> Source {
     let config = SourceConfig {
         limit: Duration::from_secs(20),
         google_storage: Some(host.address.clone()),
+        google_compute: Some(host.address.clone()),
         ..SourceConfig::default()
     };
     let targets = AwsTargets::new(target, clock.clone());
@@ -65,6 +66,11 @@ fn source(host: &Host) -> Source {
 
 fn object(name: &str, day: u32) -> Value {
     json!({"name": name, "updated": format!("2026-01-{day:02}T00:00:00.000Z"), "etag": "CJ=", "generation": "17"})
+}
+
+fn image(name: &str, day: u32, status: &str) -> Value {
+    json!({"id": "42", "name": name, "status": status, "family": "web", "selfLink": format!("https://compute.example/{name}"),
+        "creationTimestamp": format!("2026-01-{day:02}T01:00:00.000-08:00")})
 }
 
 async fn google() -> Host {
@@ -91,7 +97,19 @@ async fn google() -> Host {
                         .into_response(),
                 }
             }
-            "/storage/v1/b/closed/o" => StatusCode::FORBIDDEN.into_response(),
+            "/compute/v1/projects/shop/global/images" => {
+                let wanted = "filter=%28family+%3D+%22web%22%29+%28labels.team+%3D+%22a%5C%22b%22%29";
+                assert!(asked.query.contains(wanted), "{}", asked.query);
+                match second {
+                    false => page(&json!({"items": [image("web-10", 9, "READY"), image("web-11", 9, "PENDING")], "nextPageToken": "more"})),
+                    true => {
+                        let mut gone = image("web-8", 1, "READY");
+                        gone["deprecated"] = json!({"state": "OBSOLETE"});
+                        page(&json!({"items": [image("web-9", 2, "READY"), gone]}))
+                    }
+                }
+            }
+            "/storage/v1/b/closed/o" | "/compute/v1/projects/closed/global/images" => StatusCode::FORBIDDEN.into_response(),
             _ => StatusCode::NOT_FOUND.into_response(),
         }
     })
@@ -153,4 +171,35 @@ async fn charts_in_a_bucket_of_google_are_read_while_their_index_changes() {
         "{}",
         fault.failure.message
     );
+}
+
+#[tokio::test]
+async fn images_of_google_are_listed_by_their_times_with_filters_and_labels() {
+    let host = google().await;
+    let source = source(&host);
+    let of = |project: &str, family: &str| {
+        let pair = |name: &str, value: &str| json!([{"name": name, "value": value}]);
+        let spec = json!({"project": project, "filters": pair(family, "web"), "labels": pair("team", "a\"b"), "version": "<+trigger.artifact.build>"});
+        feed("GceImage", spec)
+    };
+    let (versions, state, last) = seen(poll(&source, &of("shop", "family"), &gcp(), None).await);
+    assert_eq!(versions, ["web-9", "web-10"]);
+    assert_eq!(
+        last,
+        json!({"image": "web-10", "id": "42", "family": "web", "url": "https://compute.example/web-10"})
+    );
+    let again = poll(&source, &of("shop", "family"), &gcp(), state.as_deref()).await;
+    assert_eq!(again, Ok(Polled::Unchanged));
+    for (of, why) in [
+        (of("closed", "family"), "does not accept"),
+        (of("gone", "family"), "(404): check `project`"),
+        (of("shop", "a) OR (b"), "is no name of a field"),
+    ] {
+        let fault = poll(&source, &of, &gcp(), None).await.expect_err("a fault");
+        let message = fault.failure.message;
+        assert!(
+            message.contains(why) && !message.contains("ya29"),
+            "{message}"
+        );
+    }
 }

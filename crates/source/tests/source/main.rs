@@ -14,6 +14,7 @@ mod connection;
 mod feed_host;
 mod feeds;
 mod feeds_of_files;
+mod feeds_of_packages;
 mod google;
 mod host;
 mod http;

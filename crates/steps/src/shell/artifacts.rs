@@ -1,8 +1,8 @@
 //! Lists of artifacts that scripts write (`CustomArtifact`): what is asked of one, and how the delegate reads it. Only what was
-//! chosen leaves the delegate, so that a list may be long.
+//! chosen leaves the delegate, so that a list may be long; triggers are told all versions.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,9 @@ pub const RESULT_PATH: &str = "HARNESS_ARTIFACT_RESULT_PATH";
 
 /// Most bytes of a list.
 pub const MOST_BYTES: u64 = 10_000_000;
+
+/// Most bytes of all versions with their attributes that are told to who wants all.
+const MOST_TOLD: usize = 2_000_000;
 
 /// Most bytes of a version with its attributes.
 const MOST_CHOSEN: usize = 64 * 1024;
@@ -39,6 +42,9 @@ pub struct Listing {
     pub attributes: BTreeMap<String, String>,
     /// Which version is wanted.
     pub wanted: ArtifactVersion,
+    /// Whether all versions are, as triggers look for those that are new ([`Listing::all`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub every: bool,
 }
 
 /// What was chosen from a list.
@@ -87,9 +93,8 @@ impl Listing {
                     .to_owned(),
             );
         }
-        let metadata = self.metadata(artifact, mask)?;
-        let size = |(name, value): (&String, &String)| name.len() + value.len();
-        let bytes = version.len() + metadata.iter().map(size).sum::<usize>();
+        let metadata = self.metadata(artifact, &mask)?;
+        let bytes = told(&version, &metadata);
         if bytes > MOST_CHOSEN {
             return Err(format!(
                 "the chosen artifact and its attributes have {bytes} bytes, and at most {MOST_CHOSEN} can be kept: take \
@@ -104,6 +109,49 @@ impl Listing {
                 metadata,
             },
         })
+    }
+
+    /// Reads a list and tells all that is in it, by name, each version once; `mask` takes the values of secrets out of a
+    /// text.
+    ///
+    /// # Errors
+    /// As [`Listing::choose`]; and where there is more than can be told.
+    pub fn all(
+        &self,
+        list: &[u8],
+        mask: impl Fn(&str) -> String,
+    ) -> Result<Vec<FoundArtifact>, String> {
+        let artifacts = self.artifacts(list)?;
+        let (mut all, mut known, mut bytes) = (Vec::new(), HashSet::new(), 0);
+        for (number, artifact) in artifacts.iter().enumerate() {
+            let version = self.version_of(number, artifact)?;
+            if !known.insert(version.clone()) {
+                continue;
+            }
+            if mask(&version) != version {
+                let nth = number + 1;
+                return Err(format!(
+                    "the version of artifact {nth} of the list holds the value of a secret, and versions are shown: set \
+                     `versionPath` to something else"
+                ));
+            }
+            let metadata = self.metadata(artifact, &mask)?;
+            bytes += told(&version, &metadata);
+            if bytes > MOST_TOLD {
+                return Err(format!(
+                    "its script lists {} artifacts, and with their attributes they have more than the {MOST_TOLD} bytes \
+                     that can be told: let it list the newest only, or take attributes out",
+                    artifacts.len()
+                ));
+            }
+            all.push(FoundArtifact {
+                version,
+                digest: None,
+                metadata,
+            });
+        }
+        all.sort_by(|one, other| compared(&one.version, &other.version));
+        Ok(all)
     }
 
     /// The artifacts of a list.
@@ -166,7 +214,7 @@ impl Listing {
     fn metadata(
         &self,
         artifact: &Value,
-        mask: impl Fn(&str) -> String,
+        mask: &impl Fn(&str) -> String,
     ) -> Result<BTreeMap<String, String>, String> {
         let mut metadata = BTreeMap::new();
         for (name, path) in &self.attributes {
@@ -189,6 +237,12 @@ impl Listing {
         }
         Ok(metadata)
     }
+}
+
+/// Bytes of a version with what is told of it.
+fn told(version: &str, metadata: &BTreeMap<String, String>) -> usize {
+    let size = |(name, value): (&String, &String)| name.len() + value.len();
+    version.len() + metadata.iter().map(size).sum::<usize>()
 }
 
 /// Which versions are wanted.

@@ -28,6 +28,7 @@ fn listing(wanted: ArtifactVersion) -> Listing {
             .map(|(name, path)| (name.to_owned(), path.to_owned()))
             .into(),
         wanted,
+        every: false,
     }
 }
 
@@ -176,4 +177,32 @@ fn what_cannot_be_used_is_told_with_what_to_do() {
     assert!(told.contains("take attributes out"), "{told}");
     let deep = "[".repeat(100_000);
     assert!(choose(&good(), &deep).unwrap_err().contains("no JSON"));
+}
+
+#[test]
+fn who_wants_all_is_told_each_version_once_by_name() {
+    let every = Listing {
+        every: true,
+        ..listing(ArtifactVersion::Last)
+    };
+    let all = |list: &str| every.all(list.as_bytes(), |text| text.replace("hunter2", "****"));
+    let twice = NEXUS.replace("1.2-rc", "1.9");
+    let told = all(&twice).unwrap();
+    let versions: Vec<&str> = told.iter().map(|found| &*found.version).collect();
+    assert_eq!(versions, ["1.9", "1.10"]);
+    assert_eq!(
+        told[1].metadata["URL"],
+        "https://n.example/web/1.10?key=****"
+    );
+    assert_eq!(all(r#"{"items": []}"#), Ok(Vec::new()));
+
+    let secret = all(&NEXUS.replace("1.9\"", "hunter2\"")).unwrap_err();
+    assert!(secret.contains("holds the value of a secret"), "{secret}");
+    assert!(!secret.contains("hunter2"), "{secret}");
+    let long = format!(
+        r#"{{"items": [{{"version": "1", "group": "{0}"}}, {{"version": "2", "group": "{0}"}}]}}"#,
+        "g".repeat(1_200_000)
+    );
+    let why = all(&long).unwrap_err();
+    assert!(why.contains("let it list the newest only"), "{why}");
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use slipway_expr::secret::SecretRef;
+use slipway_plan::FoundArtifact;
 
 use super::artifacts::{Chosen, Listing};
 
@@ -97,6 +98,9 @@ pub struct Outcome {
     /// What was chosen from its list of artifacts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<Chosen>,
+    /// All that is in its list of artifacts, where all were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifacts: Option<Vec<FoundArtifact>>,
 }
 
 impl Outcome {

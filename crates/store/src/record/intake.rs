@@ -166,4 +166,21 @@ pub struct FeedRecord {
     /// Why it failed the last time.
     #[serde(default)]
     pub why: Option<String>,
+    /// The errand of a delegate by which it is asked, of a feed that is a script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errand: Option<ErrandRecord>,
+}
+
+/// Work of a delegate that no run waits for, as who gave it out knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrandRecord {
+    /// Its task, and the name of its execution.
+    pub task: String,
+    /// When it was given out, epoch milliseconds.
+    pub given_ms: i64,
+    /// When it is given up, epoch milliseconds.
+    pub until_ms: i64,
+    /// Whether what came of it is known, or it was given up.
+    #[serde(default)]
+    pub over: bool,
 }

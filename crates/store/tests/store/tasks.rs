@@ -10,6 +10,7 @@ use crate::{id, run, scope, store};
 fn task() -> DelegateTaskRecord {
     DelegateTaskRecord {
         id: "r1.a.0".to_owned(),
+        errand_of: None,
         run: run("r1"),
         node: NodeId::new("a"),
         attempt: 0,

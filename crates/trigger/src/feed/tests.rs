@@ -38,6 +38,26 @@ fn condition(key: &str, operator: Operator, value: &str) -> Condition {
 }
 
 #[test]
+fn a_script_is_run_as_it_is_written() {
+    let of = |script: &str, version: &str| {
+        let input = json!({"name": "SEPARATOR", "type": "String", "value": " "});
+        let fields = json!({"script": script, "inputs": [input], "versionPath": " name ", "version": version});
+        Feed::of(&spec("CustomArtifact", fields), "acc/org/shop/-")
+    };
+    let feed = of("  cat <<END\n  a\nEND\n", "<+trigger.artifact.build>");
+    assert_eq!(
+        feed.place,
+        json!({
+            "script": "  cat <<END\n  a\nEND\n",
+            "inputs": [{"name": "SEPARATOR", "type": "String", "value": " "}],
+            "versionPath": "name",
+        })
+    );
+    assert_eq!(feed, of("  cat <<END\n  a\nEND\n", "1.0"));
+    assert_ne!(feed.key(), of("cat <<END\n  a\nEND", "1.0").key());
+}
+
+#[test]
 fn triggers_that_watch_the_same_have_one_feed() {
     let ecr = |fields: Value| Feed::of(&spec("Ecr", fields), "acc/org/shop/aws");
     let one = ecr(json!({

@@ -3,7 +3,8 @@
 //! - `GET  …/tasks/{id}`: claims the task for the delegate in `X-Delegate-Name` and answers with
 //!   [`ClaimedTask`]. 404 unknown, 409 taken by another or done, 410 cancelled, 412 when the selectors in
 //!   `X-Delegate-Selectors` do not suit.
-//! - `POST …/tasks/{id}/logs` with `{"unit","lines":[{"level","out","time"}]}`.
+//! - `POST …/tasks/{id}/logs` with `{"unit","lines":[{"level","out","time"}]}`. Of an errand, which no run waits for, they
+//!   are not kept: there is no step whose log they could be.
 //! - `POST …/tasks/{id}/result` with the outcome; the first one counts, a later one gets 409.
 //! - `GET  …/tasks/{id}/cancelled`: `{"cancelled":true}` when nobody needs the work any more.
 //!
@@ -22,11 +23,11 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use slipway_engine::error_name::ErrorName;
 use slipway_expr::secret::{Piece, SecretRef, SecretText};
-use slipway_model::id::EntityId;
+use slipway_model::id::{EntityId, Scope};
 use slipway_steps::delegate::{ClaimedTask, NAME_HEADER, SELECTORS_HEADER, SecretValue, lacking};
 use slipway_steps::shell::task::{Outcome, UNIT};
 use slipway_store::StoreError;
-use slipway_store::record::{DelegateTaskRecord, LogLine, RunRecord};
+use slipway_store::record::{DelegateTaskRecord, LogLine};
 
 use crate::Deps;
 use crate::auth::Caller;
@@ -64,12 +65,16 @@ fn gone(id: &str) -> ApiError {
     .with_status(StatusCode::GONE)
 }
 
-/// A task of the caller's account, with its run.
-async fn find(
-    deps: &Deps,
-    caller: &Caller,
-    id: &str,
-) -> ApiResult<(DelegateTaskRecord, RunRecord)> {
+/// What a task is for.
+struct Purpose {
+    /// Where references of secrets are resolved.
+    scope: Scope,
+    /// Whether its run has ended.
+    over: bool,
+}
+
+/// A task of the caller's account, with what it is for.
+async fn find(deps: &Deps, caller: &Caller, id: &str) -> ApiResult<(DelegateTaskRecord, Purpose)> {
     let task = deps
         .store
         .get_delegate_task(id)
@@ -78,11 +83,18 @@ async fn find(
             StoreError::NotFound { .. } => not_found(id),
             other => other.into(),
         })?;
-    let run = deps.store.find_run(&task.run).await?;
-    let run = run
-        .filter(|run| run.scope.account == caller.account)
-        .ok_or_else(|| not_found(id))?;
-    Ok((task, run))
+    let purpose = match &task.errand_of {
+        Some(scope) => Some(Purpose {
+            scope: scope.clone(),
+            over: false,
+        }),
+        None => deps.store.find_run(&task.run).await?.map(|run| Purpose {
+            over: run.status.is_final(),
+            scope: run.scope,
+        }),
+    };
+    let purpose = purpose.filter(|purpose| purpose.scope.account == caller.account);
+    Ok((task, purpose.ok_or_else(|| not_found(id))?))
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
@@ -111,7 +123,7 @@ async fn claim(
     headers: HeaderMap,
 ) -> ApiResult {
     let name = delegate_name(&headers)?;
-    let (task, run) = find(&deps, &caller, &id).await?;
+    let (task, purpose) = find(&deps, &caller, &id).await?;
     if task.cancelled {
         return Err(gone(&id));
     }
@@ -131,7 +143,7 @@ async fn claim(
             StoreError::Conflict { .. } | StoreError::AlreadyExists { .. } => taken(&id),
             other => other.into(),
         })?;
-    let secrets = secrets(&deps, &task, &run).await?;
+    let secrets = secrets(&deps, &task, &purpose.scope).await?;
     tracing::info!(
         target: "slipway::audit",
         principal = %caller.principal,
@@ -154,7 +166,7 @@ async fn claim(
 }
 
 /// Why a delegate may not have a task. The log of the step says it too, once for each delegate: until another one comes
-/// it is all that is to be told of the step.
+/// it is all that is to be told of the step. Who gave out an errand reads it of the task.
 async fn unsuitable(
     deps: &Deps,
     task: &DelegateTaskRecord,
@@ -163,7 +175,7 @@ async fn unsuitable(
 ) -> ApiResult<ApiError> {
     let lacks = lacking(carried, name, &task.selectors).join(", ");
     let message = format!("Delegate {name} does not carry the selectors {lacks}");
-    if deps.store.note_unsuitable(&task.id, name).await? {
+    if deps.store.note_unsuitable(&task.id, name).await? && task.errand_of.is_none() {
         let line = LogLine {
             level: "WARN".to_owned(),
             out: format!("{message}; the step waits for a delegate that does.\n"),
@@ -187,13 +199,13 @@ fn taken(id: &str) -> ApiError {
 async fn secrets(
     deps: &Deps,
     task: &DelegateTaskRecord,
-    run: &RunRecord,
+    of: &Scope,
 ) -> ApiResult<Vec<SecretValue>> {
     let mut references = BTreeSet::new();
     collect(&task.payload, &mut references);
     let mut values = Vec::with_capacity(references.len());
     for reference in references {
-        let (scope, id) = run.scope.resolve(reference.as_str());
+        let (scope, id) = of.resolve(reference.as_str());
         let value = match deps.secret_values.get(&scope, &id).await {
             Ok(value) => value,
             Err(StoreError::NotFound { .. }) => return Err(give_up(deps, task, &reference).await?),
@@ -213,7 +225,12 @@ async fn give_up(
     reference: &SecretRef,
 ) -> ApiResult<ApiError> {
     let reference = reference.as_str();
-    let message = format!("The secret {reference} does not exist: create it and run again.");
+    // What a trigger asks for is asked again by itself.
+    let then = match task.errand_of {
+        Some(_) => "",
+        None => " and run again",
+    };
+    let message = format!("The secret {reference} does not exist: create it{then}.");
     let outcome = json!({"status": "FAILURE", "message": message});
     deps.store.finish_delegate_task(&task.id, &outcome).await?;
     Ok(ApiError::new(ErrorName::Conflict, message))
@@ -255,9 +272,11 @@ async fn logs(Call(deps, caller, _): Call, Path(id): Path<String>, body: Body) -
     for line in &mut body.lines {
         tidy(line, &deps);
     }
-    deps.store
-        .append_log(&task.run, &task.node, &body.unit, &body.lines)
-        .await?;
+    if task.errand_of.is_none() {
+        deps.store
+            .append_log(&task.run, &task.node, &body.unit, &body.lines)
+            .await?;
+    }
     Ok(Json(json!({})).into_response())
 }
 
@@ -280,7 +299,7 @@ fn tidy(line: &mut LogLine, deps: &Deps) {
 }
 
 async fn result(Call(deps, caller, _): Call, Path(id): Path<String>, body: Body) -> ApiResult {
-    let (task, run) = find(&deps, &caller, &id).await?;
+    let (task, purpose) = find(&deps, &caller, &id).await?;
     // Read as what the step will read, so that nonsense is refused here and not there.
     let mut outcome: Outcome = serde_json::from_value(body.object()?)
         .map_err(|error| ApiError::invalid(format!("The result cannot be read: {error}")))?;
@@ -290,7 +309,7 @@ async fn result(Call(deps, caller, _): Call, Path(id): Path<String>, body: Body)
     if task.result.is_some() {
         return Err(taken(&id));
     }
-    keep_secrets(&deps, &run, &id, &mut outcome).await?;
+    keep_secrets(&deps, &purpose.scope, &id, &mut outcome).await?;
     deps.store
         .finish_delegate_task(&id, &json!(outcome))
         .await
@@ -305,7 +324,7 @@ async fn result(Call(deps, caller, _): Call, Path(id): Path<String>, body: Body)
 /// posted; the result itself has only the references.
 async fn keep_secrets(
     deps: &Deps,
-    run: &RunRecord,
+    scope: &Scope,
     task: &str,
     outcome: &mut Outcome,
 ) -> ApiResult<()> {
@@ -320,7 +339,7 @@ async fn keep_secrets(
         let reference =
             SecretRef::new(id.as_str()).map_err(|error| ApiError::invalid(error.to_string()))?;
         deps.secret_values
-            .put(&run.scope, &EntityId::new(id), &value)
+            .put(scope, &EntityId::new(id), &value)
             .await?;
         outcome.secret_references.insert(name, reference);
     }
@@ -328,7 +347,7 @@ async fn keep_secrets(
 }
 
 async fn cancelled(Call(deps, caller, _): Call, Path(id): Path<String>) -> ApiResult {
-    let (task, run) = find(&deps, &caller, &id).await?;
-    let over = task.cancelled || task.result.is_some() || run.status.is_final();
+    let (task, purpose) = find(&deps, &caller, &id).await?;
+    let over = task.cancelled || task.result.is_some() || purpose.over;
     Ok(Json(json!({"cancelled": over})).into_response())
 }

@@ -69,6 +69,7 @@ impl Api {
             clock: self.clock.clone(),
             pipeline_machine: String::new(),
             notify_machine: None,
+            errand_machine: None,
             url: None,
         };
         plan_run(&runs, &RunId::new(run)).await.expect("a plan");

@@ -53,6 +53,7 @@ async fn task<'a>(api: &'a Api, selectors: &[&str]) -> Delegate<'a> {
     let id = format!("{run}.{ANNOUNCE}.0");
     let task = DelegateTaskRecord {
         id: id.clone(),
+        errand_of: None,
         run,
         node: NodeId::new(ANNOUNCE),
         attempt: 0,
@@ -269,5 +270,82 @@ async fn a_secret_that_does_not_exist_fails_the_step_and_says_so() {
     assert_eq!(
         (result["status"].as_str(), result["message"].as_str()),
         (Some("FAILURE"), Some(&*message))
+    );
+}
+
+/// An errand of a project, whose script names a secret of it.
+async fn errand<'a>(api: &'a Api, selectors: &[&str]) -> Delegate<'a> {
+    let of = task(api, selectors).await;
+    let run = RunId::new(of.task.split('.').next().expect("a run"));
+    let run = api.store.get_run(&run).await.expect("the run");
+    let step = api.store.get_delegate_task(&of.task).await.expect("a task");
+    let task = DelegateTaskRecord {
+        id: "CustomArtifact-x-1".to_owned(),
+        errand_of: Some(run.scope),
+        run: RunId::new(""),
+        node: NodeId::new(""),
+        ..step
+    };
+    api.store.put_delegate_task(&task).await.expect("a task");
+    Delegate {
+        task: task.id,
+        ..of
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_errand_has_no_run_and_is_done_as_other_work() {
+    let api = Api::new().await;
+    let mut delegate = errand(&api, &["linux"]).await;
+    let claimed = delegate.claim("one").await.json();
+    assert_eq!(
+        claimed["secrets"],
+        json!([{"placeholder": "\u{FDD0}token\u{FDD1}", "value": "s3cret"}])
+    );
+    // There is no step whose log its lines could be.
+    let lines =
+        json!({"unit": "Execute", "lines": [{"level": "INFO", "out": "hello\n", "time": ""}]});
+    assert_eq!(
+        delegate.ask("POST", "/logs", "one", &lines).await.status,
+        200
+    );
+    let (run, node) = (RunId::new(""), NodeId::new(""));
+    let log = api.store.read_log(&run, &node, "Execute", 0).await;
+    assert!(log.is_ok_and(|log| log.lines.is_empty()));
+    let open = delegate.ask("GET", "/cancelled", "one", &Value::Null).await;
+    assert_eq!(open.json(), json!({"cancelled": false}));
+    let outcome = json!({"status": "SUCCESS", "exitCode": 0, "artifacts": [{"version": "1.0"}]});
+    assert_eq!(
+        delegate
+            .ask("POST", "/result", "one", &outcome)
+            .await
+            .status,
+        200
+    );
+    let stored = api.store.get_delegate_task(&delegate.task).await;
+    let result = stored.expect("the task").result.expect("a result");
+    assert_eq!(result["artifacts"], json!([{"version": "1.0"}]));
+
+    delegate.token = api.mint("other", Permission::Delegate, 0).await;
+    assert_eq!(delegate.claim("one").await.refusal().0, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_have_an_errand_is_known_and_a_missing_secret_ends_it() {
+    let api = Api::new().await;
+    let delegate = errand(&api, &["linux", "gpu"]).await;
+    assert_eq!(delegate.claim("one").await.refusal().0, 412);
+    let stored = api.store.get_delegate_task(&delegate.task).await;
+    let stored = stored.expect("the task");
+    assert_eq!(stored.unsuitable, ["one"]);
+    let scope = stored.errand_of.expect("a project");
+    let (secrets, token) = (api._embedded.secrets(), EntityId::new("token"));
+    secrets.delete(&scope, &token).await.expect("no secret");
+    assert_eq!(delegate.claim("gpu").await.refusal().0, 409);
+    let stored = api.store.get_delegate_task(&delegate.task).await;
+    let result = stored.expect("the task").result.expect("a result");
+    assert_eq!(
+        result["message"],
+        "The secret token does not exist: create it."
     );
 }

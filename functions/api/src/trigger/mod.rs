@@ -115,17 +115,15 @@ async fn render_item(deps: &Deps, record: &EntityRecord) -> ApiResult<Value> {
     });
     let next = trigger.as_ref().filter(|trigger| trigger.enabled);
     let next = next.and_then(|trigger| listen::next_time(trigger, deps.clock.now_ms()));
-    let not_yet = trigger.as_ref().and_then(listen::not_started);
     let standing = match &trigger {
         Some(trigger) => poll::standing(&deps.runs, trigger, &place).await?,
         None => None,
     };
     // Why its registry could not be asked, where it could not.
     let away = standing.as_ref().and_then(|feed| feed.why.as_deref());
-    let validity = match (&trigger, not_yet) {
-        (Some(_), None) => "SUCCESS",
-        (Some(_), Some(_)) => "UNKNOWN",
-        (None, _) => "FAILED",
+    let validity = match &trigger {
+        Some(_) => "SUCCESS",
+        None => "FAILED",
     };
     let status = if away.is_some() { "FAILED" } else { validity };
     Ok(json!({
@@ -140,10 +138,10 @@ async fn render_item(deps: &Deps, record: &EntityRecord) -> ApiResult<Value> {
                 "detailedMessage": away,
                 "lastPollingUpdate": feed.asked_ms,
             })),
-            "validationStatus": {"statusResult": validity, "detailedMessage": not_yet},
+            "validationStatus": {"statusResult": validity, "detailedMessage": null},
             "webhookAutoRegistrationStatus": null,
             "status": status,
-            "detailMessages": not_yet.into_iter().chain(away).collect::<Vec<_>>(),
+            "detailMessages": away.into_iter().collect::<Vec<_>>(),
         },
         "lastTriggerExecutionDetails": last.map(|last| json!({
             "lastExecutionTime": last.decided_ms,

@@ -15,6 +15,7 @@ mod order;
 mod polls;
 mod pulls;
 mod schedules;
+mod scripts;
 mod senders;
 mod told;
 mod turns;

@@ -7,24 +7,32 @@
 //! | `GithubPackageRegistry` | versions of a package | time | `ETag` |
 //! | `ArtifactoryRegistry`, generic | files, AQL | time | – |
 //! | `Nexus3Registry`, other formats | search of components | time | – |
+//! | `Nexus2Registry`, Maven, npm | folders of an artifact, metadata of a package | time | where Nexus has an `ETag` |
+//! | `AzureArtifacts` | versions of a package | time | – |
 //! | `Jenkins` | builds of a job that went well | number | where Jenkins has an `ETag` |
+//! | `Bamboo` | builds of a plan that went well | number | – |
 //! | `GoogleCloudStorage` | objects of a bucket, JSON API | time | – |
+//! | `GceImage` | images of a project, with filters and labels | time | – |
+//! | `CustomArtifact` | a delegate, by a script ([`script`]) | name | – |
 //! | `HelmChart` | `index.yaml` by HTTP or of a bucket of S3 or Google; tags of an OCI registry | time | `ETag`, `Last-Modified` |
 //!
 //! An answer that is equal to the last one is told as such, whoever finds it out. A host that is busy or broken is left
 //! alone for as long as it says, or longer each time, but at least a second and at most five minutes ([`held`]).
-//!
-//! Not polled: `CustomArtifact` (its script needs a delegate), `Bamboo`, `AzureArtifacts`, `Nexus2Registry` and `GceImage`.
 
 mod account;
+mod azure;
+mod bamboo;
 mod chart;
 mod files;
 mod google;
 mod held;
 mod images;
 mod jenkins;
+pub(crate) mod listed;
 mod nexus;
+mod nexus2;
 mod packages;
+pub(crate) mod script;
 mod server;
 
 use std::time::Duration;
@@ -236,9 +244,11 @@ fn connectors(feed: &Feed) -> Result<&'static [&'static str], Fault> {
         "Ecr" | "AmazonS3" | "AmazonMachineImage" => &["Aws"],
         "GithubPackageRegistry" => &["Github"],
         "ArtifactoryRegistry" => &["Artifactory"],
-        "Nexus3Registry" => &["Nexus"],
+        "Nexus2Registry" | "Nexus3Registry" => &["Nexus"],
+        "AzureArtifacts" => &["AzureArtifacts"],
         "Jenkins" => &["Jenkins"],
-        "Gcr" | "GoogleArtifactRegistry" | "GoogleCloudStorage" => &["Gcp"],
+        "Bamboo" => &["Bamboo"],
+        "Gcr" | "GoogleArtifactRegistry" | "GoogleCloudStorage" | "GceImage" => &["Gcp"],
         "Acr" => &["Azure"],
         "HelmChart" => match feed.place["store"]["type"].as_str().unwrap_or_default() {
             "Http" | "OciHelmChart" => &["HttpHelmRepo", "OciHelmRepo"],
@@ -253,8 +263,7 @@ fn connectors(feed: &Feed) -> Result<&'static [&'static str], Fault> {
         },
         "CustomArtifact" => {
             return Err(
-                "artifacts of type CustomArtifact are not polled by this version: their script needs a delegate; start \
-                 the pipeline by a custom webhook from where the artifact is made"
+                "a script (CustomArtifact) cannot be one of several sources: give it a trigger of its own"
                     .to_owned()
                     .into(),
             );
@@ -283,7 +292,11 @@ impl Poll<'_> {
             }
             "GithubPackageRegistry" => packages::ask(self, secrets).await,
             "GoogleCloudStorage" => google::objects(self, secrets).await,
+            "GceImage" => google::images(self, secrets).await,
+            "Nexus2Registry" => nexus2::ask(self, secrets).await,
+            "AzureArtifacts" => azure::ask(self, secrets).await,
             "Jenkins" => jenkins::ask(self, secrets).await,
+            "Bamboo" => bamboo::ask(self, secrets).await,
             "HelmChart" => chart::ask(self, secrets).await,
             _ => images::ask(self, kind, secrets).await,
         }

@@ -85,6 +85,11 @@ impl<'a> Server<'a> {
         Ok(url)
     }
 
+    /// Whether requests have a login.
+    pub(super) fn logs_in(&self) -> bool {
+        self.authorization.is_some()
+    }
+
     /// Whether an address is one of this server.
     pub(super) fn owns(&self, url: &Url) -> bool {
         url.origin() == self.base.origin()
@@ -172,6 +177,11 @@ impl<'a> Server<'a> {
             )),
             401 | 403 => Fault::login(format!(
                 "it asks for a login ({status}), and the connector has none"
+            )),
+            // Azure DevOps shows its page for signing in.
+            203 | 302 if self.authorization.is_some() => Fault::login(format!(
+                "it asks to sign in ({status}), and does not accept the connector's login: check that its token is right and \
+                 not over"
             )),
             404 => Fault::from(format!("it has no such thing (404): check {}", self.check)),
             status => Fault::from(format!(
