@@ -11,6 +11,7 @@ use crate::effect::LambdaError;
 use crate::engine::Inner;
 use crate::error::{ApiError, JournalError};
 use crate::history;
+use crate::items::Items;
 use crate::perform::perform;
 use crate::record::Execution;
 use crate::rest::REST_AFTER;
@@ -52,7 +53,7 @@ pub(crate) enum Signal {
     ItemsRead {
         branch: u32,
         started: u64,
-        result: Result<Vec<Value>, String>,
+        result: Result<Items, String>,
     },
     ResultsWritten {
         branch: u32,

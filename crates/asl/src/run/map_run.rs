@@ -13,22 +13,24 @@ use super::{Effect, Failure, Run, state_of};
 use crate::definition::{Definition, Distributed, Kind, MapState, State};
 use crate::effect::ServiceCall;
 use crate::history::{EventType, details};
+use crate::items::Items;
 use crate::record::{MapRun, MapRunRecord, Phase, Status};
 
 /// Children at once, at most (Developer Guide, "Service quotas").
 const MOST_CONCURRENT: usize = 10_000;
 /// Children at once where the definition sets no limit. AWS starts all; here each is a task in this process.
 const CONCURRENT: usize = 1_000;
+
 impl Run {
     /// Starts the map run of branch `id`; `items` are missing where a reader must give them.
     pub(super) fn start_map_run(
         &mut self,
         id: u32,
         distributed: &Distributed,
-        items: Option<Vec<Value>>,
+        items: Option<Items>,
         limits: Limits,
     ) {
-        let length = items.as_ref().map_or(0, Vec::len);
+        let length = items.as_ref().map_or(0, |items| items.values.len());
         let arn = self.map_run_arn(distributed.label.as_deref());
         let named = details([("mapRunArn", Some(arn.clone().into()))]);
         let event = self.branch_event(id, EventType::MapRunStarted, named);
@@ -135,7 +137,7 @@ impl Run {
         now: Timestamp,
         id: u32,
         started: u64,
-        result: Result<Vec<Value>, String>,
+        result: Result<Items, String>,
     ) {
         self.now = now;
         if !self.is_map_run(id, started) {
@@ -157,7 +159,7 @@ impl Run {
     }
 
     /// Makes the children's inputs out of the items, and starts the first children.
-    fn take_items(&mut self, id: u32, mut items: Vec<Value>) -> Result<(), Failure> {
+    fn take_items(&mut self, id: u32, mut items: Items) -> Result<(), Failure> {
         let definition = self.definition();
         let Some((state, map, distributed, _)) = self.map_run(&definition, id) else {
             return Ok(());
@@ -169,7 +171,7 @@ impl Run {
                 items.truncate(usize::try_from(most).unwrap_or(usize::MAX));
             }
         }
-        let count = items.len();
+        let count = items.values.len();
         let inputs = self.inputs(id, map, items, &effective)?;
         if let Some(branch) = self.branches.get_mut(&id)
             && let Phase::MapRun(map_run) = &mut branch.phase

@@ -1,6 +1,7 @@
 //! The engine from outside its HTTP API, on a paused clock.
 
 mod api;
+mod callers;
 mod crash;
 mod jsonpath;
 mod maps;
