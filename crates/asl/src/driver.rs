@@ -15,7 +15,7 @@ use crate::items::Items;
 use crate::perform::perform;
 use crate::record::Execution;
 use crate::rest::REST_AFTER;
-use crate::run::{Answer, Run};
+use crate::run::{Answer, Change, Run, map_run_has_ended};
 use crate::token::Token;
 
 /// After a failed commit (a full disk) the execution is tried again from the journal this much later.
@@ -73,6 +73,11 @@ pub(crate) enum Signal {
         branch: u32,
         attempt: u64,
         worker: Option<String>,
+        reply: Reply,
+    },
+    UpdateMapRun {
+        arn: String,
+        change: Change,
         reply: Reply,
     },
     Stop {
@@ -270,6 +275,10 @@ fn apply(engine: &Inner, run: &mut Run, signal: Signal, replies: &mut Vec<Answer
             };
             replies.push((reply, Ok(task)));
         }
+        Signal::UpdateMapRun { arn, change, reply } => {
+            let done = run.update_map_run(now, &arn, &change);
+            replies.push((reply, done.map(|()| json!({}))));
+        }
         Signal::Stop {
             error,
             cause,
@@ -313,6 +322,9 @@ fn refuse(engine: &Inner, signal: Signal, execution: &Execution) {
         }
         Signal::PickUp { reply, .. } => {
             let _ = reply.send(Ok(Value::Null));
+        }
+        Signal::UpdateMapRun { arn, reply, .. } => {
+            let _ = reply.send(Err(map_run_has_ended(&arn)));
         }
         Signal::Stop {
             reply: Some(reply), ..

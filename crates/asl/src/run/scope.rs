@@ -216,7 +216,10 @@ impl Run {
         });
         // An express execution cannot be redriven.
         if !execution.express {
-            context["Execution"]["RedriveCount"] = 0.into();
+            context["Execution"]["RedriveCount"] = execution.redrives.count.into();
+            if let Some(at_ms) = execution.redrives.last_ms {
+                context["Execution"]["RedriveTime"] = history::iso(at_ms).into();
+            }
         }
         let retries = super::state_of(&self.definition, branch).is_some_and(State::retries);
         if retries {

@@ -101,6 +101,25 @@ async fn failures_are_tolerated_up_to_the_threshold() {
             "FAILED",
             json!("States.ExceedToleratedFailureThreshold"),
         ),
+        // A threshold of 0 is none where the other one is set.
+        (
+            json!({"ToleratedFailureCount": 0, "ToleratedFailurePercentage": 50}),
+            json!([1, 3]),
+            "SUCCEEDED",
+            json!("[1]"),
+        ),
+        (
+            json!({"ToleratedFailureCount": 1, "ToleratedFailurePercentage": 0}),
+            json!([1, 3]),
+            "SUCCEEDED",
+            json!("[1]"),
+        ),
+        (
+            json!({"ToleratedFailureCount": 0, "ToleratedFailurePercentage": 0}),
+            json!([1, 3]),
+            "FAILED",
+            json!("States.ExceedToleratedFailureThreshold"),
+        ),
         (json!({}), json!([]), "SUCCEEDED", json!("[]")),
     ];
     for (i, (more, input, status, expected)) in cases.into_iter().enumerate() {

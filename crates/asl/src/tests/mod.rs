@@ -5,6 +5,8 @@ mod callers;
 mod crash;
 mod jsonpath;
 mod maps;
+mod redrive;
+mod redrive_maps;
 mod rest;
 mod service;
 mod states;
