@@ -11,10 +11,11 @@ use crate::effect::LambdaError;
 use crate::engine::Inner;
 use crate::error::{ApiError, JournalError};
 use crate::history;
+use crate::items::Items;
 use crate::perform::perform;
 use crate::record::Execution;
 use crate::rest::REST_AFTER;
-use crate::run::{Answer, Run};
+use crate::run::{Answer, Change, Run, map_run_has_ended};
 use crate::token::Token;
 
 /// After a failed commit (a full disk) the execution is tried again from the journal this much later.
@@ -52,7 +53,7 @@ pub(crate) enum Signal {
     ItemsRead {
         branch: u32,
         started: u64,
-        result: Result<Vec<Value>, String>,
+        result: Result<Items, String>,
     },
     ResultsWritten {
         branch: u32,
@@ -72,6 +73,11 @@ pub(crate) enum Signal {
         branch: u32,
         attempt: u64,
         worker: Option<String>,
+        reply: Reply,
+    },
+    UpdateMapRun {
+        arn: String,
+        change: Change,
         reply: Reply,
     },
     Stop {
@@ -269,6 +275,10 @@ fn apply(engine: &Inner, run: &mut Run, signal: Signal, replies: &mut Vec<Answer
             };
             replies.push((reply, Ok(task)));
         }
+        Signal::UpdateMapRun { arn, change, reply } => {
+            let done = run.update_map_run(now, &arn, &change);
+            replies.push((reply, done.map(|()| json!({}))));
+        }
         Signal::Stop {
             error,
             cause,
@@ -312,6 +322,9 @@ fn refuse(engine: &Inner, signal: Signal, execution: &Execution) {
         }
         Signal::PickUp { reply, .. } => {
             let _ = reply.send(Ok(Value::Null));
+        }
+        Signal::UpdateMapRun { arn, reply, .. } => {
+            let _ = reply.send(Err(map_run_has_ended(&arn)));
         }
         Signal::Stop {
             reply: Some(reply), ..

@@ -286,6 +286,23 @@ impl Inner {
         self.ends.notify_waiters();
     }
 
+    /// Waits until nobody drives an execution: one that has ended in the journal may still have something to tell.
+    pub(crate) async fn undriven(&self, execution: u64) -> Result<(), ApiError> {
+        loop {
+            let end = self.ends.notified();
+            tokio::pin!(end);
+            end.as_mut().enable();
+            if !self.is_driven(execution) {
+                return Ok(());
+            }
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return Err(ApiError::shutting_down()),
+                () = end => {}
+            }
+        }
+    }
+
     /// Waits for the end of an execution; gives it as it ended.
     pub(crate) async fn ended(&self, execution: u64) -> Result<Execution, ApiError> {
         loop {

@@ -20,6 +20,7 @@
 //! - `run`: one execution's branches and the rules that move them; no I/O and no waiting.
 //! - `journal`: what is on disk, and the commits.
 //! - `driver`, `effect`, `perform`: carry out what `run` decided, and bring back what happened.
+//! - `redrive`: executions that ended without success, opened again.
 //! - `rest`: executions that wait for long, of which nothing is kept in memory.
 //! - `turns`: how many of those that were just started begin at once.
 //! - `items`: what a distributed map reads from S3, batches and writes there.
@@ -45,6 +46,7 @@ mod jsonpath;
 mod perform;
 mod query;
 mod record;
+mod redrive;
 mod rest;
 mod resume;
 mod run;

@@ -52,6 +52,34 @@ pub(crate) struct MapRunRecord {
     pub(crate) children: usize,
     pub(crate) succeeded: usize,
     pub(crate) failed: usize,
+    /// [`MapRun::started`], which children that it started, or started again, have in [`Parent::attempt`].
+    #[serde(default)]
+    pub(crate) started: u64,
+    #[serde(default, skip_serializing_if = "Redrives::is_none")]
+    pub(crate) redrives: Redrives,
+}
+
+/// How often an execution or a map run was redriven.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Redrives {
+    pub(crate) count: u32,
+    /// When it was redriven last.
+    pub(crate) last_ms: Option<i64>,
+    /// Client tokens of the last redrives of an execution with the time of each, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tokens: Vec<(String, i64)>,
+}
+
+impl Redrives {
+    pub(crate) fn is_none(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Counts one more.
+    pub(crate) fn add(&mut self, at_ms: i64) {
+        self.count += 1;
+        self.last_ms = Some(at_ms);
+    }
 }
 
 /// An activity.
@@ -121,6 +149,8 @@ pub(crate) struct Execution {
     /// The map run that it belongs to.
     #[serde(default)]
     pub(crate) map_run: Option<String>,
+    #[serde(default, skip_serializing_if = "Redrives::is_none")]
+    pub(crate) redrives: Redrives,
 }
 
 impl Execution {
@@ -244,7 +274,7 @@ pub(crate) struct MapRun {
     /// The branch that it belongs to.
     pub(crate) branch: u32,
     pub(crate) arn: String,
-    /// Id of its first event, which tells runs of one branch apart.
+    /// Id of the event that it began with or was redriven with, which tells runs of one branch apart.
     pub(crate) started: u64,
     pub(crate) start_ms: i64,
     /// Inputs of the children; `None` while they are being read.
@@ -256,6 +286,8 @@ pub(crate) struct MapRun {
     pub(crate) tolerated_percentage: Option<f64>,
     /// The results are being written to where the definition says.
     pub(crate) writing: bool,
+    #[serde(default, skip_serializing_if = "Redrives::is_none")]
+    pub(crate) redrives: Redrives,
 }
 
 /// What a `Parallel` or `Map` keeps while its children run. How far they are is seen from the children.

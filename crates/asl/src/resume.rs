@@ -44,7 +44,9 @@ impl Engine {
             };
             run.give_back(worker, held);
             waits.note(&run);
-            if run.execution.parent.is_some_and(|p| waits.left_by(p)) {
+            // What somebody redrove goes on, whoever waited for it before.
+            let is_redriven = run.execution.map_run.is_none() && !run.execution.redrives.is_none();
+            if !is_redriven && run.execution.parent.is_some_and(|p| waits.left_by(p)) {
                 orphans.push(number);
             }
             if inner.turns.is_bounded() && run.is_unbegun() {

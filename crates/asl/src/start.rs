@@ -8,8 +8,9 @@ use serde_json::Value;
 use crate::arn::check_name;
 use crate::driver;
 use crate::engine::{Inner, START_LOCKS};
-use crate::error::ApiError;
-use crate::record::{Execution, Machine, Parent, Status};
+use crate::error::{ApiError, JournalError};
+use crate::record::{Execution, Machine, Parent, Redrives, Status};
+use crate::redrive::is_of_before;
 use crate::run::{LONGEST_PAYLOAD, Run};
 
 /// A request to start an execution.
@@ -63,15 +64,25 @@ impl Inner {
             express: iteration.express,
             processor: Some(iteration.processor),
             map_run: Some(iteration.map_run),
+            redrives: Redrives::default(),
         };
-        let _turn = self.start_lock(&execution.arn).lock().await;
-        if let Some(number) = self.journal.execution_number(&execution.arn)?
-            && let Some(started) = self.journal.execution(number)?
-        {
-            return Ok((number, started));
+        loop {
+            let turn = self.start_lock(&execution.arn).lock().await;
+            match self.by_arn(&execution.arn)? {
+                // Its map run was redriven while it ran: it is being stopped.
+                Some((number, found)) if is_of_before(&found, &execution) => {
+                    drop(turn);
+                    self.ended(number).await?;
+                }
+                Some((number, found)) => {
+                    return self.go_on_or_find(number, found, execution).await;
+                }
+                None => {
+                    let input = serde_json::from_str(&execution.input).unwrap_or_default();
+                    return self.start_new(execution, input).await;
+                }
+            }
         }
-        let input = serde_json::from_str(&execution.input).unwrap_or_default();
-        self.start_new(execution, input).await
     }
 
     /// Starts an execution, or finds the one that the same request started before: Step Functions'
@@ -101,16 +112,23 @@ impl Inner {
             self.home.execution(&machine.name, &name)
         };
         let _turn = self.start_lock(&arn).lock().await;
-        if let Some(number) = self.journal.execution_number(&arn)?
-            && let Some(execution) = self.journal.execution(number)?
-        {
+        if let Some((number, execution)) = self.by_arn(&arn)? {
             return same_or_refused(number, execution, &request);
         }
         let execution = self.execution(arn, name, machine, request);
         self.start_new(execution, input).await
     }
 
-    fn start_lock(&self, arn: &str) -> &tokio::sync::Mutex<()> {
+    /// The execution with this ARN.
+    pub(crate) fn by_arn(&self, arn: &str) -> Result<Option<(u64, Execution)>, JournalError> {
+        let Some(number) = self.journal.execution_number(arn)? else {
+            return Ok(None);
+        };
+        let execution = self.journal.execution(number)?;
+        Ok(execution.map(|execution| (number, execution)))
+    }
+
+    pub(crate) fn start_lock(&self, arn: &str) -> &tokio::sync::Mutex<()> {
         let mut hasher = DefaultHasher::new();
         arn.hash(&mut hasher);
         let at = usize::try_from(hasher.finish() % START_LOCKS as u64).unwrap_or_default();
@@ -137,10 +155,11 @@ impl Inner {
             express: machine.express,
             processor: None,
             map_run: None,
+            redrives: Redrives::default(),
         }
     }
 
-    async fn start_new(
+    pub(crate) async fn start_new(
         self: &Arc<Self>,
         execution: Execution,
         input: Value,
@@ -159,15 +178,21 @@ impl Inner {
             self.line_up(&[number]);
             return Ok((number, started));
         }
-        run.advance(now, self.as_ref());
+        self.begin(run).await?;
+        Ok((number, started))
+    }
+
+    /// Makes the first step of a run durable, and drives it from there.
+    pub(crate) async fn begin(self: &Arc<Self>, mut run: Run) -> Result<(), ApiError> {
+        run.advance(self.clock.now(), self.as_ref());
         // The driver must be known before anybody can answer one of its tasks.
-        let mailbox = self.expect_driver(number);
+        let mailbox = self.expect_driver(run.number);
         if let Err(error) = driver::commit(self, &mut run, Vec::new()).await {
-            self.forget_driver(number);
+            self.forget_driver(run.number);
             return Err(error.into());
         }
         self.drive(run, mailbox);
-        Ok((number, started))
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use aws_sdk_sfn::Client;
 use aws_sdk_sfn::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_sfn::types::{ExecutionStatus, HistoryEventType};
+use aws_sdk_sfn::types::{ExecutionRedriveStatus, ExecutionStatus, HistoryEventType};
 use serde_json::{Value, json};
 use slipway_asl::{Engine, EngineConfig, Lambda, LambdaError};
 use slipway_clock::Clock;
@@ -296,4 +296,82 @@ async fn errors_have_their_types() {
         started_with.definition().contains("900"),
         "an execution keeps its definition"
     );
+}
+
+#[tokio::test]
+async fn executions_are_redriven_and_map_runs_updated() {
+    let (client, _engine) = client().await;
+    // Fails until it is redriven.
+    let state = json!({"Type": "Map", "End": true, "Items": "{% $states.input %}", "ItemProcessor": {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "I", "States": {
+            "I": {"Type": "Wait", "End": true, "Seconds":
+                "{% $states.context.Execution.RedriveCount = 0 ? $error('not yet') : 900 %}"}}}});
+    let machine = create(&client, "m", state).await;
+    let started = client
+        .start_execution()
+        .state_machine_arn(&machine)
+        .input("[1,2]")
+        .send()
+        .await
+        .expect("started");
+    let arn = started.execution_arn();
+    let redrive = || client.redrive_execution().execution_arn(arn);
+    assert_eq!(wait_for_end(&client, arn).await, ExecutionStatus::Failed);
+    let described = client.describe_execution().execution_arn(arn).send().await;
+    let described = described.expect("described");
+    assert_eq!(
+        described.redrive_status(),
+        Some(&ExecutionRedriveStatus::Redrivable)
+    );
+    let redriven = redrive().client_token("one").send().await;
+    let date = redriven.expect("redriven").redrive_date;
+    let again = redrive().client_token("one").send().await;
+    assert_eq!(again.expect("the same").redrive_date, date);
+    let described = client.describe_execution().execution_arn(arn).send().await;
+    let described = described.expect("described");
+    assert_eq!(
+        (described.redrive_count(), described.redrive_date()),
+        (Some(1), Some(&date))
+    );
+    let runs = client.list_map_runs().execution_arn(arn).send().await;
+    let run = runs.expect("listed").map_runs()[0].map_run_arn().to_owned();
+    let update = client.update_map_run().map_run_arn(&run);
+    let update = update.max_concurrency(7).tolerated_failure_count(1);
+    update.send().await.expect("updated");
+    let told = client.describe_map_run().map_run_arn(&run).send().await;
+    let told = told.expect("described");
+    assert_eq!(
+        (told.max_concurrency(), told.tolerated_failure_count()),
+        (7, 1)
+    );
+    assert_eq!(told.redrive_count(), Some(1));
+    let history = client.get_execution_history().execution_arn(arn).send();
+    let history = history.await.expect("history");
+    let counts: Vec<(Option<i32>, Option<i32>)> = history
+        .events()
+        .iter()
+        .map(|event| {
+            let execution = event.execution_redriven_event_details();
+            let map_run = event.map_run_redriven_event_details();
+            (
+                execution.and_then(|details| details.redrive_count()),
+                map_run.and_then(|details| details.redrive_count()),
+            )
+        })
+        .filter(|counts| *counts != (None, None))
+        .collect();
+    assert_eq!(counts, [(Some(1), None), (None, Some(1))]);
+    client
+        .stop_execution()
+        .execution_arn(arn)
+        .send()
+        .await
+        .expect("stopped");
+    let late = client.update_map_run().map_run_arn(&run).max_concurrency(1);
+    let late = late.send().await.expect_err("it has ended");
+    assert!(late.into_service_error().is_validation_exception());
+    let none = run.replace(":m/", ":none/");
+    let missing = client.update_map_run().map_run_arn(none).send().await;
+    let missing = missing.expect_err("missing").into_service_error();
+    assert!(missing.is_resource_not_found());
 }

@@ -69,7 +69,7 @@ pub(crate) struct ItemReader {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum InputType {
     Json {
-        /// `ItemsPointer`: a JSON pointer to the array.
+        /// `ItemsPointer`: a JSON pointer to the array or object.
         pointer: Option<String>,
     },
     JsonLines,

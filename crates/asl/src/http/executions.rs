@@ -10,12 +10,18 @@ use crate::driver::Signal;
 use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::history::seconds;
-use crate::record::{Execution, Status};
+use crate::record::{Execution, MapRunRecord, Status};
+use crate::redrive::{Redrivable, execution_does_not_exist};
 use crate::start::Start;
 
 /// Longest error and cause (API reference, `StopExecution`).
 pub(super) const LONGEST_ERROR: usize = 256;
 pub(super) const LONGEST_CAUSE: usize = 32_768;
+/// Longest client token (API reference, `RedriveExecution`).
+const LONGEST_TOKEN: usize = 64;
+
+/// The status of children that a redriven map run has not come to: a filter of `ListExecutions`.
+const PENDING_REDRIVE: &str = "PENDING_REDRIVE";
 
 /// `StartExecution`.
 pub(super) async fn start(
@@ -116,6 +122,23 @@ pub(super) async fn stop(engine: &Engine, members: &Members) -> Result<Value, Ap
     }
 }
 
+/// `RedriveExecution`: goes on from what did not succeed.
+pub(super) async fn redrive(engine: &Engine, members: &Members) -> Result<Value, ApiError> {
+    let arn = members.required("executionArn")?;
+    find(engine, arn)?;
+    let token = members.text("clientToken")?;
+    let is_printable = |token: &str| token.bytes().all(|byte| byte.is_ascii_graphic());
+    if token
+        .is_some_and(|token| !(1..=LONGEST_TOKEN).contains(&token.len()) || !is_printable(token))
+    {
+        return Err(ApiError::validation(format!(
+            "1 validation error detected: Value at 'clientToken' failed to satisfy constraint: Member must have length between 1 and {LONGEST_TOKEN} and satisfy regular expression pattern: [!-~]+"
+        )));
+    }
+    let at_ms = engine.0.redrive(arn, token).await?;
+    Ok(json!({"redriveDate": seconds(at_ms)}))
+}
+
 /// A text of at most `longest` characters.
 pub(super) fn bounded(
     members: &Members,
@@ -132,7 +155,8 @@ pub(super) fn bounded(
 
 /// `DescribeExecution`.
 pub(super) fn describe(engine: &Engine, members: &Members) -> Result<Value, ApiError> {
-    let (_, execution) = find(engine, members.required("executionArn")?)?;
+    let (number, execution) = find(engine, members.required("executionArn")?)?;
+    let redrivable = engine.0.redrivable(number, &execution)?;
     let data = members.text("includedData")? != Some("METADATA_ONLY");
     let mut answer = json!({
         "executionArn": execution.arn,
@@ -140,10 +164,12 @@ pub(super) fn describe(engine: &Engine, members: &Members) -> Result<Value, ApiE
         "name": execution.name,
         "status": execution.status.name(),
         "startDate": seconds(execution.start_ms),
-        "redriveCount": 0,
-        "redriveStatus": "NOT_REDRIVABLE",
-        "redriveStatusReason": not_redrivable(execution.status),
+        "redriveCount": execution.redrives.count,
+        "redriveStatus": redrivable.name(),
     });
+    if let Redrivable::No(reason) = redrivable {
+        answer["redriveStatusReason"] = reason.into();
+    }
     if data {
         answer["input"] = execution.input.into();
         answer["inputDetails"] = json!({"included": true});
@@ -158,6 +184,7 @@ pub(super) fn describe(engine: &Engine, members: &Members) -> Result<Value, ApiE
         ("cause", execution.cause.map(Value::from)),
         ("traceHeader", execution.trace.map(Value::from)),
         ("mapRunArn", execution.map_run.map(Value::from)),
+        ("redriveDate", execution.redrives.last_ms.map(seconds)),
     ];
     for (name, value) in optional {
         if let Some(value) = value {
@@ -167,22 +194,24 @@ pub(super) fn describe(engine: &Engine, members: &Members) -> Result<Value, ApiE
     Ok(answer)
 }
 
-fn not_redrivable(status: Status) -> String {
-    match status {
-        Status::Running => "Execution is RUNNING and cannot be redriven".to_owned(),
-        Status::Succeeded => "Execution is SUCCEEDED and cannot be redriven".to_owned(),
-        _ => "Redriving is not supported by this engine".to_owned(),
-    }
-}
-
 /// `ListExecutions`, newest first.
 pub(super) fn list(engine: &Engine, members: &Members) -> Result<Value, ApiError> {
-    let list = match members.text("mapRunArn")? {
-        Some(arn) => map_runs::find(engine, arn)?.arn,
+    let map_run = match members.text("mapRunArn")? {
+        Some(arn) => Some(map_runs::find(engine, arn)?),
+        None => None,
+    };
+    let filter = members.text("statusFilter")?;
+    if let (Some(map_run), Some(PENDING_REDRIVE)) = (&map_run, filter) {
+        return list_pending(engine, members, map_run);
+    }
+    let list = match map_run {
+        Some(map_run) => map_run.arn,
         None => machines::find(engine, members.required("stateMachineArn")?)?.arn,
     };
-    let status = match members.text("statusFilter")? {
+    let status = match filter {
         None => None,
+        // Only children of map runs wait for that.
+        Some(PENDING_REDRIVE) => return Ok(json!({"executions": []})),
         Some(name) => Some(Status::from_name(name).ok_or_else(|| {
             ApiError::validation(format!(
                 "1 validation error detected: Value '{name}' at 'statusFilter' failed to satisfy constraint: Member must satisfy enum value set: [SUCCEEDED, TIMED_OUT, PENDING_REDRIVE, ABORTED, FAILED, RUNNING]"
@@ -198,7 +227,7 @@ pub(super) fn list(engine: &Engine, members: &Members) -> Result<Value, ApiError
     let mut shown = Vec::with_capacity(numbers.len());
     for number in &numbers {
         if let Some(execution) = journal.execution(*number)? {
-            shown.push(listed(&execution));
+            shown.push(listed(&execution, execution.status.name()));
         }
     }
     let mut answer = json!({"executions": shown});
@@ -208,17 +237,47 @@ pub(super) fn list(engine: &Engine, members: &Members) -> Result<Value, ApiError
     Ok(answer)
 }
 
-fn listed(execution: &Execution) -> Value {
+/// Children of a redriven map run whose turn to go on has not come.
+fn list_pending(
+    engine: &Engine,
+    members: &Members,
+    map_run: &MapRunRecord,
+) -> Result<Value, ApiError> {
+    let most = members.max_results(100)?;
+    let before = page::number(members)?.unwrap_or(u64::MAX);
+    let mut pending = map_runs::pending(engine, map_run)?;
+    pending.retain(|(number, _)| *number < before);
+    let next = pending.get(most).and_then(|_| pending.get(most - 1));
+    let next = next.map(|(number, _)| page::token(&number.to_string()));
+    let page = pending.iter().take(most);
+    let shown: Vec<Value> = page
+        .map(|(_, child)| listed(child, PENDING_REDRIVE))
+        .collect();
+    let mut answer = json!({"executions": shown});
+    if let Some(next) = next {
+        answer["nextToken"] = next.into();
+    }
+    Ok(answer)
+}
+
+fn listed(execution: &Execution, status: &str) -> Value {
     let mut entry = json!({
         "executionArn": execution.arn,
         "stateMachineArn": execution.machine,
         "name": execution.name,
-        "status": execution.status.name(),
+        "status": status,
         "startDate": seconds(execution.start_ms),
-        "redriveCount": 0,
+        "redriveCount": execution.redrives.count,
     });
-    if let Some(stop_ms) = execution.stop_ms {
-        entry["stopDate"] = seconds(stop_ms);
+    let optional = [
+        ("stopDate", execution.stop_ms.map(seconds)),
+        ("redriveDate", execution.redrives.last_ms.map(seconds)),
+        ("mapRunArn", execution.map_run.clone().map(Value::from)),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            entry[name] = value;
+        }
     }
     entry
 }
@@ -229,14 +288,6 @@ pub(super) fn find(engine: &Engine, arn: &str) -> Result<(u64, Execution), ApiEr
     if arn::check(arn, "express").is_err() {
         arn::check(arn, "execution")?;
     }
-    let journal = &engine.0.journal;
-    if let Some(number) = journal.execution_number(arn)?
-        && let Some(execution) = journal.execution(number)?
-    {
-        return Ok((number, execution));
-    }
-    Err(ApiError::new(
-        "ExecutionDoesNotExist",
-        format!("Execution Does Not Exist: '{arn}'"),
-    ))
+    let found = engine.0.by_arn(arn)?;
+    found.ok_or_else(|| execution_does_not_exist(arn))
 }

@@ -16,6 +16,8 @@ mod tasks;
 mod test_state;
 mod validate;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -97,10 +99,11 @@ async fn answer(engine: Engine, headers: &HeaderMap, body: Body) -> Result<Value
         // Not detached: a worker that hangs up while nothing is there must not take a task later.
         return tasks::get_activity_task(&engine, &members).await;
     }
-    // Detached: a caller that hangs up must not leave an operation half done.
-    tokio::spawn(async move { operate(&engine, &operation, &members, trace).await })
+    // A caller that hangs up must not leave an operation half done, nor must the end of the engine.
+    let inner = Arc::clone(&engine.0);
+    inner
+        .whole(async move { operate(&engine, &operation, &members, trace).await })
         .await
-        .unwrap_or_else(|error| Err(ApiError::internal(&error)))
 }
 
 async fn operate(
@@ -119,10 +122,12 @@ async fn operate(
         "StartExecution" => executions::start(engine, members, trace).await,
         "StartSyncExecution" => executions::start_sync(engine, members, trace).await,
         "StopExecution" => executions::stop(engine, members).await,
+        "RedriveExecution" => executions::redrive(engine, members).await,
         "DescribeExecution" => executions::describe(engine, members),
         "ListExecutions" => executions::list(engine, members),
         "GetExecutionHistory" => history::get(engine, members),
         "DescribeMapRun" => map_runs::describe(engine, members),
+        "UpdateMapRun" => map_runs::update(engine, members).await,
         "ListMapRuns" => map_runs::list(engine, members),
         "TestState" => test_state::test(engine, members).await,
         "ValidateStateMachineDefinition" => validate::validate(members),

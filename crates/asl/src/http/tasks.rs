@@ -128,7 +128,7 @@ async fn pick_up(
     worker: Option<String>,
 ) -> Result<Option<Value>, ApiError> {
     let (inner, queue) = (Arc::clone(&engine.0), Arc::clone(queue));
-    let picked = tokio::spawn(async move {
+    let picked = engine.0.tracked(async move {
         let (reply, answer) = oneshot::channel();
         inner.signal(
             offer.execution,

@@ -17,7 +17,10 @@ pub(super) async fn test(engine: &Engine, members: &Members) -> Result<Value, Ap
             "1 validation error detected: Value '{level}' at 'inspectionLevel' failed to satisfy constraint: Member must satisfy enum value set: [INFO, DEBUG, TRACE]"
         )));
     }
-    let mut answer = test_state::run(engine, request).await?;
+    // What it calls may take long, and nothing of it is written down.
+    let tested = test_state::run(engine, request);
+    let tested = engine.0.stop.run_until_cancelled(tested).await;
+    let mut answer = tested.unwrap_or_else(|| Err(ApiError::shutting_down()))?;
     if level == "INFO"
         && let Some(answer) = answer.as_object_mut()
     {

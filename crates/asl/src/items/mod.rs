@@ -1,15 +1,86 @@
 //! Items of distributed `Map`s: read out of S3 objects, put together in batches, and written back as
-//! results. Developer Guide, "ItemReader (Map)", "ItemBatcher (Map)" and "ResultWriter (Map)".
+//! results. Developer Guide, "ItemReader (Map)", "ItemsPath (Map, JSONPath only)", "ItemBatcher (Map)" and
+//! "ResultWriter (Map)".
 
 mod read;
 #[cfg(test)]
 mod tests;
 mod write;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub(crate) use read::{parse, read};
 pub(crate) use write::{Results, results, write};
+
+/// `Map.Item.Source` of items that come from the state's input (Developer Guide, "Context object data for Map states").
+pub(crate) const STATE_DATA: &str = "STATE_DATA";
+
+/// What a `Map` iterates over: the elements of an array, or the pairs of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Items {
+    pub(crate) values: Vec<Value>,
+    /// `Map.Item.Key` of each value of an object; empty for an array.
+    keys: Vec<String>,
+    /// `Map.Item.Source`: where the items come from.
+    pub(crate) source: String,
+}
+
+impl Items {
+    /// The elements of an array.
+    pub(crate) fn array(values: Vec<Value>) -> Self {
+        Self {
+            values,
+            keys: Vec::new(),
+            source: STATE_DATA.to_owned(),
+        }
+    }
+
+    /// What there is to iterate over in a value: in an object its pairs, as they are written.
+    pub(crate) fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Array(values) => Some(Self::array(values)),
+            Value::Object(members) => {
+                let (keys, values) = members.into_iter().unzip();
+                Some(Self {
+                    keys,
+                    ..Self::array(values)
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The name of the value at `index`, of an object.
+    pub(crate) fn key(&self, index: usize) -> Option<&str> {
+        self.keys.get(index).map(String::as_str)
+    }
+
+    /// Leaves out all items after the first `most`.
+    pub(crate) fn truncate(&mut self, most: usize) {
+        self.values.truncate(most);
+        self.keys.truncate(most);
+    }
+
+    /// The array or object that the items are of.
+    pub(crate) fn whole(&self) -> Value {
+        if self.keys.is_empty() {
+            return Value::Array(self.values.clone());
+        }
+        let pairs = self.keys.iter().cloned().zip(self.values.iter().cloned());
+        Value::Object(pairs.collect())
+    }
+
+    /// What iterations get where no selector says more: an element, or a pair as an object of `Key` and `Value`.
+    pub(crate) fn inputs(self) -> Vec<Value> {
+        if self.keys.is_empty() {
+            return self.values;
+        }
+        let pairs = self.keys.into_iter().zip(self.values);
+        pairs
+            .map(|(key, value)| json!({"Key": key, "Value": value}))
+            .collect()
+    }
+}
 
 /// Puts items together: at most `most` of them and `bytes` of JSON in one batch, each batch an object with
 /// `Items`, and `BatchInput` if there is one.

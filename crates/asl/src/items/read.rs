@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use super::Items;
 use crate::definition::InputType;
 use crate::effect::{ServiceCall, Services};
 
@@ -15,15 +16,26 @@ pub(crate) async fn read(
     services: &dyn Services,
     call: &ServiceCall,
     input: &InputType,
-) -> Result<Vec<Value>, String> {
+) -> Result<Items, String> {
+    let text = |name: &str| {
+        let text = call.parameters.get(name).and_then(Value::as_str);
+        text.unwrap_or_default()
+    };
     if call.action == "listObjectsV2" {
-        return list(services, call).await;
+        return Ok(Items {
+            source: format!("S3://{}", text("Bucket")),
+            ..Items::array(list(services, call).await?)
+        });
     }
     let body = object(services, call).await?;
-    match input {
-        InputType::Manifest => manifest(services, call, &body).await,
-        input => parse(input, &body),
-    }
+    let items = match input {
+        InputType::Manifest => Items::array(manifest(services, call, &body).await?),
+        input => parse(input, &body)?,
+    };
+    Ok(Items {
+        source: format!("S3://{}/{}", text("Bucket"), text("Key")),
+        ..items
+    })
 }
 
 async fn object(services: &dyn Services, call: &ServiceCall) -> Result<String, String> {
@@ -87,42 +99,46 @@ async fn manifest(
             headers: Some(headers.clone()),
             delimiter: b',',
         };
-        items.extend(parse(&input, &object(services, &file).await?)?);
+        items.extend(parse(&input, &object(services, &file).await?)?.values);
     }
     Ok(items)
 }
 
 /// The items in the text of an object.
-pub(crate) fn parse(input: &InputType, body: &str) -> Result<Vec<Value>, String> {
+pub(crate) fn parse(input: &InputType, body: &str) -> Result<Items, String> {
     let items = match input {
         InputType::Json { pointer } => json_items(body, pointer.as_deref())?,
-        InputType::JsonLines => body
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .map(|line| {
+        InputType::JsonLines => {
+            let lines = body.lines().filter(|line| !line.trim().is_empty());
+            let values = lines.map(|line| {
                 serde_json::from_str(line).map_err(|error| format!("A line is not JSON: {error}"))
-            })
-            .collect::<Result<_, _>>()?,
-        InputType::Csv { headers, delimiter } => csv_items(body, headers.as_deref(), *delimiter)?,
-        InputType::Manifest => Vec::new(),
+            });
+            Items::array(values.collect::<Result<_, _>>()?)
+        }
+        InputType::Csv { headers, delimiter } => {
+            Items::array(csv_items(body, headers.as_deref(), *delimiter)?)
+        }
+        InputType::Manifest => Items::array(Vec::new()),
     };
-    if items.len() > MOST_ITEMS {
+    if items.values.len() > MOST_ITEMS {
         return Err(format!("There are more than {MOST_ITEMS} items"));
     }
     Ok(items)
 }
 
-fn json_items(body: &str, pointer: Option<&str>) -> Result<Vec<Value>, String> {
-    let value: Value =
+/// The pairs of an object only where a pointer leads to it: AWS was recorded to refuse a file that is an object.
+fn json_items(body: &str, pointer: Option<&str>) -> Result<Items, String> {
+    let mut value: Value =
         serde_json::from_str(body).map_err(|error| format!("The object is not JSON: {error}"))?;
     let items = match pointer {
-        None => Some(&value),
-        Some(pointer) => value.pointer(pointer),
+        None if value.is_object() => None,
+        None => Items::of(value),
+        Some(pointer) => value
+            .pointer_mut(pointer)
+            .map(Value::take)
+            .and_then(Items::of),
     };
-    match items {
-        Some(Value::Array(items)) => Ok(items.clone()),
-        _ => Err("Attempting to map over non-iterable node.".to_owned()),
-    }
+    items.ok_or_else(|| "Attempting to map over non-iterable node.".to_owned())
 }
 
 /// Rows as objects: columns without a header are dropped, missing ones are empty.

@@ -23,6 +23,20 @@ fn objects() {
             Ok(json!([3])),
         ),
         (
+            InputType::Json {
+                pointer: Some("/a".to_owned()),
+            },
+            "{\"a\":{\"z\":1,\"b\":[3]}}",
+            Ok(json!([{"Key": "z", "Value": 1}, {"Key": "b", "Value": [3]}])),
+        ),
+        (
+            InputType::Json {
+                pointer: Some("/a".to_owned()),
+            },
+            "{\"a\":1}",
+            Err("Attempting to map over non-iterable node."),
+        ),
+        (
             whole,
             "{}",
             Err("Attempting to map over non-iterable node."),
@@ -46,7 +60,7 @@ fn objects() {
         (csv(None), "", Ok(json!([]))),
     ];
     for (input, body, expected) in cases {
-        let items = parse(&input, body).map(serde_json::Value::Array);
+        let items = parse(&input, body).map(|items| items.inputs().into());
         assert_eq!(items, expected.map_err(str::to_owned), "{input:?} {body}");
     }
 }

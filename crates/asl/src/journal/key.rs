@@ -81,6 +81,24 @@ pub(crate) fn events(execution: u64, event: u64) -> Vec<u8> {
     key
 }
 
+/// Start of the keys of what is left of an execution that ended without success.
+pub(crate) fn remains(execution: u64) -> Vec<u8> {
+    let mut key = numbered(b'x', execution);
+    key.push(3);
+    key
+}
+
+pub(crate) fn remain(execution: u64, branch: u32) -> Vec<u8> {
+    let mut key = remains(execution);
+    key.extend_from_slice(&branch.to_be_bytes());
+    key
+}
+
+/// Start of all keys of an execution's own.
+pub(crate) fn all_of(execution: u64) -> Vec<u8> {
+    numbered(b'x', execution)
+}
+
 pub(crate) fn open(execution: u64) -> Vec<u8> {
     numbered(b'o', execution)
 }

@@ -16,6 +16,7 @@
 //! | `x` number `0` | [`crate::record::Execution`] |
 //! | `x` number `1` branch | [`crate::record::Branch`], while open |
 //! | `x` number `2` first event id | the events of one commit |
+//! | `x` number `3` branch | [`crate::record::Branch`], as it stood when the execution ended without success |
 //! | `o` number | nothing: the execution is open |
 //! | `l` machine ARN `\0` number | nothing: executions of a machine, oldest first |
 //! | `s` machine ARN `\0` status number | nothing: the same by status |
@@ -39,7 +40,7 @@ use crate::error::{JournalError, OpenError};
 use crate::sync::lock;
 
 /// The newest format that this version reads and writes: SQLite's `user_version`.
-pub(crate) const FORMAT: i64 = 3;
+pub(crate) const FORMAT: i64 = 4;
 /// SQLite's `application_id`: "SLPW".
 const APPLICATION: i64 = 0x534C_5057;
 

@@ -138,9 +138,39 @@ impl Journal {
     }
 
     pub(crate) fn branches(&self, execution: u64) -> Result<Vec<(u32, Branch)>> {
-        let prefix = key::branches(execution);
+        self.branches_under(&key::branches(execution))
+    }
+
+    /// Branches of an execution as they stood when it ended without success; none where an older version ended it.
+    pub(crate) fn remains(&self, execution: u64) -> Result<Vec<(u32, Branch)>> {
+        self.branches_under(&key::remains(execution))
+    }
+
+    /// Whether there are any.
+    pub(crate) fn has_remains(&self, execution: u64) -> Result<bool> {
+        let prefix = key::remains(execution);
+        let mut any = false;
+        self.scan(&prefix, &end(&prefix), false, |_, _| {
+            any = true;
+            Ok(false)
+        })?;
+        Ok(any)
+    }
+
+    /// The keys under which everything of an execution lies.
+    pub(crate) fn keys_of(&self, execution: u64) -> Result<Vec<Vec<u8>>> {
+        let prefix = key::all_of(execution);
+        let mut keys = Vec::new();
+        self.scan(&prefix, &end(&prefix), false, |key, _| {
+            keys.push(key.to_vec());
+            Ok(true)
+        })?;
+        Ok(keys)
+    }
+
+    fn branches_under(&self, prefix: &[u8]) -> Result<Vec<(u32, Branch)>> {
         let mut branches = Vec::new();
-        self.scan(&prefix, &end(&prefix), false, |key, value| {
+        self.scan(prefix, &end(prefix), false, |key, value| {
             let id = number(key.get(prefix.len()..).unwrap_or_default());
             let branch = decode("a branch", value)?;
             branches.push((u32::try_from(id).unwrap_or(u32::MAX), branch));

@@ -2,6 +2,7 @@
 
 use super::{Batch, FORMAT, Journal};
 use crate::error::OpenError;
+use crate::record::{Branch, Phase};
 use crate::sync::lock;
 
 #[test]
@@ -67,9 +68,21 @@ async fn what_an_older_version_wrote_is_read() {
         "entered":2,"before":0,"entered_ms":0,"retries":[],"phase":{"Task":{"attempt":3,"deadline_ms":null,
         "timeout_seconds":null,"heartbeat_seconds":null,"heartbeat_ms":null,"nonce":null,
         "awaited":{"Function":{"name":"f","payload":{}}}}}}"#;
+    let map_run = r#"{"arn":"p","execution":"a","machine":"m","start_ms":0,"stop_ms":1,"status":"Failed",
+        "max_concurrency":1,"tolerated_count":0,"tolerated_percentage":0.0,"items":1,"children":1,"succeeded":0,
+        "failed":1}"#;
+    let under_way = branch.replace(
+        r#"{"Task":{"attempt":3,"deadline_ms":null,
+        "timeout_seconds":null,"heartbeat_seconds":null,"heartbeat_ms":null,"nonce":null,
+        "awaited":{"Function":{"name":"f","payload":{}}}}}"#,
+        r#"{"MapRun":{"branch":1,"arn":"p","started":4,"start_ms":0,"inputs":[1],"items":1,"max_concurrency":1,
+        "tolerated_count":null,"tolerated_percentage":null,"writing":false}}"#,
+    );
     let records = [
         (super::key::execution(7), execution),
         (super::key::branch(7, 0), branch),
+        (super::key::branch(7, 1), under_way.as_str()),
+        (super::key::map_run("p"), map_run),
     ];
     for (key, record) in records {
         connection
@@ -84,8 +97,14 @@ async fn what_an_older_version_wrote_is_read() {
     let journal = Journal::open(Some(&path)).expect("opens");
     let execution = journal.execution(7).expect("read").expect("there");
     assert!(!execution.express && execution.map_run.is_none());
+    assert!(execution.redrives.is_none());
     let branches = journal.branches(7).expect("read");
-    assert_eq!(branches.len(), 1);
+    let is_map_run = |branch: &Branch| matches!(branch.phase, Phase::MapRun(_));
+    let phases: Vec<bool> = branches.iter().map(|(_, b)| is_map_run(b)).collect();
+    assert_eq!(phases, [false, true]);
+    assert_eq!(journal.remains(7).expect("read").len(), 0);
+    let map_run = journal.map_run("p").expect("read").expect("there");
+    assert!(map_run.redrives.is_none());
     let version: i64 = rusqlite::Connection::open(&path)
         .and_then(|connection| {
             connection.pragma_query_value(None, "user_version", |row| row.get(0))

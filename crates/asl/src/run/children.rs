@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::failure::TOO_LONG;
 use super::scope::Extra;
 use super::{Failure, Mock, Run, state_events, state_of};
 use crate::definition::{Kind, State};
@@ -69,7 +70,13 @@ impl Run {
         self.start_child((id, index), map.processor, input, Some(item), started);
     }
 
-    fn iteration_event(&mut self, id: u32, kind: EventType, index: usize, previous: u64) -> u64 {
+    pub(super) fn iteration_event(
+        &mut self,
+        id: u32,
+        kind: EventType,
+        index: usize,
+        previous: u64,
+    ) -> u64 {
         let name = self.branches.get(&id).map(|b| b.state.clone().into());
         let named = details([("name", name), ("index", Some(index.into()))]);
         self.event(kind, previous, named)
@@ -135,7 +142,7 @@ impl Run {
         }
     }
 
-    fn is_map(&self, id: u32) -> bool {
+    pub(super) fn is_map(&self, id: u32) -> bool {
         self.branches
             .get(&id)
             .and_then(|branch| state_of(&self.definition, branch))
@@ -143,7 +150,7 @@ impl Run {
     }
 
     /// Children started, children done, children in all, and how many may run at once.
-    fn progress(&self, id: u32) -> (usize, usize, usize, usize) {
+    pub(super) fn progress(&self, id: u32) -> (usize, usize, usize, usize) {
         let children = self.children_of(id);
         let done = children.iter().filter(|(_, c)| self.is_done(*c)).count();
         match self.branches.get(&id).map(|branch| &branch.phase) {
@@ -156,14 +163,14 @@ impl Run {
     pub(super) fn finish_children(&mut self, id: u32) -> Result<(), Failure> {
         let mut outputs = Vec::new();
         for (_, child) in self.children_of(id) {
-            if let Some(Branch {
-                phase: Phase::Done { output },
-                ..
-            }) = self.drop_branch(child)
+            if let Some(branch) = self.drop_branch(child)
+                && let Phase::Done { output } = &branch.phase
             {
-                outputs.push(output);
+                outputs.push(output.clone());
+                self.keep_done_aside(child, branch);
             }
         }
+        self.keep_phase_aside(id);
         let kind = if self.is_map(id) {
             EventType::MapStateSucceeded
         } else {
@@ -173,11 +180,19 @@ impl Run {
         let previous = self.previous_of(id);
         self.event(kind, previous, None);
         self.set_phase(id, Phase::Run);
-        self.finish_state(id, Some(Value::Array(outputs)))
+        let left = self.finish_state(id, Some(Value::Array(outputs)));
+        if let Err(failure) = &left
+            && failure.error.as_deref() == Some(TOO_LONG)
+        {
+            // It runs again as a whole.
+            self.forget_aside(id);
+        }
+        left
     }
 
     /// Child `child` has failed: its siblings are let go, and the state around them fails.
     pub(super) fn fail_children(&mut self, parent: u32, child: u32, failure: &Failure) {
+        self.keep_aside(parent);
         let previous = self.previous_of(child);
         let is_map = self.is_map(parent);
         let index = self

@@ -63,11 +63,10 @@ impl Run {
             _ if self.execution.express => LONGEST_EXPRESS,
             _ => return None,
         };
-        Some(
-            self.execution
-                .start_ms
-                .saturating_add(seconds.saturating_mul(1000)),
-        )
+        // A redrive has all of the time again.
+        let execution = &self.execution;
+        let since_ms = execution.redrives.last_ms.unwrap_or(execution.start_ms);
+        Some(since_ms.saturating_add(seconds.saturating_mul(1000)))
     }
 }
 

@@ -185,6 +185,7 @@ impl Run {
         assigned: Option<Value>,
         next: Option<&str>,
     ) {
+        self.forget_aside(id);
         let assigned = members(assigned);
         if let Some(kind) = exited {
             let name = self.branches.get(&id).map(|b| b.state.clone().into());

@@ -13,6 +13,9 @@ use crate::history::{EventType, details};
 use crate::jsonata::QueryError;
 use crate::record::{Phase, Status};
 
+/// The error of a payload that is longer than the service allows.
+pub(super) const TOO_LONG: &str = "States.DataLimitExceeded";
+
 /// An error that a state met.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Failure {
@@ -55,7 +58,7 @@ impl Failure {
 
     pub(super) fn too_long(who: &str) -> Self {
         Self::new(
-            "States.DataLimitExceeded",
+            TOO_LONG,
             format!(
                 "The state/task '{who}' returned a result with a size exceeding the maximum number of bytes service limit."
             ),
@@ -89,7 +92,7 @@ impl Failure {
     /// Whether one of `names`, of a retrier or catcher, stands for this error.
     fn matches(&self, names: &[String]) -> bool {
         let error = self.error.as_deref().unwrap_or_default();
-        let uncatchable = matches!(error, "States.Runtime" | "States.DataLimitExceeded");
+        let uncatchable = matches!(error, "States.Runtime" | TOO_LONG);
         names.iter().any(|name| match name.as_str() {
             "States.ALL" => !uncatchable,
             "States.TaskFailed" => {
@@ -199,6 +202,7 @@ impl Run {
             until_ms: now_ms.saturating_add(delay_ms),
         };
         self.step.dirty.insert(id);
+        self.forget_aside(id);
         true
     }
 

@@ -20,16 +20,22 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Whether `failed` of `total` children are more than what is tolerated; `None` where nothing is said.
+    /// Whether `failed` of `total` children are more than what is tolerated; `None` where nothing is said. A threshold of
+    /// 0 says nothing: AWS lets the other one decide.
     pub(super) fn exceeded(&self, failed: usize, total: usize) -> Option<bool> {
-        if self.tolerated_count.is_none() && self.tolerated_percentage.is_none() {
-            return None;
+        let tolerated_count = self.tolerated_count.filter(|most| *most > 0);
+        let tolerated_percentage = self.tolerated_percentage.filter(|most| *most > 0.0);
+        if tolerated_count.is_none() && tolerated_percentage.is_none() {
+            let says_none = self
+                .tolerated_count
+                .or(self.tolerated_percentage.map(|_| 0));
+            return says_none.map(|_| failed > 0);
         }
         #[expect(clippy::cast_precision_loss, reason = "counts of values in memory")]
         let percentage = failed as f64 * 100.0 / (total.max(1) as f64);
         let failed = u64::try_from(failed).unwrap_or(u64::MAX);
-        let by_count = self.tolerated_count.map(|most| failed > most);
-        let by_percentage = self.tolerated_percentage.map(|most| percentage > most);
+        let by_count = tolerated_count.map(|most| failed > most);
+        let by_percentage = tolerated_percentage.map(|most| percentage > most);
         // A threshold that is not set tolerates nothing on its own: the other one decides.
         Some(by_count.unwrap_or(false) || by_percentage.unwrap_or(false))
     }

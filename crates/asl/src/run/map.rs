@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::limits::Limits;
 use super::map_children::too_many_failed;
-use super::scope::{Extra, longer_than_allowed};
+use super::scope::{Extra, Place, longer_than_allowed};
 use super::{Failure, Mock, Run, state_of};
 use crate::definition::{Definition, InputType, Kind, MapState, State};
 use crate::history::{EventType, details};
-use crate::items;
+use crate::items::{self, Items};
 use crate::jsonata::{QueryError, length};
 use crate::record::{Children, Phase};
 use crate::template::Template;
@@ -35,7 +35,7 @@ impl Run {
         };
         self.note("maxConcurrency", &concurrency.into());
         // What is tolerated is read after the start, unlike how many may run.
-        let length = items.as_ref().map_or(0, Vec::len);
+        let length = items.as_ref().map_or(0, |items| items.values.len());
         let started = details([("length", Some(length.into()))]);
         self.branch_event(id, EventType::MapStateStarted, started);
         let limits = Limits {
@@ -43,8 +43,8 @@ impl Run {
             ..self.tolerated(id, map, &effective)?
         };
         if let Some(mock) = self.mock() {
-            let items = items.unwrap_or_default();
-            let total = items.len();
+            let items = items.unwrap_or_else(|| Items::array(Vec::new()));
+            let total = items.values.len();
             self.inputs(id, map, items, &effective)?;
             return self.end_mocked_map(id, mock, limits, total);
         }
@@ -52,11 +52,13 @@ impl Run {
             self.start_map_run(id, distributed, items, limits);
             return Ok(());
         }
-        self.start_iterations(id, map, items.unwrap_or_default(), limits, &effective)
+        // Inline only: what it iterates over is an array.
+        let items = items.unwrap_or_else(|| Items::array(Vec::new()));
+        self.start_iterations(id, map, items, limits, &effective)
     }
 
     /// The items that a test gives in the place of those that a reader would read.
-    fn given_items(&mut self, map: &MapState) -> Result<Option<Vec<Value>>, Failure> {
+    fn given_items(&mut self, map: &MapState) -> Result<Option<Items>, Failure> {
         let reader = map.distributed.as_ref().and_then(|d| d.reader.as_ref());
         let given = self.trial.as_mut().and_then(|trial| trial.items.take());
         let (Some(reader), Some(given)) = (reader, given) else {
@@ -65,7 +67,7 @@ impl Run {
         let items = items::parse(&reader.input, &given)
             .map_err(|cause| Failure::new("States.ItemReaderFailed", cause))?;
         if matches!(&reader.input, InputType::Json { pointer: Some(_) }) {
-            self.note("afterItemsPointer", &Value::Array(items.clone()));
+            self.note("afterItemsPointer", &items.whole());
         }
         Ok(Some(items))
     }
@@ -75,11 +77,11 @@ impl Run {
         &mut self,
         id: u32,
         map: &MapState,
-        items: Vec<Value>,
+        items: Items,
         effective: &Value,
     ) -> Result<Vec<Value>, Failure> {
         let mut inputs = match self.selected(id, map, &items, effective)? {
-            None => items,
+            None => items.inputs(),
             Some(selected) => {
                 self.note("afterItemSelector", &Value::Array(selected.clone()));
                 selected
@@ -114,7 +116,7 @@ impl Run {
         &mut self,
         id: u32,
         map: &MapState,
-        items: Vec<Value>,
+        items: Items,
         limits: Limits,
         effective: &Value,
     ) -> Result<(), Failure> {
@@ -123,12 +125,12 @@ impl Run {
             most => most.min(MOST_CONCURRENT),
         };
         let inputs = self.selected(id, map, &items, effective)?;
-        let total = items.len();
+        let total = items.values.len();
         // The items are kept apart from the inputs only where a selector makes them differ.
         self.set_phase(
             id,
             Phase::Children(Children {
-                items: inputs.unwrap_or(items),
+                items: inputs.unwrap_or(items.values),
                 total,
                 max_concurrency,
             }),
@@ -149,30 +151,31 @@ impl Run {
         state: &State,
         map: &MapState,
         effective: &Value,
-    ) -> Result<Vec<Value>, Failure> {
+    ) -> Result<Items, Failure> {
+        // AWS was recorded to refuse objects in inline Maps, whatever the guide says of them.
+        let is_iterable =
+            |value: &Value| value.is_array() || (value.is_object() && map.distributed.is_some());
         let Some(template) = &map.items else {
-            return match (effective, &state.paths) {
-                (Value::Array(items), _) => Ok(items.clone()),
-                (_, Some(_)) => Err(no_array("$")),
-                (other, None) => {
-                    let message = format!("Map state input must be an array but was: {other}");
-                    Err(self.failed_query(id, QueryError::query(message, None)))
-                }
-            };
+            if let Some(items) = Items::of(effective.clone()).filter(|_| is_iterable(effective)) {
+                return Ok(items);
+            }
+            if state.paths.is_some() {
+                return Err(no_array("$"));
+            }
+            let message = format!("Map state input must be an array but was: {effective}");
+            return Err(self.failed_query(id, QueryError::query(message, None)));
         };
         let items = self.evaluate(id, Some(template), "Items", Extra::of(effective))?;
-        match (items, template) {
-            (Some(Value::Array(items)), _) => {
-                if state.paths.is_some() {
-                    self.note("afterItemsPath", &Value::Array(items.clone()));
-                }
-                Ok(items)
+        let given = items.unwrap_or_default();
+        if is_iterable(&given) {
+            if state.paths.is_some() {
+                self.note("afterItemsPath", &given);
             }
-            (_, Template::Query(query, _)) => Err(no_array(query.reference())),
-            (other, _) => {
-                let other = other.unwrap_or_default();
-                Err(self.wrong_type(id, template, "Items", "array", &other))
-            }
+            return Ok(Items::of(given).unwrap_or_else(|| Items::array(Vec::new())));
+        }
+        match template {
+            Template::Query(query, _) => Err(no_array(query.reference())),
+            template => Err(self.wrong_type(id, template, "Items", "array", &given)),
         }
     }
 
@@ -181,7 +184,7 @@ impl Run {
         &self,
         id: u32,
         map: &MapState,
-        items: &[Value],
+        items: &Items,
         effective: &Value,
     ) -> Result<Option<Vec<Value>>, Failure> {
         let (Some(selector), Some(branch)) = (&map.selector, self.branches.get(&id)) else {
@@ -191,11 +194,18 @@ impl Run {
         // A stand-in for each iteration, which sees what the Map state sees, and its item.
         let mut iteration = branch.clone();
         iteration.phase = Phase::Run;
-        for (index, item) in items.iter().enumerate() {
+        for (index, item) in items.values.iter().enumerate() {
             iteration.parent = Some((id, index));
             iteration.item = Some(item.clone());
+            let extra = Extra {
+                place: Place {
+                    key: items.key(index),
+                    source: Some(&items.source),
+                },
+                ..Extra::of(effective)
+            };
             let value = self
-                .with_bindings(&iteration, Extra::of(effective), |bindings| {
+                .with_bindings(&iteration, extra, |bindings| {
                     selector.evaluate("ItemSelector", bindings)
                 })
                 .map_err(|error| self.failed_query(id, error))?;

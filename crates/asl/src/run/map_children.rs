@@ -121,10 +121,25 @@ impl Run {
         }
         progress.failed += usize::from(output.is_none());
         progress.outcomes.insert(index, output);
-        let failed = progress.failed;
+        if !self.has_failed_too_often(id) {
+            self.start_children(id);
+        }
+    }
+
+    /// Starts and fails what new limits of a map run let start or make fail.
+    pub(super) fn look_at_children(&mut self, id: u32) {
+        let is_going_on = |progress: &Progress| !progress.running.is_empty();
+        if self.map_runs.get(&id).is_some_and(is_going_on) && !self.has_failed_too_often(id) {
+            self.start_children(id);
+        }
+    }
+
+    /// Fails a map run of which more children have failed than what is tolerated.
+    fn has_failed_too_often(&mut self, id: u32) -> bool {
+        let failed = self.map_runs.get(&id).map_or(0, |progress| progress.failed);
         let definition = self.definition();
         let Some((_, _, _, map_run)) = self.map_run(&definition, id) else {
-            return;
+            return true;
         };
         let limits = Limits {
             concurrency: 0,
@@ -133,11 +148,11 @@ impl Run {
         };
         let total = map_run.inputs.map_or(0, |inputs| inputs.len());
         // Without a threshold the first failure is one too many.
-        if limits.exceeded(failed, total).unwrap_or(failed > 0) {
+        let is_exceeded = limits.exceeded(failed, total).unwrap_or(failed > 0);
+        if is_exceeded {
             self.fail_map_run(id, too_many_failed());
-        } else {
-            self.start_children(id);
         }
+        is_exceeded
     }
 
     /// All children have ended: their outputs are the result, or are written where the definition says.

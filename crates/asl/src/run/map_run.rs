@@ -8,34 +8,34 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::limits::{Limits, MAX_ITEMS};
+use super::redrive::goes_on;
 use super::scope::Extra;
 use super::{Effect, Failure, Run, state_of};
 use crate::definition::{Definition, Distributed, Kind, MapState, State};
 use crate::effect::ServiceCall;
+use crate::error::ApiError;
 use crate::history::{EventType, details};
-use crate::record::{MapRun, MapRunRecord, Phase, Status};
+use crate::items::Items;
+use crate::record::{MapRun, MapRunRecord, Phase, Redrives, Status};
 
 /// Children at once, at most (Developer Guide, "Service quotas").
 const MOST_CONCURRENT: usize = 10_000;
 /// Children at once where the definition sets no limit. AWS starts all; here each is a task in this process.
 const CONCURRENT: usize = 1_000;
+
 impl Run {
     /// Starts the map run of branch `id`; `items` are missing where a reader must give them.
     pub(super) fn start_map_run(
         &mut self,
         id: u32,
         distributed: &Distributed,
-        items: Option<Vec<Value>>,
+        items: Option<Items>,
         limits: Limits,
     ) {
-        let length = items.as_ref().map_or(0, Vec::len);
+        let length = items.as_ref().map_or(0, |items| items.values.len());
         let arn = self.map_run_arn(distributed.label.as_deref());
         let named = details([("mapRunArn", Some(arn.clone().into()))]);
         let event = self.branch_event(id, EventType::MapRunStarted, named);
-        let concurrency = match limits.concurrency {
-            0 => CONCURRENT,
-            most => most.min(MOST_CONCURRENT),
-        };
         let phase = MapRun {
             branch: id,
             arn,
@@ -43,10 +43,11 @@ impl Run {
             start_ms: self.now.as_millisecond(),
             inputs: None,
             items: length,
-            max_concurrency: concurrency,
+            max_concurrency: at_once(limits.concurrency),
             tolerated_count: limits.tolerated_count,
             tolerated_percentage: limits.tolerated_percentage,
             writing: false,
+            redrives: Redrives::default(),
         };
         self.set_phase(id, Phase::MapRun(Box::new(phase)));
         let begun = match items {
@@ -135,7 +136,7 @@ impl Run {
         now: Timestamp,
         id: u32,
         started: u64,
-        result: Result<Vec<Value>, String>,
+        result: Result<Items, String>,
     ) {
         self.now = now;
         if !self.is_map_run(id, started) {
@@ -157,7 +158,7 @@ impl Run {
     }
 
     /// Makes the children's inputs out of the items, and starts the first children.
-    fn take_items(&mut self, id: u32, mut items: Vec<Value>) -> Result<(), Failure> {
+    fn take_items(&mut self, id: u32, mut items: Items) -> Result<(), Failure> {
         let definition = self.definition();
         let Some((state, map, distributed, _)) = self.map_run(&definition, id) else {
             return Ok(());
@@ -169,7 +170,7 @@ impl Run {
                 items.truncate(usize::try_from(most).unwrap_or(usize::MAX));
             }
         }
-        let count = items.len();
+        let count = items.values.len();
         let inputs = self.inputs(id, map, items, &effective)?;
         if let Some(branch) = self.branches.get_mut(&id)
             && let Phase::MapRun(map_run) = &mut branch.phase
@@ -236,6 +237,9 @@ impl Run {
         self.end_map_run(id, Status::Failed);
         self.stop_map_run(id);
         self.branch_event(id, EventType::MapRunFailed, failure.details());
+        if goes_on(&failure) {
+            self.keep_phase_aside(id);
+        }
         self.set_phase(id, Phase::Run);
         self.fail_state(id, failure.recorded());
     }
@@ -272,6 +276,34 @@ impl Run {
         }
     }
 
+    /// Changes the limits of a map run under way, as `UpdateMapRun` does.
+    pub(crate) fn update_map_run(
+        &mut self,
+        now: Timestamp,
+        arn: &str,
+        change: &Change,
+    ) -> Result<(), ApiError> {
+        self.now = now;
+        let found = self
+            .branches
+            .iter_mut()
+            .find_map(|(id, branch)| match &mut branch.phase {
+                Phase::MapRun(map_run) if map_run.arn == arn => Some((*id, map_run)),
+                _ => None,
+            });
+        let Some((id, map_run)) = found else {
+            return Err(map_run_has_ended(arn));
+        };
+        if let Some(most) = change.concurrency {
+            map_run.max_concurrency = at_once(most);
+        }
+        map_run.tolerated_count = change.tolerated_count.or(map_run.tolerated_count);
+        map_run.tolerated_percentage = change.tolerated_percentage.or(map_run.tolerated_percentage);
+        self.step.dirty.insert(id);
+        self.look_at_children(id);
+        Ok(())
+    }
+
     fn map_run_stands(&self, map_run: &MapRun) -> MapRunRecord {
         let progress = self.map_runs.get(&map_run.branch);
         let failed = progress.map_or(0, |progress| progress.failed);
@@ -289,6 +321,30 @@ impl Run {
             children: map_run.inputs.as_ref().map_or(0, Vec::len),
             succeeded: progress.map_or(0, |progress| progress.outcomes.len() - failed),
             failed,
+            started: map_run.started,
+            redrives: map_run.redrives.clone(),
         }
     }
+}
+
+/// What `UpdateMapRun` changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Change {
+    /// 0 for any number.
+    pub(crate) concurrency: Option<usize>,
+    pub(crate) tolerated_count: Option<u64>,
+    pub(crate) tolerated_percentage: Option<f64>,
+}
+
+/// Children at once, where 0 sets no limit.
+fn at_once(most: usize) -> usize {
+    match most {
+        0 => CONCURRENT,
+        most => most.min(MOST_CONCURRENT),
+    }
+}
+
+/// The API error for changes to a map run that does not run.
+pub(crate) fn map_run_has_ended(arn: &str) -> ApiError {
+    ApiError::validation(format!("The Map Run is not running: '{arn}'"))
 }

@@ -17,6 +17,7 @@ mod map_children;
 mod map_run;
 mod nested;
 mod outcome;
+mod redrive;
 mod scope;
 mod step;
 mod task;
@@ -37,6 +38,7 @@ pub(crate) use answer::task_is_over;
 pub(crate) use failure::Failure;
 use map_children::Progress;
 pub(crate) use map_children::map_run_of;
+pub(crate) use map_run::{Change, map_run_has_ended};
 pub(crate) use outcome::Answer;
 use step::pending_effect;
 pub(crate) use step::{Effect, Step};
@@ -69,6 +71,8 @@ pub(crate) struct Run {
     step: Step,
     /// How far the distributed `Map`s are, by branch. Rebuilt from their children after a restart.
     map_runs: BTreeMap<u32, Progress>,
+    /// Branches as they stood before a failure that is on its way up let them go.
+    fallen: BTreeMap<u32, Branch>,
     /// Set where one state runs by itself.
     pub(crate) trial: Option<Box<Trial>>,
 }
@@ -103,6 +107,7 @@ impl Run {
                 ..Step::default()
             },
             map_runs: BTreeMap::new(),
+            fallen: BTreeMap::new(),
             trial: None,
         };
         let started = details([
@@ -137,7 +142,23 @@ impl Run {
         last_event: u64,
         now: Timestamp,
     ) -> Self {
-        let mut run = Self {
+        let mut run = Self::read(number, execution, definition, branches, last_event, now);
+        let ids: Vec<u32> = run.branches.keys().copied().collect();
+        for id in ids {
+            run.resume_branch(id);
+        }
+        run
+    }
+
+    fn read(
+        number: u64,
+        execution: Execution,
+        definition: Arc<Definition>,
+        branches: Vec<(u32, Branch)>,
+        last_event: u64,
+        now: Timestamp,
+    ) -> Self {
+        Self {
             number,
             execution,
             definition,
@@ -148,13 +169,9 @@ impl Run {
             now,
             step: Step::default(),
             map_runs: BTreeMap::new(),
+            fallen: BTreeMap::new(),
             trial: None,
-        };
-        let ids: Vec<u32> = run.branches.keys().copied().collect();
-        for id in ids {
-            run.resume_branch(id);
         }
-        run
     }
 
     fn resume_branch(&mut self, id: u32) {
@@ -298,6 +315,9 @@ impl Run {
         self.execution.status = status;
         self.execution.stop_ms = Some(self.now.as_millisecond());
         self.step.closed = true;
+        if status != Status::Succeeded && self.keeps_remains() {
+            self.keep_remains();
+        }
         let ids: Vec<u32> = self.branches.keys().copied().collect();
         for id in ids {
             if let Some(branch) = self.drop_branch(id) {

@@ -158,7 +158,7 @@ fn child_result(execution: &Execution, as_json: bool) -> Value {
             "OutputDetails",
             execution.output.as_ref().and_then(|_| included()),
         ),
-        ("RedriveCount", redrive(0.into())),
+        ("RedriveCount", redrive(execution.redrives.count.into())),
         ("RedriveStatus", redrive("NOT_REDRIVABLE".into())),
         (
             "RedriveStatusReason",

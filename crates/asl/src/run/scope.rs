@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{LONGEST_PAYLOAD, Run};
 use crate::definition::{Definition, State};
 use crate::history;
+use crate::items::STATE_DATA;
 use crate::jsonata::{Bindings, QUERY_EVALUATION, QueryError, length};
 use crate::query::{Query, Wording};
 use crate::record::{Branch, Phase};
@@ -23,6 +24,17 @@ pub(super) struct Extra<'a> {
     pub(super) result: Option<&'a Value>,
     pub(super) error_output: Option<&'a Value>,
     pub(super) token: Option<&'a str>,
+    /// What the context object says of the item besides its index and value.
+    pub(super) place: Place<'a>,
+}
+
+/// Where an item of a `Map` is found.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Place<'a> {
+    /// Its name in an object.
+    pub(super) key: Option<&'a str>,
+    /// `None`: the state's input.
+    pub(super) source: Option<&'a str>,
 }
 
 impl<'a> Extra<'a> {
@@ -174,7 +186,7 @@ impl Run {
             root: extra.root.unwrap_or(&branch.input),
             result: extra.result,
             error_output: extra.error_output,
-            context: &|| self.context(branch, extra.token),
+            context: &|| self.context(branch, extra.token, extra.place),
             variables: &scopes,
             now: self.now,
             spent: Cell::new(0),
@@ -182,7 +194,7 @@ impl Run {
     }
 
     /// The context object (Developer Guide, "Accessing execution data from the Context object").
-    fn context(&self, branch: &Branch, token: Option<&str>) -> Value {
+    fn context(&self, branch: &Branch, token: Option<&str>, place: Place<'_>) -> Value {
         if let Some(context) = self.trial.as_ref().and_then(|trial| trial.context.clone()) {
             return context;
         }
@@ -204,14 +216,17 @@ impl Run {
         });
         // An express execution cannot be redriven.
         if !execution.express {
-            context["Execution"]["RedriveCount"] = 0.into();
+            context["Execution"]["RedriveCount"] = execution.redrives.count.into();
+            if let Some(at_ms) = execution.redrives.last_ms {
+                context["Execution"]["RedriveTime"] = history::iso(at_ms).into();
+            }
         }
         let retries = super::state_of(&self.definition, branch).is_some_and(State::retries);
         if retries {
             context["State"]["RetryCount"] = branch.retries.iter().sum::<u32>().into();
         }
         let parts = [
-            ("Map", self.map_context(branch)),
+            ("Map", self.map_context(branch, place)),
             ("Task", token.map(|token| json!({"Token": token}))),
         ];
         if let Some(context) = context.as_object_mut() {
@@ -224,13 +239,19 @@ impl Run {
         context
     }
 
-    /// Index and value of the innermost `Map` around a branch.
-    fn map_context(&self, branch: &Branch) -> Option<Value> {
+    /// The item of the innermost `Map` around a branch.
+    fn map_context(&self, branch: &Branch, place: Place<'_>) -> Option<Value> {
         let mut branch = branch;
         loop {
             let (parent, index) = branch.parent?;
             if let Some(item) = &branch.item {
-                return Some(json!({"Item": {"Index": index, "Value": item}}));
+                let described = history::details([
+                    ("Index", Some(index.into())),
+                    ("Key", place.key.map(Value::from)),
+                    ("Value", Some(item.clone())),
+                    ("Source", Some(place.source.unwrap_or(STATE_DATA).into())),
+                ]);
+                return Some(json!({"Item": described}));
             }
             branch = self.branches.get(&parent)?;
         }

@@ -1,6 +1,6 @@
 //! What a run has decided: writes for the journal, and effects for afterwards.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::error::JournalError;
 use crate::history::Event;
 use crate::items::Results;
 use crate::journal::{Batch, key};
-use crate::record::{Awaited, MapRunRecord, Status};
+use crate::record::{Awaited, Branch, MapRunRecord, Status};
 
 /// Something to do once the step is durable.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +91,12 @@ pub(crate) struct Step {
     pub(crate) transitions: u64,
     pub(super) opened: bool,
     pub(super) closed: bool,
+    /// The status that a redriven execution had ended with.
+    pub(super) reopened: Option<Status>,
+    /// Branches that are no longer what is left of an ended execution.
+    pub(super) cleared: Vec<u32>,
+    /// What is left of one that has ended without success.
+    pub(super) remains: BTreeMap<u32, Branch>,
     /// Map runs that have ended.
     pub(super) map_runs: Vec<MapRunRecord>,
 }
@@ -103,18 +109,23 @@ impl Run {
         if step.opened {
             self.write_opening(&mut batch);
         }
+        if let Some(ended) = step.reopened {
+            self.write_reopening(&mut batch, ended);
+        }
+        for id in &step.cleared {
+            batch.delete(key::remain(self.number, *id));
+        }
         if let Some(first) = step.events.first() {
             batch.put(key::events(self.number, first.0), &step.events)?;
         }
         for record in &step.map_runs {
-            batch.put(key::map_run(&record.arn), record)?;
+            // It may have begun in this very step.
+            write_map_run(&mut batch, record)?;
         }
         for id in &step.dirty {
             // What a map run is until it ends: where DescribeMapRun finds it.
             if let Some(record) = self.map_run_record(*id) {
-                batch.put(key::map_run(&record.arn), &record)?;
-                let listed = key::map_run_of(&record.execution, &record.arn);
-                batch.put_bytes(listed, Vec::new());
+                write_map_run(&mut batch, &record)?;
             }
         }
         for id in &step.gone {
@@ -125,11 +136,14 @@ impl Run {
                 batch.put(key::branch(self.number, *id), branch)?;
             }
         }
-        if step.opened || step.closed {
+        if step.opened || step.closed || step.reopened.is_some() {
             batch.put(key::execution(self.number), &self.execution)?;
         }
         if step.closed {
             self.write_closing(&mut batch);
+        }
+        for (id, branch) in &step.remains {
+            batch.put(key::remain(self.number, *id), branch)?;
         }
         Ok((batch, step))
     }
@@ -147,6 +161,16 @@ impl Run {
         batch.put_bytes(running, nothing());
     }
 
+    fn write_reopening(&self, batch: &mut Batch, ended: Status) {
+        let Self {
+            number, execution, ..
+        } = self;
+        let listed = |status| key::listed(execution.listed_under(), Some(status), *number);
+        batch.put_bytes(key::open(*number), Vec::new());
+        batch.delete(listed(ended));
+        batch.put_bytes(listed(Status::Running), Vec::new());
+    }
+
     fn write_closing(&self, batch: &mut Batch) {
         let Self {
             number, execution, ..
@@ -156,6 +180,13 @@ impl Run {
         batch.delete(listed(Status::Running));
         batch.put_bytes(listed(execution.status), Vec::new());
     }
+}
+
+fn write_map_run(batch: &mut Batch, record: &MapRunRecord) -> Result<(), JournalError> {
+    batch.put(key::map_run(&record.arn), record)?;
+    let listed = key::map_run_of(&record.execution, &record.arn);
+    batch.put_bytes(listed, Vec::new());
+    Ok(())
 }
 
 /// What must be asked for (again) for a task that waits.

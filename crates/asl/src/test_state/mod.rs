@@ -16,7 +16,7 @@ use crate::definition::{self, Definition, Kind, MachineType, State};
 use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::http::invalid_definition;
-use crate::record::{Execution, Phase, Status};
+use crate::record::{Execution, Phase, Redrives, Status};
 use crate::run::{Effect, Mock, Run, Trial};
 
 /// The name of a state that has none.
@@ -117,6 +117,7 @@ fn start(
         express: true,
         processor: Some(machine),
         map_run: None,
+        redrives: Redrives::default(),
     };
     let trial = Trial {
         context: request.context.clone(),

@@ -101,6 +101,25 @@ async fn failures_are_tolerated_up_to_the_threshold() {
             "FAILED",
             json!("States.ExceedToleratedFailureThreshold"),
         ),
+        // A threshold of 0 is none where the other one is set.
+        (
+            json!({"ToleratedFailureCount": 0, "ToleratedFailurePercentage": 50}),
+            json!([1, 3]),
+            "SUCCEEDED",
+            json!("[1]"),
+        ),
+        (
+            json!({"ToleratedFailureCount": 1, "ToleratedFailurePercentage": 0}),
+            json!([1, 3]),
+            "SUCCEEDED",
+            json!("[1]"),
+        ),
+        (
+            json!({"ToleratedFailureCount": 0, "ToleratedFailurePercentage": 0}),
+            json!([1, 3]),
+            "FAILED",
+            json!("States.ExceedToleratedFailureThreshold"),
+        ),
         (json!({}), json!([]), "SUCCEEDED", json!("[]")),
     ];
     for (i, (more, input, status, expected)) in cases.into_iter().enumerate() {
@@ -160,6 +179,119 @@ async fn items_come_from_s3_in_batches_and_results_go_there() {
     let execution = service.start(&machine, "run", json!({"key": "gone"})).await;
     let end = service.finish(&execution).await;
     assert_eq!(end["error"], "States.ItemReaderFailed");
+}
+
+/// A distributed map runs over the pairs of an object, wherever it comes from; an inline one refuses it, as AWS does.
+#[tokio::test(start_paused = true)]
+async fn the_pairs_of_an_object() {
+    let service = Service::new();
+    service.put("in", "nested.json", r#"{"a":{"z":1,"b":[2]}}"#);
+    service.put("in", "whole.json", r#"{"z":1}"#);
+    let pass = || json!({"I": {"Type": "Pass", "End": true}});
+    let selector = json!({"k.$": "$$.Map.Item.Key", "v.$": "$$.Map.Item.Value", "i.$": "$$.Map.Item.Index",
+        "s.$": "$$.Map.Item.Source"});
+    let reader = |key: &str, more: Value| {
+        json!({"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "in", "Key": key},
+            "ReaderConfig": more})
+    };
+    let nested = json!({"InputType": "JSON", "ItemsPointer": "/a"});
+    let most = json!({"InputType": "JSON", "ItemsPointer": "/a", "MaxItems": 1});
+    let cases = [
+        (
+            json!({}),
+            json!([{"Key": "z", "Value": 1}, {"Key": "b", "Value": [2]}]),
+        ),
+        (
+            json!({"ItemsPath": "$.b"}),
+            json!([{"Key": "c", "Value": null}]),
+        ),
+        (
+            json!({"ItemSelector": selector}),
+            json!([{"k": "z", "v": 1, "i": 0, "s": "STATE_DATA"}, {"k": "b", "v": [2], "i": 1, "s": "STATE_DATA"}]),
+        ),
+        (
+            json!({"ItemBatcher": {"MaxItemsPerBatch": 2}}),
+            json!([{"Items": [{"Key": "z", "Value": 1}, {"Key": "b", "Value": [2]}]}]),
+        ),
+        (
+            json!({"ItemReader": reader("nested.json", nested), "ItemSelector": selector}),
+            json!([{"k": "z", "v": 1, "i": 0, "s": "S3://in/nested.json"}, {"k": "b", "v": [2], "i": 1, "s": "S3://in/nested.json"}]),
+        ),
+        (
+            json!({"ItemReader": reader("nested.json", most)}),
+            json!([{"Key": "z", "Value": 1}]),
+        ),
+        (
+            json!({"ItemReader": reader("whole.json", json!({"InputType": "JSON"}))}),
+            json!([
+                "States.ItemReaderFailed",
+                "Attempting to map over non-iterable node."
+            ]),
+        ),
+    ];
+    let mut machines = Vec::new();
+    for (more, expected) in cases {
+        let input = match more.get("ItemsPath") {
+            Some(_) => json!({"b": {"c": null}}),
+            None => json!({"z": 1, "b": [2]}),
+        };
+        machines.push((distributed(pass(), more), input, expected));
+    }
+    let no_array = json!([
+        "States.Runtime",
+        "Reference path \"$\" must point to array."
+    ]);
+    let mut inline = distributed(pass(), json!({}));
+    inline["A"]["ItemProcessor"]["ProcessorConfig"] = json!({"Mode": "INLINE"});
+    inline["A"]
+        .as_object_mut()
+        .expect("a state")
+        .remove("Label");
+    machines.push((inline, json!({"z": 1}), no_array.clone()));
+    machines.push((distributed(pass(), json!({})), json!("text"), no_array));
+    machines.push((distributed(pass(), json!({})), json!({}), json!([])));
+    for (at, (states, input, expected)) in machines.into_iter().enumerate() {
+        let name = format!("m{at}");
+        let machine = service.jsonpath_machine(&name, "A", states.clone()).await;
+        let execution = service.start(&machine, "run", input).await;
+        let end = service.finish(&execution).await;
+        let found = match end["output"].as_str() {
+            Some(output) => serde_json::from_str(output).expect("JSON"),
+            None => json!([end["error"], end["cause"]]),
+        };
+        assert_eq!(found, expected, "{states}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pairs_of_an_object_in_jsonata_and_their_results() {
+    let service = Service::new();
+    let selector = json!({"name": "{% $states.context.Map.Item.Key %}", "size": "{% $states.context.Map.Item.Value %}"});
+    let states = json!({"A": {"Type": "Map", "Label": "many", "End": true, "Items": {"x": 1, "y": "{% 1 + 1 %}"},
+        "ItemSelector": selector,
+        "ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "EXPRESS"},
+            "StartAt": "I", "States": {"I": {"Type": "Pass", "End": true}}},
+        "ResultWriter": {"Resource": "arn:aws:states:::s3:putObject", "Arguments": {"Bucket": "out", "Prefix": "runs"}}}});
+    let machine = service.machine("m", "A", states).await;
+    let execution = service.start(&machine, "run", json!({})).await;
+    let end = service.finish(&execution).await;
+    let output: Value =
+        serde_json::from_str(end["output"].as_str().expect("an output")).expect("JSON");
+    let manifest = output["ResultWriterDetails"]["Key"]
+        .as_str()
+        .expect("a key");
+    let results = manifest.replace("manifest.json", "SUCCEEDED_0.json");
+    let results: Value = serde_json::from_str(&service.get("out", &results)).expect("JSON");
+    let results = results.as_array().expect("an array").iter();
+    let outputs: Vec<&str> = results
+        .filter_map(|result| result["Output"].as_str())
+        .collect();
+    assert_eq!(
+        outputs,
+        [r#"{"name":"x","size":1}"#, r#"{"name":"y","size":2}"#]
+    );
+    let trace = service.trace(&execution).await;
+    assert!(trace.contains("3<2 MapStateStarted length=2"), "{trace}");
 }
 
 #[tokio::test(start_paused = true)]
