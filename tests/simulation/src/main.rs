@@ -163,7 +163,9 @@ impl crew::Work for Seeds {
         let seconds = after.as_secs();
         self.fails(
             seed,
-            &format!("seed {seed}: it does not end within {seconds} s; its pipeline is\n{pipeline}"),
+            &format!(
+                "seed {seed}: it does not end within {seconds} s; its pipeline is\n{pipeline}"
+            ),
         );
         self.ends();
     }

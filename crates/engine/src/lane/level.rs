@@ -260,11 +260,7 @@ pub(crate) fn later(from_ms: i64, wait: std::time::Duration) -> i64 {
 
 /// When the time of a node of `lane` is up by the `timeout` of the groups around it, in epoch milliseconds. A group that
 /// is begun again has its time again; its rollback steps have their own limits only.
-pub(super) fn group_deadline(
-    lane: &LanePlan<'_>,
-    facts: &Facts,
-    node: &NodeId,
-) -> Option<i64> {
+pub(super) fn group_deadline(lane: &LanePlan<'_>, facts: &Facts, node: &NodeId) -> Option<i64> {
     let groups = lane.around(node)?;
     let limits = groups.into_iter().filter_map(|group| {
         let limit = group.timeout.filter(|_| runs_in(&group.nodes, node))?;
@@ -277,9 +273,7 @@ pub(super) fn group_deadline(
 /// When the time of a node of `lane` is up, whatever its own `timeout` says, in epoch milliseconds: by a step group around
 /// it, its stage or its run. Rollback steps have their own limits only, also those of a group in a stage whose time is up.
 pub fn deadline_around(lane: &LanePlan<'_>, facts: &Facts, node: &NodeId) -> Option<i64> {
-    let of_stage = facts
-        .deadline_ms
-        .filter(|_| !is_rollback(lane.stage, node));
+    let of_stage = facts.deadline_ms.filter(|_| !is_rollback(lane.stage, node));
     let of_groups = group_deadline(lane, facts, node);
     of_stage.into_iter().chain(of_groups).min()
 }
