@@ -466,7 +466,7 @@ fn what_is_listed_is_asked_about_without_its_version_and_is_no_image() {
                 "scope: org, project: shop, feed: libs, package: 'com.acme:web', packageType: maven, version: <+pipeline.variables.tag>",
             ),
             json!({"scope": "org", "feed": "libs", "package": "com.acme:web", "packageType": "maven"}),
-            json!({"exact": "v7"}),
+            json!({"exact": "v1"}),
         ),
         (
             source(
