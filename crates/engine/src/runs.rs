@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use slipway_clock::Clock;
 use slipway_model::id::{LaneId, NodeId, PrincipalId, RunId, StageId};
 use slipway_model::status::Status;
@@ -157,6 +157,31 @@ impl Runs {
     ) -> Result<(), RunError> {
         let put = self.store.put_stage(run, summary).await;
         put.doing(|| format!("record stage {} of run {run}", summary.id))
+    }
+
+    /// Starts an execution of a machine. One of this name that was started before is as good.
+    pub(crate) async fn start_named(
+        &self,
+        machine: &str,
+        name: &str,
+        input: &impl Serialize,
+    ) -> Result<(), RunError> {
+        let input = serde_json::to_string(input).map_err(|error| {
+            let message = format!("cannot write what the execution {name} is given: {error}");
+            RunError::refused(ErrorName::Internal, message)
+        })?;
+        let start = self.workflows.start_execution().state_machine_arn(machine);
+        match Box::pin(start.name(name).input(input).send()).await {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|e| e.is_execution_already_exists()) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error).doing(|| format!("start the execution {name}")),
+        }
     }
 }
 

@@ -169,8 +169,8 @@ async fn the_time_of_a_step_group_is_up() {
     ");
 }
 
-/// The rollback steps of a group take the time that they need, also where that of their stage is up meanwhile: those that
-/// are asked again and again, those that wait beside others, and those that ask a person.
+/// The rollback steps of a group take the time that they need, also where that of their stage is up meanwhile: a step alone,
+/// which the lane itself asks again, and steps side by side.
 #[tokio::test(start_paused = true)]
 async fn the_time_of_a_stage_is_up_while_a_group_of_it_is_rolled_back() {
     let strategy = "    failureStrategies:\n      - onFailure:\n          errors: [AllErrors]\n          action:\n            type: StepGroupRollback\n";

@@ -19,7 +19,7 @@ use slipway_model::id::{EntityId, NodeId, RunId, Scope, StageId};
 use slipway_model::status::Status;
 use slipway_plan::{ALL_STAGES, EventPlan, NotificationPlan, Plan, StagePlan, reaches_groups};
 
-use crate::error::{Doing, RunError};
+use crate::error::RunError;
 use crate::name;
 use crate::runs::Runs;
 
@@ -407,31 +407,6 @@ impl Runs {
 
     async fn start_notice(&self, machine: &str, notice: &Notice) -> Result<(), RunError> {
         self.start_named(machine, &notice.id(), notice).await
-    }
-
-    /// Starts an execution of a machine. One of this name that was started before is as good.
-    pub(crate) async fn start_named(
-        &self,
-        machine: &str,
-        name: &str,
-        input: &impl Serialize,
-    ) -> Result<(), RunError> {
-        let input = serde_json::to_string(input).map_err(|error| {
-            let message = format!("cannot write what the execution {name} is given: {error}");
-            RunError::refused(crate::error_name::ErrorName::Internal, message)
-        })?;
-        let start = self.workflows.start_execution().state_machine_arn(machine);
-        match Box::pin(start.name(name).input(input).send()).await {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error
-                    .as_service_error()
-                    .is_some_and(|e| e.is_execution_already_exists()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(error).doing(|| format!("start the execution {name}")),
-        }
     }
 }
 
