@@ -4,7 +4,7 @@
 //! A start is answered when it is durable. What it sets going competes with the next starts for the same processors and
 //! the same file; left alone, a burst of starts is accepted as slowly as all of its work is done. So those that find no
 //! turn stand in line, first come, first served: recorded as started, open, and with no history but that. While starts
-//! keep coming, one of [`SHARE`] is let in; when none came for a moment, as many as there are turns. That moment is as
+//! keep coming, few are let in ([`Share`]); when none came for a moment, as many as there are turns. That moment is as
 //! long as the process takes to look after everybody who is ready, so that it is short where processors are idle: nobody
 //! waits for the sake of a rule.
 //!
@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use slipway_clock::Share;
 
 use crate::engine::Inner;
 use crate::error::ApiError;
@@ -30,8 +31,6 @@ use crate::sync::lock;
 const PATIENCE: Duration = Duration::from_millis(250);
 /// Time between two looks at the line. Whoever is ready meanwhile is looked after first.
 const BREATH: Duration = Duration::from_millis(1);
-/// While executions are being started, one begins for so many that are.
-const SHARE: u64 = 16;
 
 tokio::task_local! {
     /// Set in what a function does that was invoked for an execution.
@@ -64,13 +63,7 @@ struct State {
     line: VecDeque<u64>,
     /// Whether somebody lets in those who wait.
     kept: bool,
-    /// Executions that had to wait since the engine was opened, and how many there were at the last look.
-    came: u64,
-    seen: u64,
-    /// How many came for whom nobody was let in yet.
-    owed: u64,
-    /// When somebody was let in last.
-    let_in: Option<Timestamp>,
+    share: Share,
 }
 
 struct Held {
@@ -127,7 +120,7 @@ impl Turns {
     fn line_up(&self, numbers: &[u64]) -> bool {
         let mut state = lock(&self.state);
         state.line.extend(numbers);
-        state.came += numbers.len() as u64;
+        state.share.come(numbers.len() as u64);
         !std::mem::replace(&mut state.kept, true)
     }
 
@@ -140,11 +133,11 @@ impl Turns {
         }
         state.turns.retain(|_, held| is_short(held.since, now));
         let free = self.most.saturating_sub(state.turns.len());
-        let count = free.min(state.due(now)).min(state.line.len());
+        let count = free.min(state.share.due(now)).min(state.line.len());
         let next: Vec<u64> = state.line.drain(..count).collect();
         for number in &next {
             state.begin(*number, now);
-            state.let_in = Some(now);
+            state.share.let_in(now);
         }
         Some(next)
     }
@@ -157,20 +150,6 @@ fn is_short(since: Timestamp, now: Timestamp) -> bool {
 }
 
 impl State {
-    /// How many may be let in, as far as those who still come are concerned.
-    fn due(&mut self, now: Timestamp) -> usize {
-        let came = self.came - std::mem::replace(&mut self.seen, self.came);
-        if came == 0 {
-            self.owed = 0;
-            return usize::MAX;
-        }
-        self.owed += came;
-        let due = self.owed / SHARE;
-        self.owed %= SHARE;
-        let late = self.let_in.is_some_and(|last| !is_short(last, now));
-        usize::try_from(due.max(u64::from(late))).unwrap_or(usize::MAX)
-    }
-
     fn begin(&mut self, number: u64, since: Timestamp) {
         self.at_work.insert(number, number);
         self.turns.insert(number, Held { at_work: 1, since });

@@ -8,10 +8,14 @@
 //! This crate exists apart from its users because `asl` and `sandbox` must not know each other and yet
 //! must be moved by one hand.
 
+mod share;
+
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
+
+pub use share::Share;
 
 /// Longest single sleep of the system clock: after a suspend or a wall-clock jump a waiter is at most
 /// this late.

@@ -1,23 +1,20 @@
 //! Lambda's own API, as far as Slipway's functions invoke each other: `Invoke` of the type `Event`.
 
-use std::sync::Arc;
-
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use slipway_asl::Lambda;
-use slipway_store::embedded::in_process;
+use slipway_store::embedded::{in_process, loopback};
 
-use super::functions::Functions;
+use super::queue::Queue;
 use super::{IN_PROCESS, place};
 
 /// A client that invokes the functions of this process.
-pub(super) fn client(functions: Arc<Functions>) -> aws_sdk_lambda::Client {
-    let http: SharedHttpClient = in_process(router(functions));
-    let config = aws_sdk_lambda::Config::builder()
+pub(super) fn client(queue: Queue) -> aws_sdk_lambda::Client {
+    let http: SharedHttpClient = in_process(router(queue));
+    let mut config = aws_sdk_lambda::Config::builder()
         .behavior_version_latest()
         .http_client(http)
         .endpoint_url(IN_PROCESS)
@@ -26,21 +23,21 @@ pub(super) fn client(functions: Arc<Functions>) -> aws_sdk_lambda::Client {
         .allow_no_auth()
         .stalled_stream_protection(
             aws_sdk_lambda::config::StalledStreamProtectionConfig::disabled(),
-        )
-        .build();
-    aws_sdk_lambda::Client::from_conf(config)
+        );
+    config.push_interceptor(loopback());
+    aws_sdk_lambda::Client::from_conf(config.build())
 }
 
-fn router(functions: Arc<Functions>) -> Router {
+fn router(queue: Queue) -> Router {
     Router::new()
         .route("/2015-03-31/functions/{name}/invocations", post(invoke))
-        .with_state(functions)
+        .with_state(queue)
 }
 
 /// Answers at once, as Lambda does for the type `Event`, and goes on. What fails is found by the next sweep, as on AWS
 /// when an invocation is lost.
 async fn invoke(
-    State(functions): State<Arc<Functions>>,
+    State(queue): State<Queue>,
     Path(name): Path<String>,
     headers: HeaderMap,
     body: Bytes,
@@ -52,10 +49,6 @@ async fn invoke(
     let Ok(payload) = serde_json::from_slice(&body) else {
         return StatusCode::BAD_REQUEST;
     };
-    tokio::spawn(async move {
-        if let Err(why) = functions.invoke(&name, payload).await {
-            tracing::warn!(function = name, error = why.message, "an invocation failed");
-        }
-    });
+    queue.add(name, payload);
     StatusCode::ACCEPTED
 }

@@ -14,6 +14,7 @@ mod machines;
 pub mod objects;
 pub mod place;
 pub(crate) mod port;
+mod queue;
 mod schedule;
 
 use std::net::SocketAddr;
@@ -59,6 +60,7 @@ use functions::Functions;
 use integrations::Integrations;
 use objects::EmbeddedObjects;
 use port::Services;
+use queue::Queue;
 
 /// Endpoint of in-process clients: nothing resolves or connects to it.
 const IN_PROCESS: &str = "http://slipway.internal";
@@ -276,7 +278,13 @@ impl Parts {
         };
         let mail = MailServer::from_env().context("reading which server takes mails")?;
         let url = format!("http://{address}");
-        functions.wire(&runs, &services, mail, url, handler(&functions));
+        functions.wire(
+            &runs,
+            &services,
+            mail,
+            url,
+            handler(&functions, &runs.clock),
+        );
         Ok(Self {
             embedded,
             sandbox,
@@ -326,7 +334,7 @@ impl Parts {
         let secrets = self.embedded.secrets();
         let sources = self.sources.clone();
         let aws = self.aws.clone();
-        let intake = handler(&self.functions);
+        let intake = handler(&self.functions, &self.runs.clock);
         let hooks = slipway_fn_webhook::Deps::new(
             self.runs.clone(),
             secrets.clone(),
@@ -348,15 +356,16 @@ impl Parts {
 }
 
 /// Has the functions of this process handle what was accepted.
-fn handler(functions: &Arc<Functions>) -> Handler {
+fn handler(functions: &Arc<Functions>, clock: &Clock) -> Handler {
+    let queue = Queue::new(functions.clone(), clock.clone(), begin_at_once());
     Handler {
-        lambda: invoke::client(functions.clone()),
+        lambda: invoke::client(queue),
         function: place::function("slipway-trigger"),
     }
 }
 
-/// How many runs begin at once while others are being started: enough to keep the processors busy where each waits for
-/// the disk, and few beside the requests that start runs.
+/// How many runs begin, and events are handled, at once while others come: enough to keep the processors busy where each waits for
+/// the disk, and few beside the requests that bring them.
 fn begin_at_once() -> usize {
     std::thread::available_parallelism().map_or(4, |cores| 4 * cores.get())
 }
