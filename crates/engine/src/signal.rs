@@ -14,7 +14,7 @@ use crate::by_hand;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::execution_input;
-use crate::lane::{Awaited, StopReason, contains, is_rollback};
+use crate::lane::{Awaited, StopReason, Stopped, contains, is_rollback};
 use crate::notify::Event;
 use crate::runs::Runs;
 use crate::stage_word::{self, Said, StageWord, about_all, about_stage};
@@ -77,7 +77,10 @@ pub(crate) const PAUSE: &str = "pause";
 const LARGEST_INPUTS: usize = 256 * 1024;
 
 /// A node or stage has ended: not said by a person.
-pub(crate) const ENDED: &str = "ended";
+pub const ENDED: &str = "ended";
+
+/// All that waited was woken after a word of the kind that comes after a colon: whoever comes back does not wake it again.
+const WOKEN: &str = "woken";
 
 /// What a person can say about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -582,13 +585,50 @@ pub fn stopped_by<'r>(run: &'r RunRecord, node: &NodeId, attempt: u32) -> Option
     found.map(|signal| &signal.who)
 }
 
-/// Whether the lanes of a run were told that an attempt of a node has ended ([`tell_end`]).
-pub fn is_told(run: &RunRecord, node: &NodeId, attempt: u32) -> bool {
-    let mut signals = run.signals.iter();
-    signals.any(|signal| signal.kind == ENDED && signal.node == *node && signal.attempt == attempt)
+/// Whether `said` has that the lanes of a run were woken after a word of this kind about an attempt of a node
+/// ([`note_woken`]).
+pub fn were_woken(said: &[SignalRecord], node: &NodeId, attempt: u32, kind: &str) -> bool {
+    let woken = |signal: &&SignalRecord| {
+        let of = signal.kind.strip_prefix(WOKEN);
+        of.and_then(|of| of.strip_prefix(':')) == Some(kind)
+    };
+    let mut signals = said.iter().filter(woken);
+    signals.any(|signal| signal.node == *node && signal.attempt == attempt)
 }
 
-pub(crate) fn stopped(run: &RunRecord) -> BTreeMap<(NodeId, u32), StopReason> {
+/// Records that the lanes of a run were woken after a word of this kind about an attempt of a node.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn note_woken(
+    runs: &Runs,
+    run: &RunId,
+    (node, attempt): (&NodeId, u32),
+    kind: &str,
+) -> Result<(), RunError> {
+    let signal = SignalRecord {
+        run: run.clone(),
+        node: node.clone(),
+        attempt,
+        kind: format!("{WOKEN}:{kind}"),
+        says: String::new(),
+        who: PrincipalId::new("slipway"),
+        at_ms: runs.clock.now_ms(),
+    };
+    match runs.store.put_signal(&signal).await {
+        Ok(()) | Err(StoreError::AlreadyExists { .. }) => Ok(()),
+        Err(error) => Err(error).doing(|| format!("note that run {run} was woken for {node}")),
+    }
+}
+
+/// How much has been said about a run that whoever is about to wait must have heard. That others were woken is nothing
+/// to hear.
+pub fn words(run: &RunRecord) -> usize {
+    let said = |signal: &&SignalRecord| !signal.kind.starts_with(WOKEN);
+    run.signals.iter().filter(said).count()
+}
+
+pub(crate) fn stopped(run: &RunRecord) -> BTreeMap<(NodeId, u32), Stopped> {
     let stops = run.signals.iter().filter(|signal| signal.kind == STOP);
     stops
         .map(|signal| {
@@ -597,7 +637,11 @@ pub(crate) fn stopped(run: &RunRecord) -> BTreeMap<(NodeId, u32), StopReason> {
                 "rollback" => StopReason::MarkedForRollback,
                 _ => StopReason::MarkedAsFailed,
             };
-            ((signal.node.clone(), signal.attempt), reason)
+            let at_ms = signal.at_ms;
+            (
+                (signal.node.clone(), signal.attempt),
+                Stopped { reason, at_ms },
+            )
         })
         .collect()
 }

@@ -11,7 +11,7 @@ use crate::by_hand;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::runs::Runs;
-use crate::signal::{ENDED, stopped};
+use crate::signal::{ENDED, note_woken, stopped};
 use crate::stage_word;
 
 /// Ends the waits of a run, so that its lanes look again; nothing is lost where one did not need to.
@@ -104,4 +104,20 @@ pub async fn tell_end(
         Err(error) => Err(error).doing(|| format!("tell that {node} has ended"))?,
     }
     wake(runs, run).await
+}
+
+/// As [`tell_end`], of a failure, and records that the lanes were woken: a lane that comes back after a crash tells of the
+/// failures that this is not known of, and of no other. Lanes that wait side by side for their next attempts would wake one
+/// another without end.
+///
+/// # Errors
+/// When the store or Step Functions cannot be reached.
+pub async fn tell_failure(
+    runs: &Runs,
+    run: &RunId,
+    node: &NodeId,
+    attempt: u32,
+) -> Result<(), RunError> {
+    tell_end(runs, run, node, attempt).await?;
+    note_woken(runs, run, (node, attempt), ENDED).await
 }

@@ -90,6 +90,9 @@ pub struct StepInput<'a> {
     pub earlier: &'a [NodeRecord],
     /// What was said about the run, as it was read when the lane was woken: what is said later wakes it again.
     pub said: &'a [SignalRecord],
+    /// When the time of the step was up, in epoch milliseconds, where it is called after that: to hear what was said in
+    /// time. `said` has nothing that is later.
+    pub late_since_ms: Option<i64>,
     /// Whether the run, or its stage, is aborted: nothing is rolled back then.
     pub aborted: bool,
     /// Result of the delegate's work that the step asked for, if it did.
@@ -109,8 +112,8 @@ pub struct StepTrace {
     pub outputs: Value,
     /// Whether the store has this progress already.
     pub stored: bool,
-    /// Whether it said something that others of its run may wait for.
-    pub said: bool,
+    /// The kind of what it said that others of its run may wait for, where it is not known that they were woken since.
+    pub said: Option<String>,
 }
 
 /// Progress as it is stored: what the step saved, and its units, so that a wait does not lose them.
@@ -140,7 +143,7 @@ pub struct StepContext<'a> {
     /// Progress as the store has it.
     stored: Value,
     log: LogBuffer,
-    said: bool,
+    said: Option<String>,
     outputs: Value,
     /// Since when the target does not do what it is asked for.
     busy: Option<Busy>,
@@ -169,7 +172,7 @@ impl<'a> StepContext<'a> {
             units: saved.units,
             stored,
             log: LogBuffer::default(),
-            said: false,
+            said: None,
             outputs: Value::Null,
             busy: saved.busy,
             kept: saved.kept,
@@ -270,6 +273,18 @@ impl<'a> StepContext<'a> {
         Timestamp::from_millisecond(self.input.started_ms)
             .and_then(|started| started.checked_add(limit))
             .unwrap_or(Timestamp::MAX)
+    }
+
+    /// Whether the step's time is up, or that of what is around it, and it is only asked what it heard before.
+    pub fn is_late(&self) -> bool {
+        self.input.late_since_ms.is_some()
+    }
+
+    /// The time that counts for what ends by the clock: now, or where the step is late, when its time was up.
+    pub fn now_in_time(&self) -> Timestamp {
+        let up = self.input.late_since_ms.map(Timestamp::from_millisecond);
+        let now = self.clock().now();
+        up.and_then(Result::ok).map_or(now, |up| up.min(now))
     }
 
     /// What is left until [`StepContext::deadline`].

@@ -113,15 +113,17 @@ impl Walk<'_> {
     /// Time left until a step's deadline, or that of a step group around it, its stage or run where that is sooner: until
     /// the lane stops it. A step that asks to be called again when nothing is left would be called without end otherwise.
     pub(crate) fn time_left(&self, step: &StepPlan) -> Result<Duration, HandlerError> {
-        let (from_ms, now_ms) = (self.began_ms(self.record(step)?), self.now_ms());
-        let spent = u64::try_from(now_ms - from_ms).unwrap_or(0);
-        let left = step.timeout.saturating_sub(Duration::from_millis(spent));
+        let left = self.time_up_ms(step)?.saturating_sub(self.now_ms());
+        Ok(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
+    }
+
+    /// When the time of a step is up, or that of what is around it, in epoch milliseconds.
+    pub(crate) fn time_up_ms(&self, step: &StepPlan) -> Result<i64, HandlerError> {
+        let limit = i64::try_from(step.timeout.as_millis()).unwrap_or(i64::MAX);
+        let own = self.began_ms(self.record(step)?).saturating_add(limit);
         let plan = Arc::clone(&self.of_run.plan);
         let around = deadline_around(&self.lane_of(&plan)?, &self.facts, &step.id);
-        let around = around.map_or(Duration::MAX, |deadline_ms| {
-            Duration::from_millis(u64::try_from(deadline_ms - now_ms).unwrap_or(0))
-        });
-        Ok(left.min(around))
+        Ok(around.map_or(own, |around| around.min(own)))
     }
 
     /// Ends a step that nobody gave its inputs.

@@ -9,6 +9,7 @@ mod before;
 mod expressions;
 mod input;
 mod invocation;
+mod late;
 mod mention;
 mod pause;
 mod record;

@@ -5,6 +5,7 @@ use slipway_engine::begin::complete;
 use slipway_engine::directive::{Directive, MOST_TURNS, Next, PAUSE_WAIT};
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
+use slipway_engine::signal::words;
 use slipway_model::id::NodeId;
 use slipway_store::record::WaitRecord;
 
@@ -32,7 +33,7 @@ pub(crate) async fn note(deps: &Deps, event: &Event, token: &str) -> Result<Next
     if run.status.is_final() {
         // This invocation was stopped for so long that the run has ended without it: nobody else takes the wait away.
         end(deps, event, next).await?;
-    } else if run.abort.is_some() || run.signals.len() > next.heard {
+    } else if run.abort.is_some() || words(&run) > next.heard {
         complete(&deps.runs, token).await?;
         // Who was told before, while this invocation was slow, does not come again to take it away.
         end(deps, event, next).await?;

@@ -6,9 +6,9 @@ use slipway_engine::directive::Directive;
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::lane::{Failing, LanePlan, StopReason, UNDECIDED, judge};
-use slipway_engine::signal::{is_told, stopped_by};
+use slipway_engine::signal::{ENDED, note_woken, stopped_by, were_woken};
 use slipway_engine::strategy::Verdict;
-use slipway_engine::wake::{tell_end, wake};
+use slipway_engine::wake::{tell_failure, wake};
 use slipway_model::duration::shown;
 use slipway_model::id::{NodeId, PrincipalId};
 use slipway_model::status::{ErrorType, Failure, Status};
@@ -21,6 +21,7 @@ use slipway_store::record::{DelegateTaskRecord, NodeRecord};
 use crate::HandlerError;
 use crate::expressions::NodeExpressions;
 use crate::input::{GROUP_TIME_UP, Inputs};
+use crate::late::Heard;
 use crate::record::is_container;
 use crate::walk::Walk;
 
@@ -76,9 +77,10 @@ impl Walk<'_> {
             Ok(given) => given,
             Err(failure) => return self.fail(lane, step, failure, Status::Failed, None).await,
         };
-        let (came, trace) = Box::pin(self.call(implementation, step, given)).await?;
-        if trace.said {
-            self.wake_others().await?;
+        let heard = Heard::of(&self.of_run.run.signals);
+        let (came, trace) = Box::pin(self.call(implementation, step, given, heard)).await?;
+        if let Some(kind) = &trace.said {
+            self.wake_others(&step.id, attempt, kind).await?;
         }
         match came {
             Ok(Progress::Done(outputs)) => {
@@ -108,14 +110,15 @@ impl Walk<'_> {
     }
 
     /// One call of a step.
-    async fn call(
+    pub(crate) async fn call(
         &self,
         implementation: &dyn Step,
         step: &StepPlan,
         delegate_result: Option<Value>,
+        heard: Heard<'_>,
     ) -> Result<(Result<Progress, Failure>, StepTrace), HandlerError> {
         let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id, &self.tags);
-        let input = self.input(step, delegate_result, &expressions)?;
+        let input = self.input(step, delegate_result, heard, &expressions)?;
         let mut cx = StepContext::new(&self.deps.services, input);
         let (came, outage) = watched(slipway_steps::advance(implementation, &mut cx)).await;
         let came = came.map_err(|failure| cx.masked(failure));
@@ -135,6 +138,7 @@ impl Walk<'_> {
         &'a self,
         step: &'a StepPlan,
         delegate_result: Option<Value>,
+        heard: Heard<'a>,
         expressions: &'a NodeExpressions<'a>,
     ) -> Result<StepInput<'a>, HandlerError> {
         let record = self.record(step)?;
@@ -148,7 +152,8 @@ impl Walk<'_> {
             progress: record.progress.clone(),
             started_ms: self.began_ms(record),
             earlier: &self.history,
-            said: &self.of_run.run.signals,
+            said: heard.said,
+            late_since_ms: heard.late_since_ms,
             aborted: self.of_run.is_aborted(&self.lane),
             delegate_result,
             expressions,
@@ -166,7 +171,7 @@ impl Walk<'_> {
         })
     }
 
-    async fn succeed(
+    pub(crate) async fn succeed(
         &mut self,
         step: &StepPlan,
         outputs: Value,
@@ -189,7 +194,11 @@ impl Walk<'_> {
     }
 
     /// Keeps what a step that goes on later has noted.
-    async fn keep(&mut self, step: &StepPlan, trace: StepTrace) -> Result<(), HandlerError> {
+    pub(crate) async fn keep(
+        &mut self,
+        step: &StepPlan,
+        trace: StepTrace,
+    ) -> Result<(), HandlerError> {
         let record = NodeRecord {
             progress: trace.progress,
             ..self.record(step)?.clone()
@@ -317,13 +326,13 @@ impl Walk<'_> {
     ) -> Result<(), HandlerError> {
         if !self.of_run.plan.barriers.is_empty() {
             self.write().await?;
-            tell_end(&self.deps.runs, &self.of_run.run.id, node, attempt).await?;
+            tell_failure(&self.deps.runs, &self.of_run.run.id, node, attempt).await?;
         }
         Ok(())
     }
 
     /// Tells of the failures of this stage that a crash kept from those who wait at barriers: nothing was said of them,
-    /// or it was said and nobody was woken, which may be so while nothing has begun after them.
+    /// or it was said and it is not known that all were woken.
     pub(crate) async fn tell_untold(&self) -> Result<(), HandlerError> {
         let run = &self.of_run.run;
         if self.of_run.plan.barriers.is_empty() {
@@ -335,20 +344,23 @@ impl Walk<'_> {
             if !failed || is_container(&record.node_type) && !undecided {
                 continue;
             }
-            let is_last = self
-                .history
-                .iter()
-                .all(|other| Some(other.started_ms) <= record.ended_ms);
-            if is_last || !is_told(run, &record.id, record.attempt) {
-                tell_end(&self.deps.runs, &run.id, &record.id, record.attempt).await?;
+            if !were_woken(&run.signals, &record.id, record.attempt, ENDED) {
+                tell_failure(&self.deps.runs, &run.id, &record.id, record.attempt).await?;
             }
         }
         Ok(())
     }
 
-    /// Lets the other lanes of the run look again.
-    async fn wake_others(&self) -> Result<(), HandlerError> {
-        Ok(Box::pin(wake(&self.deps.runs, &self.of_run.run.id)).await?)
+    /// Lets the other lanes of the run look again, as an attempt of a step has said something of this kind.
+    async fn wake_others(
+        &self,
+        step: &NodeId,
+        attempt: u32,
+        kind: &str,
+    ) -> Result<(), HandlerError> {
+        let (runs, run) = (&self.deps.runs, &self.of_run.run.id);
+        Box::pin(wake(runs, run)).await?;
+        Ok(note_woken(runs, run, (step, attempt), kind).await?)
     }
 
     /// Aborts the run because a failure strategy, or who was asked, says so. The step's end is written first: to who
@@ -371,7 +383,11 @@ impl Walk<'_> {
         if self.record(step)?.status == Status::InputWaiting {
             return self.stop_asking(lane, step, reason).await;
         }
-        if reason == StopReason::StepTimeout && self.take_late(lane, step, attempt).await? {
+        let is_late = matches!(
+            reason,
+            StopReason::StepTimeout | StopReason::GroupTimeout | StopReason::StageTimeout
+        );
+        if is_late && self.take_late(lane, step, attempt, reason).await? {
             return Ok(None);
         }
         let unclaimed = self.recall(step, attempt).await?;
@@ -444,38 +460,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Ends a step whose time is up by what a delegate had reported before, and nobody has read until now: it was in
-    /// time. `false` where there is no such report, or the step is not at its end with it.
-    async fn take_late(
-        &mut self,
-        lane: &LanePlan<'_>,
-        step: &StepPlan,
-        attempt: u32,
-    ) -> Result<bool, HandlerError> {
-        let Some(implementation) = (self.deps.find)(&step.step_type) else {
-            return Ok(false);
-        };
-        if !self.was_in_time(step, attempt).await? {
-            return Ok(false);
-        }
-        let Ok(given @ Some(_)) = self.delegate_result(step, attempt).await? else {
-            return Ok(false);
-        };
-        let (came, trace) = Box::pin(self.call(implementation, step, given)).await?;
-        match came {
-            Ok(Progress::Done(outputs)) => self.succeed(step, outputs, trace).await?,
-            Err(failure) => {
-                let status = failed_as(&failure);
-                self.fail(lane, step, failure, status, Some(trace)).await?;
-            }
-            Ok(Progress::Again(_) | Progress::Hold { .. } | Progress::Delegate(_)) => {
-                self.keep(step, trace).await?;
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// That a step was stopped because its stage is to be rolled back.
     pub(crate) fn rolled_back(&self, step: &StepPlan, attempt: u32) -> String {
         let by = self.said_by(step, attempt);
@@ -525,7 +509,8 @@ impl Walk<'_> {
 
     async fn release(&self, step: &StepPlan) -> Result<(Option<String>, StepTrace), HandlerError> {
         let expressions = NodeExpressions::new(&self.of_run, &self.nodes, &step.id, &self.tags);
-        let input = self.input(step, None, &expressions)?;
+        let heard = Heard::of(&self.of_run.run.signals);
+        let input = self.input(step, None, heard, &expressions)?;
         let mut cx = StepContext::new(&self.deps.services, input);
         let stopped = match (self.deps.find)(&step.step_type) {
             Some(implementation) => implementation.stop(&mut cx).await,
@@ -558,7 +543,7 @@ fn unclaimed_by(task: &DelegateTaskRecord) -> String {
 }
 
 /// The status of a step that has failed.
-fn failed_as(failure: &Failure) -> Status {
+pub(crate) fn failed_as(failure: &Failure) -> Status {
     match failure.error {
         ErrorType::ApprovalRejection => Status::ApprovalRejected,
         _ => Status::Failed,

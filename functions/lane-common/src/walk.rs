@@ -16,7 +16,7 @@ use slipway_engine::lane::{
 };
 use slipway_engine::name::{self, Lane, Walk as Nodes};
 use slipway_engine::runs::{self, StageOfRun, fact};
-use slipway_engine::signal::stopped_by;
+use slipway_engine::signal::{stopped_by, words};
 use slipway_model::id::{NodeId, PrincipalId};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Node, ParallelPlan, Plan, StagePlan};
@@ -155,7 +155,7 @@ impl<'d> Walk<'d> {
                     duration_ms = self.spent().as_millis(),
                     "lane walked as far as it goes: {directive:?}"
                 );
-                return Ok((directive, self.of_run.run.signals.len()));
+                return Ok((directive, words(&self.of_run.run)));
             }
         }
     }
@@ -273,7 +273,8 @@ impl<'d> Walk<'d> {
             Opening::Group(group) => &group.id,
             Opening::Parallel(block) => &block.id,
         };
-        let (error, status, what) = match self.facts.stopped.get(&(id.clone(), attempt.number)) {
+        let said = self.facts.stopped.get(&(id.clone(), attempt.number));
+        let (error, status, what) = match said.map(|said| said.reason) {
             Some(StopReason::MarkedAsFailed) => (
                 ErrorType::UserMarkedFailure,
                 Status::Failed,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use slipway_model::status::Status;
 use slipway_store::record::RunRecord;
-use slipway_world::tap::{Place, Tap, Verdict};
+use slipway_world::tap::{Invocation, Place, Tap, Verdict};
 use slipway_world::yaml::{
     ROLL_BACK, beside, gate, group, meeting, on_failure, pipeline, script, stage, together, wait,
     with_gate,
@@ -300,4 +300,70 @@ async fn stages_that_are_rolled_back_meet_and_wait_for_no_other() {
     Failed [Success, Success, Failed] (Some(10), Some(10))
     Failed [Failed, Failed] (None, None)
     ");
+}
+
+/// Counts the invocations of functions, and refuses them where they are so many that there would be no end.
+#[derive(Default)]
+struct Counts(AtomicUsize);
+
+/// More than any run here may take.
+const ENDLESS: usize = 400;
+
+impl Tap for Counts {
+    fn request(&self, _place: Place, _operation: &str) -> Verdict {
+        Verdict::Pass
+    }
+
+    fn invocation(&self, _function: &str) -> Invocation {
+        match self.0.fetch_add(1, Ordering::SeqCst) {
+            0..ENDLESS => Invocation::Once,
+            _ => Invocation::Refused("Lambda.AccessDeniedException"),
+        }
+    }
+}
+
+/// Plays a pipeline; how it ended, and how many invocations it took.
+async fn counted(whole: &str) -> (Status, usize) {
+    let counts = Arc::<Counts>::default();
+    let options = Options {
+        tap: Some(counts.clone()),
+        in_memory: true,
+        ..Options::default()
+    };
+    let world = World::with(options).await;
+    world.apply(whole).await;
+    let run = world.start("release").await;
+    let run = world.finish(&run).await;
+    (run.status, counts.0.load(Ordering::SeqCst))
+}
+
+/// Found by the simulation (seeds 11881, 20479, 64346).
+#[tokio::test(start_paused = true)]
+async fn branches_that_wait_to_be_tried_again_tell_each_other_once() {
+    let again = on_failure(
+        "{type: Retry, spec: {retryCount: 1, retryIntervals: [1h], onRetryFailure: {action: {type: Ignore}}}}",
+    );
+    let branches: Vec<String> = ["a", "b", "c", "d"]
+        .iter()
+        .map(|id| script(id, "fail", &again))
+        .collect();
+    let whole = meeting(&[
+        stage("tries", &(beside(&branches) + &gate("x", "1d")), "", ""),
+        stage("waits", &gate("y", "1d"), "", ""),
+    ]);
+    let (status, invocations) = counted(&whole).await;
+    assert_eq!(status, Status::IgnoreFailed);
+    assert!(invocations < 150, "{invocations} invocations");
+}
+
+/// Whoever has arrived does not say so again each time somebody else does.
+#[tokio::test(start_paused = true)]
+async fn who_waits_at_a_barrier_tells_the_others_once() {
+    let mut stages: Vec<String> = (0..6)
+        .map(|number| stage(&format!("s{number}"), &gate("x", "1d"), "", ""))
+        .collect();
+    stages.push(stage("late", &(wait("w", "3h") + &gate("y", "1d")), "", ""));
+    let (status, invocations) = counted(&meeting(&stages)).await;
+    assert_eq!(status, Status::Success);
+    assert!(invocations < 150, "{invocations} invocations");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often somebody looks whether a seed takes too long.
 const LOOK: Duration = Duration::from_millis(500);
@@ -28,8 +28,8 @@ pub trait Work: Send + Sync + 'static {
 
 struct Crew<W> {
     work: Arc<W>,
-    /// Who plays which seed, and since when.
-    desks: Mutex<BTreeMap<usize, (u64, Instant)>>,
+    /// Who plays which seed, and for how long while somebody looked: a process that is stopped for a while loses no seed.
+    desks: Mutex<BTreeMap<usize, (u64, Duration)>>,
 }
 
 /// Plays seeds, so many at a time, until there is no next one. A seed that is played for longer than `limit` is given up:
@@ -53,12 +53,13 @@ pub fn play<W: Work>(work: &Arc<W>, jobs: usize, limit: Duration) {
     while at_work > 0 {
         match receiver.recv_timeout(LOOK) {
             Ok(()) => at_work -= 1,
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => {
+                for seed in crew.give_up(limit) {
+                    work.late(seed, limit);
+                    hire();
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => return,
-        }
-        for seed in crew.give_up(limit) {
-            work.late(seed, limit);
-            hire();
         }
     }
 }
@@ -66,7 +67,7 @@ pub fn play<W: Work>(work: &Arc<W>, jobs: usize, limit: Duration) {
 impl<W: Work> Crew<W> {
     fn work(&self, desk: usize, leaves: &Sender<()>) {
         while let Some(seed) = self.work.next() {
-            self.desks().insert(desk, (seed, Instant::now()));
+            self.desks().insert(desk, (seed, Duration::ZERO));
             let played = self.work.play(seed);
             if self.desks().remove(&desk).is_none() {
                 // Given up, and somebody else has the place.
@@ -78,10 +79,13 @@ impl<W: Work> Crew<W> {
         let _ = leaves.send(());
     }
 
-    /// Clears the desks of those who take too long, and answers their seeds.
+    /// Somebody has looked again: clears the desks of those who take too long, and answers their seeds.
     fn give_up(&self, limit: Duration) -> Vec<u64> {
         let mut desks = self.desks();
-        let late = desks.extract_if(.., |_, (_, since)| since.elapsed() >= limit);
+        let late = desks.extract_if(.., |_, (_, spent)| {
+            *spent += LOOK;
+            *spent > limit
+        });
         late.map(|(_, (seed, _))| seed).collect()
     }
 

@@ -16,12 +16,23 @@ pub struct Faults {
     trace: Mutex<Vec<String>>,
     clock: tokio::time::Instant,
     deaths_are_heard: bool,
-    traced: bool,
+    traced: Traced,
+}
+
+/// What becomes of the lines that tell what functions did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traced {
+    /// They are not written.
+    No,
+    /// They are kept.
+    Kept,
+    /// They are kept, and printed at once: for a case that does not end.
+    Printed,
 }
 
 impl Faults {
     /// Those of a case. Must be called inside the runtime whose time the case lives in.
-    pub fn new(faults: &[Fault], deaths_are_heard: bool, traced: bool) -> Self {
+    pub fn new(faults: &[Fault], deaths_are_heard: bool, traced: Traced) -> Self {
         Self {
             faults: faults.to_vec(),
             requests: Default::default(),
@@ -49,11 +60,14 @@ impl Faults {
 
     /// Adds a line to the trace.
     pub fn note(&self, line: &str) {
-        if !self.traced {
+        if self.traced == Traced::No {
             return;
         }
         let at = self.clock.elapsed().as_millis();
         let line = format!("{:>9}.{:03} {line}", at / 1_000, at % 1_000);
+        if self.traced == Traced::Printed {
+            println!("{line}");
+        }
         self.trace
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

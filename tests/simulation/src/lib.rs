@@ -31,6 +31,7 @@ pub mod yaml;
 
 use ast::Case;
 use check::Judged;
+use faults::Traced;
 
 /// What was found.
 pub struct Finding {
@@ -71,12 +72,43 @@ pub fn simulate(seed: u64) -> Result<Judged, Box<Finding>> {
 /// # Errors
 /// What does not hold.
 pub fn examine(case: &Case, answers: u64) -> Result<Judged, String> {
-    let play = || check::check(case, &play::play(case, false), answers);
+    let play = || check::check(case, &play::play(case, Traced::No), answers);
     std::panic::catch_unwind(play).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         Err(format!("a panic: {}", text.unwrap_or_default()))
     })
+}
+
+/// Plays the case of a seed as it is and checks it, and prints what functions do meanwhile: for one that does not end.
+///
+/// # Errors
+/// What does not hold.
+pub fn trace(seed: u64) -> Result<Judged, String> {
+    let case = seed::case(seed);
+    println!("{}", told(&case));
+    let seen = play::play(&case, Traced::Printed);
+    for (number, run) in seen.runs.iter().enumerate() {
+        let seconds = run.ended_ms / 1_000;
+        println!("run {number} after {seconds} s:\n{}", run.story.told());
+    }
+    check::check(&case, &seen, ANSWERS)
+}
+
+/// A case for people: the pipeline, what is said and what goes wrong.
+fn told(case: &Case) -> String {
+    let mut lines = vec![
+        yaml::pipeline(&case.pipeline, case.notices.is_some()),
+        format!("runs start after (s): {:?}", case.starts),
+        format!("{:?}", case.freeze),
+    ];
+    let words = case.words.iter();
+    lines.extend(
+        words.map(|said| format!("after {} s, run {}: {:?}", said.at, said.run, said.word)),
+    );
+    let faults = case.faults.iter();
+    lines.extend(faults.map(|fault| format!("fault: {fault:?}")));
+    lines.join("\n")
 }
 
 impl Finding {
@@ -85,21 +117,9 @@ impl Finding {
         let mut lines = vec![
             format!("seed {}: {}", self.case.seed, self.wrong),
             String::new(),
-            yaml::pipeline(&self.case.pipeline, self.case.notices.is_some()),
-            format!("runs start after (s): {:?}", self.case.starts),
-            format!("{:?}", self.case.freeze),
+            told(&self.case),
         ];
-        let words = self.case.words.iter();
-        lines.extend(
-            words.map(|said| format!("after {} s, run {}: {:?}", said.at, said.run, said.word)),
-        );
-        lines.extend(
-            self.case
-                .faults
-                .iter()
-                .map(|fault| format!("fault: {fault:?}")),
-        );
-        let seen = play::play(&self.case, true);
+        let seen = play::play(&self.case, Traced::Kept);
         lines.push("trace:".to_owned());
         lines.extend(seen.trace);
         for (number, run) in seen.runs.iter().enumerate() {

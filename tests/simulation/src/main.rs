@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use slipway_simulation::check::Judged;
 use slipway_simulation::deliveries::many;
-use slipway_simulation::{Finding, crew, seed, simulate, yaml};
+use slipway_simulation::{Finding, crew, seed, simulate, trace, yaml};
 
 // A sixth of the time of a seed went into the allocator of glibc.
 #[global_allocator]
@@ -31,6 +31,9 @@ struct Arguments {
     /// How long a seed may take, in seconds; one that takes longer has failed, and the others go on.
     #[arg(long, default_value_t = 300)]
     limit: u64,
+    /// Play only the first seed, and print what functions do while they do it: for one that does not end.
+    #[arg(long)]
+    trace: bool,
     /// Play so many deliveries of webhooks instead, in as many worlds as that takes.
     #[arg(long, conflicts_with = "seeds")]
     deliveries: Option<u64>,
@@ -52,6 +55,9 @@ struct Seeds {
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
+    if arguments.trace {
+        return traced(arguments.from);
+    }
     let jobs = arguments
         .jobs
         .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
@@ -65,6 +71,20 @@ fn main() -> std::process::ExitCode {
     match holds {
         true => std::process::ExitCode::SUCCESS,
         false => std::process::ExitCode::FAILURE,
+    }
+}
+
+/// Plays one seed, aloud.
+fn traced(seed: u64) -> std::process::ExitCode {
+    match trace(seed) {
+        Ok(judged) => {
+            println!("seed {seed} holds: {judged:?}");
+            std::process::ExitCode::SUCCESS
+        }
+        Err(wrong) => {
+            println!("seed {seed}: {wrong}");
+            std::process::ExitCode::FAILURE
+        }
     }
 }
 

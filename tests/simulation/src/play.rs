@@ -14,7 +14,7 @@ use slipway_world::{Options, World};
 use tokio::time::Instant;
 
 use crate::ast::{Case, Fault, Said, Stop, Word};
-use crate::faults::Faults;
+use crate::faults::{Faults, Traced};
 use crate::seen::Seen;
 use crate::yaml;
 
@@ -29,7 +29,7 @@ enum Event<'c> {
 ///
 /// # Panics
 /// When the world cannot be had.
-pub fn play(case: &Case, traced: bool) -> Seen {
+pub fn play(case: &Case, traced: Traced) -> Seen {
     fastrand::seed(case.seed);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -51,7 +51,7 @@ pub(crate) struct Play {
 }
 
 impl Play {
-    async fn whole(case: &Case, traced: bool) -> Seen {
+    async fn whole(case: &Case, traced: Traced) -> Seen {
         let faults = Arc::new(Faults::new(
             &case.faults,
             case.seed.is_multiple_of(2),

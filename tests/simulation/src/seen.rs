@@ -107,6 +107,12 @@ impl Play {
                 children: Vec::new(),
             });
         }
+        for run in &self.runs {
+            for (_, child) in self.runs_of_stages(run).await {
+                // One that does not end is still open in what is seen of it.
+                self.finish(&child.id).await;
+            }
+        }
         self.faults.note("all runs have ended");
         tokio::time::sleep(AFTERMATH).await;
         let begun = self.begun_ms();
@@ -175,30 +181,35 @@ impl Play {
 
     /// The runs that stages of a run started.
     async fn children(&self, run: &RunId) -> Vec<SeenChild> {
-        let (scope, store) = (slipway_world::scope(), &self.world.store);
         let mut children = Vec::new();
+        for (stage, child) in self.runs_of_stages(run).await {
+            let waits = self.world.store.list_waits(&child.id).await;
+            children.push(SeenChild {
+                stage,
+                status: child.status,
+                waits: waits.expect("the waits").len(),
+            });
+        }
+        children
+    }
+
+    /// The same as they are recorded, each with its stage.
+    async fn runs_of_stages(&self, run: &RunId) -> Vec<(String, RunRecord)> {
+        let (scope, store) = (slipway_world::scope(), &self.world.store);
+        let mut runs = Vec::new();
         for stage in &self.chained {
             let pipeline = EntityId::new(yaml::child_of(stage));
             let found = store
                 .list_runs(&scope, Some(&pipeline), Page::first(100))
                 .await;
-            for child in found.expect("the runs").items {
-                if child
-                    .parent
-                    .as_ref()
-                    .is_none_or(|parent| parent.run != *run)
-                {
-                    continue;
-                }
-                let waits = store.list_waits(&child.id).await.expect("the waits");
-                children.push(SeenChild {
-                    stage: stage.clone(),
-                    status: child.status,
-                    waits: waits.len(),
-                });
-            }
+            let started = found.expect("the runs").items.into_iter();
+            let own = started.filter(|child| {
+                let parent = child.parent.as_ref();
+                parent.is_some_and(|parent| parent.run == *run)
+            });
+            runs.extend(own.map(|child| (stage.clone(), child)));
         }
-        children
+        runs
     }
 
     async fn services(&self) -> Vec<SeenService> {

@@ -6,6 +6,7 @@ use slipway_simulation::ast::{
     Action, Case, Child, Fault, Http, Kind, Node, Pipeline, Said, Script, Stage, Step, Strategy,
     When, Word,
 };
+use slipway_simulation::faults::Traced;
 use slipway_simulation::model::{self, Delays};
 use slipway_simulation::seen::SeenChild;
 use slipway_simulation::{check, play, seed, simulate};
@@ -34,7 +35,10 @@ fn a_seed_replays_exactly() {
     for seed in [3, 8, 21, 34] {
         let (first, second) = (seed::case(seed), seed::case(seed));
         assert_eq!(first, second);
-        let (first, second) = (play::play(&first, true), play::play(&second, true));
+        let (first, second) = (
+            play::play(&first, Traced::Kept),
+            play::play(&second, Traced::Kept),
+        );
         assert_eq!(first.trace, second.trace, "seed {seed}");
         assert!(first.trace.len() > 10, "seed {seed}: {:?}", first.trace);
     }
@@ -90,7 +94,7 @@ fn case(action: Action) -> Case {
 #[test]
 fn what_is_not_as_the_model_says_is_found() {
     let (ignores, rolls_back) = (case(Action::Ignore), case(Action::StageRollback));
-    let seen = play::play(&ignores, false);
+    let seen = play::play(&ignores, Traced::No);
     assert_eq!(
         check::check(&ignores, &seen, 10),
         Ok(check::Judged::Exactly)
@@ -102,7 +106,7 @@ fn what_is_not_as_the_model_says_is_found() {
 #[test]
 fn what_is_left_behind_or_done_twice_is_found() {
     let case = case(Action::StageRollback);
-    let seen = || play::play(&case, false);
+    let seen = || play::play(&case, Traced::No);
     assert_eq!(check::check(&case, &seen(), 10), Ok(check::Judged::Exactly));
 
     let mut held = seen();
@@ -168,7 +172,7 @@ fn a_paused_run_begins_nothing_nor_does_the_run_of_its_stage() {
     let said = |at, word| Said { at, run: 0, word };
     for mut case in [waits, runs_another] {
         case.words = vec![said(10, Word::Pause), said(100, Word::Resume)];
-        let seen = play::play(&case, false);
+        let seen = play::play(&case, Traced::No);
         assert_eq!(seen.runs[0].ended_ms / 1_000, 100);
         assert_eq!(check::check(&case, &seen, 10), Ok(check::Judged::Exactly));
 
@@ -182,7 +186,7 @@ fn a_paused_run_begins_nothing_nor_does_the_run_of_its_stage() {
 #[test]
 fn what_is_posted_twice_or_told_to_nobody_or_started_twice_is_found() {
     let case = talkative();
-    let seen = || play::play(&case, false);
+    let seen = || play::play(&case, Traced::No);
     assert_eq!(check::check(&case, &seen(), 10), Ok(check::Judged::Exactly));
 
     let mut posted = seen();
@@ -219,7 +223,7 @@ fn a_token_that_is_sent_again_changes_nothing_and_one_that_is_lost_is_survived()
         case.faults = (1..=4)
             .map(|number| Fault::Token { number, verdict })
             .collect();
-        let seen = play::play(&case, true);
+        let seen = play::play(&case, Traced::Kept);
         let hit = seen.trace.iter().filter(|line| line.contains("FAULT"));
         assert!(hit.count() > 0, "{:?}", seen.trace);
         assert_eq!(check::check(&case, &seen, 10), Ok(expected));

@@ -48,6 +48,7 @@ pub(crate) async fn call(
         started_ms: stored.started_ms,
         earlier: &[],
         said: &[],
+        late_since_ms: None,
         aborted: false,
         delegate_result: result,
         expressions: &world.names,

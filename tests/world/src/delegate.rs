@@ -12,6 +12,9 @@ use slipway_store::Store;
 /// Its name.
 const NAME: &str = "d1";
 
+/// How long it waits before it asks again where Step Functions does not answer.
+const AWAY: Duration = Duration::from_secs(1);
+
 /// Its tags.
 const TAGS: &[&str] = &["linux", "in-eu"];
 
@@ -56,7 +59,11 @@ impl Deeds {
 pub(crate) async fn work(sfn: aws_sdk_sfn::Client, store: Store, activity: String, deeds: Deeds) {
     loop {
         let task = sfn.get_activity_task().activity_arn(&activity).send().await;
-        let Ok(task) = task else { return };
+        let Ok(task) = task else {
+            // Step Functions is away, and comes back.
+            tokio::time::sleep(AWAY).await;
+            continue;
+        };
         let Some(token) = task.task_token else {
             continue;
         };

@@ -71,6 +71,15 @@ impl NodeFact {
     }
 }
 
+/// A person stopped an attempt of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// How.
+    pub reason: StopReason,
+    /// When it was said, in epoch milliseconds.
+    pub at_ms: i64,
+}
+
 /// What a decision may know.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -83,7 +92,7 @@ pub struct Facts {
     /// What people said about failures that asked for it, by node and attempt.
     pub answers: BTreeMap<(NodeId, u32), Answer>,
     /// Steps that a person stopped, by node and attempt.
-    pub stopped: BTreeMap<(NodeId, u32), StopReason>,
+    pub stopped: BTreeMap<(NodeId, u32), Stopped>,
     /// When a step was given the inputs that it had asked for, in epoch milliseconds, by node and attempt: its time
     /// begins then.
     pub given: BTreeMap<(NodeId, u32), i64>,

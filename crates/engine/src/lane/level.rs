@@ -6,7 +6,7 @@ use slipway_model::id::NodeId;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{FailureStrategy, GroupPlan, Node, StagePlan, StepPlan};
 
-use super::facts::{Facts, NodeFact};
+use super::facts::{Facts, NodeFact, Stopped};
 use super::moves::{Opening, StopReason};
 use super::plan::{LanePlan, children, is_rollback, runs_in, undoing};
 use super::walk::begins_again;
@@ -149,7 +149,7 @@ pub(super) fn stopped(
     facts: &Facts,
     step: &NodeId,
     attempt: u32,
-) -> Option<StopReason> {
+) -> Option<Stopped> {
     if facts.stopped.is_empty() {
         return None;
     }
@@ -173,7 +173,8 @@ fn ruled(
     status: Status,
 ) -> Option<Verdict> {
     let said = stopped(lane, facts, step, attempt)?;
-    let rolls_back = said == StopReason::MarkedForRollback && error == ErrorType::UserMarkedFailure;
+    let rolls_back =
+        said.reason == StopReason::MarkedForRollback && error == ErrorType::UserMarkedFailure;
     rolls_back.then_some(Verdict::Over {
         status,
         halt: Some(Undo::Stage),

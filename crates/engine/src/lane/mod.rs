@@ -9,7 +9,7 @@ mod moves;
 mod plan;
 mod walk;
 
-pub use facts::{Attempt, Facts, NodeFact, worst};
+pub use facts::{Attempt, Facts, NodeFact, Stopped, worst};
 pub use level::{Awaited, Failing, deadline_around, judge, retry_conditions};
 pub(crate) use level::{awaited_retries, later};
 pub use moves::{GroupThen, Halt, Move, Opening, StopReason};

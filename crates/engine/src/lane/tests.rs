@@ -10,7 +10,7 @@ use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Node, StagePlan, StepPlan, WhenStatus};
 
 use super::{
-    Attempt, Facts, LanePlan, Move, NodeFact, Opening, StopReason, judge, next, node_id,
+    Attempt, Facts, LanePlan, Move, NodeFact, Opening, StopReason, Stopped, judge, next, node_id,
     retry_conditions,
 };
 use crate::fixture::{With, group, on, parallel, retry, stage, step};
@@ -55,6 +55,14 @@ impl<'p> World<'p> {
     pub(super) fn fails(mut self, step: &'static str, error: ErrorType, times: u32) -> Self {
         self.outcomes.insert(step, Outcome::Fails(error, times));
         self
+    }
+
+    /// A person stops an attempt of a step.
+    pub(super) fn stopped(&mut self, step: &str, attempt: u32, reason: StopReason, at_ms: i64) {
+        let said = Stopped { reason, at_ms };
+        self.facts
+            .stopped
+            .insert((NodeId::new(step), attempt), said);
     }
 
     pub(super) fn hangs(mut self, step: &'static str) -> Self {

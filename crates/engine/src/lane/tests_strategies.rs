@@ -305,7 +305,7 @@ fn a_step_that_a_person_stops_fails_by_its_strategies() {
         (StopReason::MadeToExpire, "roll back"),
     ] {
         let mut world = World::new(&stage);
-        world.facts.stopped.insert((NodeId::new("a"), 0), reason);
+        world.stopped("a", 0, reason, 0);
         let story = world.story();
         assert!(story.ends_with(end), "{reason:?}: {story}");
     }
@@ -359,7 +359,7 @@ fn a_word_that_rolls_a_stage_back_asks_no_strategy() {
     let stage = with_rollback(stage("deploy", vec![step("a").strategy(ignore), step("b")]));
     let mut world = World::new(&stage);
     let reason = StopReason::MarkedForRollback;
-    world.facts.stopped.insert((NodeId::new("a"), 0), reason);
+    world.stopped("a", 0, reason, 0);
     insta::assert_snapshot!(world.story(), @"
     0 start a #0
     0 stop a (MarkedForRollback)
@@ -377,7 +377,7 @@ fn an_attempt_that_is_stopped_before_its_time_is_not_waited_for() {
     );
     let mut world = World::new(&stage).fails("a", ErrorType::Unknown, 9);
     let reason = StopReason::MarkedAsFailed;
-    world.facts.stopped.insert((NodeId::new("a"), 1), reason);
+    world.stopped("a", 1, reason, 0);
     insta::assert_snapshot!(world.story(), @"
     0 start a #0
     1 a #0 Failed

@@ -4,7 +4,7 @@ use slipway_model::id::NodeId;
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{GroupPlan, Node, ParallelPlan, StepPlan, When, WhenStatus};
 
-use super::facts::{Attempt, Facts, NodeFact, worst};
+use super::facts::{Attempt, Facts, NodeFact, Stopped, worst};
 use super::level::{self, Failing, Frame, later};
 use super::moves::{GroupThen, Halt, Move, Opening, StopReason};
 use super::plan::{LanePlan, children, groups_below, groups_to_undo, node_id, runs_in, undoing};
@@ -439,14 +439,21 @@ impl<'a, 'p> Walker<'a, 'p> {
         // Inputs of a stage that somebody must start are given before it begins.
         let from_ms = given.copied().unwrap_or(fact.started_ms);
         let from_ms = from_ms.max(fact.started_ms);
-        let late = self.now_ms >= from_ms.saturating_add(limit);
+        let limit_ms = from_ms.saturating_add(limit);
+        let group_ms = level::group_deadline(self.lane, self.facts, &step.id);
+        let limits = [Some(limit_ms), group_ms, self.deadline_ms];
         let stopped = level::stopped(self.lane, self.facts, &step.id, attempt);
-        let reason = match self.stopping() {
-            Some(Halt::Abort) => Some(StopReason::Abort),
-            Some(_) => Some(StopReason::StageTimeout),
-            None if late => Some(StopReason::StepTimeout),
-            None if self.is_late_in_group(step) => Some(StopReason::GroupTimeout),
-            None => stopped,
+        // Said in time, it counts however late it is heard.
+        let in_time = |said: &Stopped| limits.iter().flatten().all(|limit| said.at_ms < *limit);
+        let reason = match (self.stopping(), stopped.filter(in_time)) {
+            (Some(Halt::Abort), _) => Some(StopReason::Abort),
+            (_, Some(said)) => Some(said.reason),
+            (Some(_), None) => Some(StopReason::StageTimeout),
+            (None, None) if self.now_ms >= limit_ms => Some(StopReason::StepTimeout),
+            (None, None) if group_ms.is_some_and(|limit_ms| self.now_ms >= limit_ms) => {
+                Some(StopReason::GroupTimeout)
+            }
+            (None, None) => stopped.map(|said| said.reason),
         };
         match reason {
             Some(reason) => Move::Stop {
@@ -458,26 +465,26 @@ impl<'a, 'p> Walker<'a, 'p> {
         }
     }
 
-    fn is_late_in_group(&self, step: &StepPlan) -> bool {
-        let limit_ms = level::group_deadline(self.lane, self.facts, &step.id);
-        limit_ms.is_some_and(|limit_ms| self.now_ms >= limit_ms)
-    }
-
     /// Another attempt of a step or group, when its time has come.
     fn retry(&self, node: Opening<'p>, fact: &NodeFact, at_ms: i64) -> Visit<'p> {
-        if let Some(barred) = self.barred() {
-            return barred;
-        }
-        // An attempt that is stopped before its time has nothing to wait for.
         let next = fact.again();
         let id = match node {
             Opening::Step(step) => Some(&step.id),
             Opening::Group(group) => Some(&group.id),
             Opening::Parallel(_) => None,
         };
-        let said = |id: &NodeId| self.facts.stopped.contains_key(&(id.clone(), next.number));
-        let stopped = id.is_some_and(said);
-        Visit::Move(if stopped || self.now_ms >= at_ms {
+        let said = |id: &NodeId| self.facts.stopped.get(&(id.clone(), next.number));
+        let stopped = id.and_then(said);
+        match self.barred() {
+            // Said in time, it counts however late it is heard. The attempt would not do anything any more.
+            Some(Visit::Halt(Halt::Deadline)) if self.is_to_be_undone(stopped) => {
+                return Visit::Halt(Halt::Failure { undo: Undo::Stage });
+            }
+            Some(barred) => return barred,
+            None => {}
+        }
+        // An attempt that is stopped before its time has nothing to wait for.
+        Visit::Move(if stopped.is_some() || self.now_ms >= at_ms {
             Move::Start {
                 node,
                 attempt: next,
@@ -488,6 +495,12 @@ impl<'a, 'p> Walker<'a, 'p> {
                 until_ms: at_ms.min(deadline),
             }
         })
+    }
+
+    /// Whether somebody wanted the stage rolled back before its time was up.
+    fn is_to_be_undone(&self, said: Option<&Stopped>) -> bool {
+        let in_time = |at_ms| self.deadline_ms.is_none_or(|deadline| at_ms < deadline);
+        said.is_some_and(|said| said.reason == StopReason::MarkedForRollback && in_time(said.at_ms))
     }
 
     /// A group that has begun, from what its nodes say.

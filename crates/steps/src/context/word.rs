@@ -1,7 +1,7 @@
 //! What a step says about its run: to its other steps, and to whoever looks at it.
 
 use sha2::{Digest, Sha256};
-use slipway_engine::signal::WARNING;
+use slipway_engine::signal::{WARNING, were_woken};
 use slipway_model::id::PrincipalId;
 use slipway_model::status::Failure;
 use slipway_store::StoreError;
@@ -16,8 +16,11 @@ impl StepContext<'_> {
     /// When the store cannot be written.
     pub async fn say(&mut self, kind: &str, says: &str) -> Result<(), Failure> {
         self.note_word(kind, says).await?;
-        // Said again after a crash: whether the others were woken is not known.
-        self.said = true;
+        // Said before a crash, perhaps: then the others are woken once more, and only until it is known that they were.
+        // Steps that wait for one another would wake one another without end.
+        if !were_woken(self.heard(), self.node(), self.attempt(), kind) {
+            self.said = Some(kind.to_owned());
+        }
         Ok(())
     }
 
