@@ -89,7 +89,7 @@ impl<W: Work> Crew<W> {
         late.map(|(_, (seed, _))| seed).collect()
     }
 
-    fn desks(&self) -> MutexGuard<'_, BTreeMap<usize, (u64, Instant)>> {
+    fn desks(&self) -> MutexGuard<'_, BTreeMap<usize, (u64, Duration)>> {
         self.desks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
