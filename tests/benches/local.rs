@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use slipway_cli::client::{Body, Client};
 use slipway_cli::commands::graph;
 use slipway_cli::local::{self, Options, Running};
 use slipway_clock::Clock;
+use slipway_tests::process::{places, resident};
 
 /// Runs of one pipeline in one block.
 const RUNS: usize = 40;
@@ -31,11 +32,7 @@ fn main() -> Result<(), Failure> {
         .ok()
         .and_then(|n| n.parse().ok())
         .unwrap_or(10_000);
-    let places = [
-        ("tmpfs", PathBuf::from("/dev/shm")),
-        ("disk", std::env::current_dir()?),
-    ];
-    for (name, place) in places {
+    for (name, place) in places() {
         if !place.is_dir() {
             println!("{name}: {} is not there, left out", place.display());
             continue;
@@ -298,14 +295,4 @@ fn milliseconds(duration: Duration) -> f64 {
 fn median(mut samples: Vec<f64>) -> f64 {
     samples.sort_by(f64::total_cmp);
     samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-fn resident(pid: u32) -> Result<f64, Failure> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS"))
-        .ok_or("VmRSS")?;
-    let kib: f64 = line.split_whitespace().nth(1).ok_or("a number")?.parse()?;
-    Ok(kib / 1_024.0)
 }

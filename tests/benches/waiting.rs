@@ -11,6 +11,7 @@ use slipway_cli::args::{Connection, Level};
 use slipway_cli::client::{Body, Client};
 use slipway_cli::commands::graph;
 use slipway_tests::LocalProcess;
+use slipway_tests::process::{cpu, resident};
 
 /// Requests under way at once.
 const AT_ONCE: usize = 64;
@@ -76,9 +77,9 @@ async fn measure(local: &LocalProcess, dir: &Path, many: usize) -> Result<(), Fa
     let memory = (resident(local.pid())? - before) * 1_024.0 / many as f64;
     println!("  resident memory each     {memory:9.1} KiB");
 
-    let (cpu, watched) = (cpu(local.pid())?, Instant::now());
+    let (used, watched) = (cpu(local.pid())?, Instant::now());
     tokio::time::sleep(WATCHED).await;
-    let spent = crate::cpu(local.pid())? - cpu;
+    let spent = cpu(local.pid())? - used;
     let share = 100.0 * spent / watched.elapsed().as_secs_f64();
     println!("  processor while waiting  {share:9.2} %");
 
@@ -244,27 +245,4 @@ async fn approve(client: &Client, run: &str) -> Result<(), Failure> {
     let body = Body::Json(json!({"action": "APPROVE", "comments": "", "approverInputs": []}));
     client.call(reqwest::Method::POST, &path, &[], body).await?;
     Ok(())
-}
-
-/// Resident memory of a process, in MiB.
-fn resident(pid: u32) -> Result<f64, Failure> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS"));
-    let kib = line
-        .and_then(|line| line.split_whitespace().nth(1))
-        .ok_or("VmRSS")?;
-    Ok(kib.parse::<f64>()? / 1_024.0)
-}
-
-/// Processor time of a process so far, in seconds.
-fn cpu(pid: u32) -> Result<f64, Failure> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name of the process may hold spaces; what follows its bracket is numbers. Ticks are hundredths of a second.
-    let numbers = stat.rsplit_once(')').ok_or("a process")?.1;
-    let ticks = numbers
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .map(str::parse::<f64>);
-    Ok(ticks.sum::<Result<f64, _>>()? / 100.0)
 }

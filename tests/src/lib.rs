@@ -3,6 +3,7 @@
 pub mod balancer;
 pub mod dice;
 pub mod history;
+pub mod process;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: deliveries of webhooks, measured on this machine, judged by nobody.
 //!
-//! Deliveries of 8 KiB over 16 connections: accepted ones (verified, kept once, handled; no run is started), and rejected
-//! ones (a wrong signature), against the same HTTP server answering 200 to everything (the floor), and against `webhook`
+//! Deliveries of 8 KiB over 16 connections: accepted ones (verified, kept once; the rate until all are handled, too, where no
+//! run is started), and rejected ones (a wrong signature), against the same HTTP server answering 200 to everything (the floor), and against `webhook`
 //! of Debian (`apt-get install webhook`; left out where it is not there). That one is measured as it is (it answers, and
 //! runs a command that does nothing meanwhile), and with a command that keeps each delivery once, on disk, before it is
 //! answered. Blocks are interleaved (A B C C B A), so that a drift of the machine falls on all. `SLIPWAY_BENCH_BINARY`
@@ -24,6 +24,7 @@ use slipway_cli::args::{Connection, Level};
 use slipway_cli::client::{Body, Client};
 use slipway_cli::commands::graph;
 use slipway_tests::LocalProcess;
+use slipway_tests::process::{cpu, places};
 
 use load::{Block, load};
 use other::Other;
@@ -103,11 +104,7 @@ fn main() -> Result<(), Failure> {
     let binary = std::env::var_os("SLIPWAY_BENCH_BINARY").map(PathBuf::from);
     let binary = binary.unwrap_or_else(slipway_tests::binary);
     println!("intake ({})", binary.display());
-    let places = [
-        ("tmpfs", PathBuf::from("/dev/shm")),
-        ("disk", std::env::current_dir()?),
-    ];
-    for (name, place) in places {
+    for (name, place) in places() {
         if place.is_dir() {
             let dir = tempfile::tempdir_in(&place)?;
             println!("\n{name} ({})", place.display());
@@ -136,6 +133,9 @@ async fn measure(binary: &Path, dir: &Path) -> Result<(), Failure> {
     ]
     .map(|(name, at, path, right, status)| Line::new(name, at, path, right, status))
     .into();
+    for line in lines.iter_mut().filter(|line| line.at == slipway) {
+        line.process = Some(local.pid());
+    }
     if let (Some(plain), Some(keeping)) = (&plain, &keeping) {
         let path = other::PATH;
         // A wrong signature is an error to it.
@@ -185,8 +185,32 @@ async fn measure(binary: &Path, dir: &Path) -> Result<(), Failure> {
             line.rate() / of_floor
         );
     }
+    for line in lines.iter().filter(|line| !line.handled.is_empty()) {
+        let of = |number: usize| median(line.handled.iter().map(|block| block[number]).collect());
+        println!(
+            "  {}: {:.0}/s until all are handled; processor for each {:.2} ms until it is answered, {:.2} ms until it is handled",
+            line.name,
+            of(0),
+            of(1),
+            of(2)
+        );
+    }
     first_steps(&client, slipway, path).await?;
     Ok(())
+}
+
+/// When a process began to rest.
+async fn idle(pid: u32) -> Result<Instant, Failure> {
+    let mut rests = (Instant::now(), cpu(pid)?);
+    while rests.0.elapsed() < Duration::from_millis(300) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let used = cpu(pid)?;
+        // A tick of the clock is what a process uses that rests.
+        if used - rests.1 > 0.011 {
+            rests = (Instant::now(), used);
+        }
+    }
+    Ok(rests.0)
 }
 
 /// One line of the table.
@@ -197,6 +221,11 @@ struct Line {
     right: bool,
     status: u16,
     blocks: Vec<Block>,
+    /// Slipway's, which goes on after its answers.
+    process: Option<u32>,
+    /// Deliveries per second until all of a block were handled, and the processor's time for each, in milliseconds, until
+    /// it was answered and until it was handled.
+    handled: Vec<[f64; 3]>,
 }
 
 impl Line {
@@ -209,15 +238,29 @@ impl Line {
             right,
             status,
             blocks: Vec::new(),
+            process: None,
+            handled: Vec::new(),
         }
     }
 
     async fn block(&mut self) -> Result<(), Failure> {
         let requests = (0..deliveries()).map(|_| push("shop", self.right).request(&self.path));
-        self.blocks
-            .push(load(self.at, requests.collect(), self.status).await?);
+        let Some(pid) = self.process else {
+            self.blocks
+                .push(load(self.at, requests.collect(), self.status).await?);
+            return Ok(());
+        };
+        let requests: Vec<_> = requests.collect();
+        let (used, began) = (cpu(pid)?, Instant::now());
+        let block = load(self.at, requests, self.status).await?;
+        let (count, answered) = (block.times.len() as f64, cpu(pid)?);
+        self.blocks.push(block);
         // What was accepted is handled before others are measured.
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        let ended = idle(pid).await?;
+        let all = cpu(pid)?;
+        let per_second = count / ended.duration_since(began).as_secs_f64();
+        let each = |spent: f64| (spent - used) * 1_000.0 / count;
+        self.handled.push([per_second, each(answered), each(all)]);
         Ok(())
     }
 

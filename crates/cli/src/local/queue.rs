@@ -158,3 +158,74 @@ impl State {
         Some(next)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millisecond: i64) -> Timestamp {
+        Timestamp::from_millisecond(millisecond).unwrap()
+    }
+
+    /// How many begin in one look after the other, while so many come before each; each ends at once.
+    fn looks<const N: usize>(state: &mut State, from_ms: i64, comes: [u64; N]) -> [usize; N] {
+        let mut looks = (from_ms..).zip(comes);
+        std::array::from_fn(|_| {
+            let (now_ms, come) = looks.next().unwrap();
+            for number in 0..come {
+                state.line.push_back(Invocation {
+                    function: "trigger".to_owned(),
+                    payload: number.into(),
+                });
+            }
+            state.share.come(come);
+            let next = state.next(4, at(now_ms)).unwrap_or_default();
+            for (number, _) in &next {
+                state.under_way.remove(number);
+            }
+            next.len()
+        })
+    }
+
+    #[test]
+    fn a_burst_is_taken_in_before_it_is_handled() {
+        let mut state = State::default();
+        assert_eq!(looks(&mut state, 0, [20, 5, 7, 40, 1]), [1, 0, 1, 2, 0]);
+        assert_eq!(looks(&mut state, 5, [0, 0, 0, 1, 0]), [4, 4, 4, 0, 4]);
+    }
+
+    #[test]
+    fn oldest_first_and_each_once() {
+        let mut state = State::default();
+        looks(&mut state, 0, [0]);
+        let mut seen = Vec::new();
+        for number in 0..9_u64 {
+            state.line.push_back(Invocation {
+                function: "trigger".to_owned(),
+                payload: number.into(),
+            });
+        }
+        for look in 0.. {
+            let Some(next) = state.next(4, at(look)) else {
+                break;
+            };
+            for (number, invocation) in next {
+                state.under_way.remove(&number);
+                seen.push(invocation.payload);
+            }
+        }
+        assert_eq!(seen, (0..9_u64).map(Value::from).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn who_waits_for_somebody_else_keeps_no_other_from_beginning() {
+        let mut state = State::default();
+        let slow: Vec<u64> = (0..4).map(|_| state.begin(at(0))).collect();
+        assert_eq!(state.room(4, at(200)), 0);
+        assert_eq!(state.room(4, at(250)), 4);
+        slow.iter().for_each(|number| {
+            state.under_way.remove(number);
+        });
+        assert_eq!(state.room(4, at(250)), 4);
+    }
+}

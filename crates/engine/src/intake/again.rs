@@ -7,6 +7,7 @@
 use slipway_store::record::OutcomeRecord;
 
 use super::handle::{Starting, handle_for};
+use super::read;
 use crate::error::{Doing, RunError};
 use crate::runs::Runs;
 
@@ -43,5 +44,5 @@ pub async fn decide_anew(on: Starting<'_>, event: &str) -> Result<Vec<OutcomeRec
         return Ok(Vec::new());
     };
     let places: Vec<_> = refused.into_iter().map(|outcome| outcome.place).collect();
-    handle_for(on, &event, &places).await
+    handle_for(on, (&event, &read(&event)?), &places).await
 }

@@ -44,8 +44,9 @@ pub async fn handle_by_id(on: Starting<'_>, id: &str) -> Result<Vec<OutcomeRecor
 /// # Errors
 /// When the store or Step Functions cannot be reached: the event stays listed.
 pub async fn handle(on: Starting<'_>, event: &EventRecord) -> Result<Vec<OutcomeRecord>, RunError> {
-    let places = narrowed(on.runs, event, &read(event)?).await?;
-    let outcomes = handle_for(on, event, &places).await?;
+    let happening = read(event)?;
+    let places = narrowed(on.runs, event, &happening).await?;
+    let outcomes = handle_for(on, (event, &happening), &places).await?;
     let handled = on.runs.store.handled(event).await;
     handled.doing(|| format!("take event {} off the list", event.id))?;
     Ok(outcomes)
@@ -54,15 +55,14 @@ pub async fn handle(on: Starting<'_>, event: &EventRecord) -> Result<Vec<Outcome
 /// Has some triggers decide on an event.
 pub(super) async fn handle_for(
     on: Starting<'_>,
-    event: &EventRecord,
+    (event, happening): (&EventRecord, &Happening),
     places: &[TriggerPlace],
 ) -> Result<Vec<OutcomeRecord>, RunError> {
-    let happening = read(event)?;
     let mut outcomes = Vec::new();
     let (asked, mut left) = (Asked::default(), None);
     for place in places {
         // What one trigger waits for holds no other up.
-        let done = match Box::pin(one(on, &asked, (event, &happening), place)).await {
+        let done = match Box::pin(one(on, &asked, (event, happening), place)).await {
             Ok(Some(done)) => done,
             Ok(None) => continue,
             Err(why) => {

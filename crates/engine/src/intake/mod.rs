@@ -286,7 +286,7 @@ pub(crate) async fn tell_ended(
 
 /// Reads what happened.
 pub(crate) fn read(event: &EventRecord) -> Result<Happening, RunError> {
-    serde_json::from_value(event.body.clone()).map_err(|why| {
+    Happening::deserialize(&event.body).map_err(|why| {
         let message = format!("event {} cannot be read: {why}", event.id);
         RunError::refused(ErrorName::StoreUnreadable, message)
     })

@@ -14,6 +14,7 @@ use dynoxide::actions::transact_write_items::{
     TransactWriteItemsRequest, TransactWriteItemsResponse,
 };
 use dynoxide::{Database, DynoxideError};
+use memchr::memmem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -45,13 +46,10 @@ impl Service {
     fn writes_entities(&self, operation: &str, body: &[u8]) -> Option<UnderWay> {
         let (table, entities) = &self.entities;
         // JSON can also spell a name in other ways than itself.
-        let may = writes(operation) && (contains(body, table.as_bytes()) || contains(body, b"\\u"));
+        let contains = |part: &[u8]| memmem::find(body, part).is_some();
+        let may = writes(operation) && (contains(table.as_bytes()) || contains(b"\\u"));
         may.then(|| entities.begin())
     }
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
 }
 
 /// Opens the database file, makes the tables that are missing and serves them.

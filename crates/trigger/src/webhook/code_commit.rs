@@ -20,7 +20,7 @@ pub fn read_event_bridge(event: &Value) -> Result<Heard, String> {
         delivery: &delivery,
         body: Fields::of(event),
     };
-    finished(heard(&post)?, &delivery, event)
+    finished(heard(&post)?, &delivery, event.clone())
 }
 
 fn heard(post: &Post) -> Result<Heard, String> {

@@ -118,14 +118,14 @@ pub fn read(provider: Provider, delivery: &Delivery) -> Result<Heard, String> {
         Provider::HarnessArtifactRegistry => harness_registry::read(&post),
         Provider::Custom => custom::read(&post),
     }?;
-    finished(heard, delivery, &body)
+    finished(heard, delivery, body)
 }
 
 /// Most bytes of payloads that the events of one delivery have together, as each has its own.
 const MOST_COPIED: usize = 64 * 1024 * 1024;
 
 /// Adds what all events of a delivery have, and checks what all must keep to.
-fn finished(heard: Heard, delivery: &Delivery, body: &Value) -> Result<Heard, String> {
+fn finished(heard: Heard, delivery: &Delivery, body: Value) -> Result<Heard, String> {
     let headers = delivery
         .headers
         .iter()
@@ -133,14 +133,14 @@ fn finished(heard: Heard, delivery: &Delivery, body: &Value) -> Result<Heard, St
     let headers: Vec<(String, String)> = headers
         .map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))
         .collect();
-    let finish = |mut event: Event| {
+    let finish = |mut event: Event, payload: Value| {
         checked(&event)?;
-        event.payload = body.clone();
+        event.payload = payload;
         event.headers.clone_from(&headers);
         Ok::<Event, String>(event)
     };
     Ok(match heard {
-        Heard::Event(event) => Heard::Event(Box::new(finish(*event)?)),
+        Heard::Event(event) => Heard::Event(Box::new(finish(*event, body)?)),
         Heard::Several(events) if events.len() * delivery.body.len() > MOST_COPIED => {
             let count = events.len();
             let size = delivery.body.len();
@@ -149,7 +149,9 @@ fn finished(heard: Heard, delivery: &Delivery, body: &Value) -> Result<Heard, St
             ));
         }
         Heard::Several(events) => {
-            Heard::Several(events.into_iter().map(finish).collect::<Result<_, _>>()?)
+            let events = events.into_iter();
+            let events = events.map(|event| finish(event, body.clone()));
+            Heard::Several(events.collect::<Result<_, _>>()?)
         }
         ignored => ignored,
     })
