@@ -305,10 +305,8 @@ async fn copy(from: &mut BufReader<impl AsyncRead + Unpin>, log: &mut Vec<u8>, m
     loop {
         line.clear();
         // A line without an end is taken in parts.
-        let part = (&mut *from)
-            .take(MOST_LOG as u64)
-            .read_until(b'\n', &mut line);
-        match part.await {
+        let mut part = (&mut *from).take(MOST_LOG as u64);
+        match part.read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }

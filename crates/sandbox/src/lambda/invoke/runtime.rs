@@ -82,12 +82,12 @@ impl Interpreters {
             Runtime::Python => &self.python,
             Runtime::Node => &self.node,
         };
-        known.get_or_try_init(|| ask(runtime)).await.cloned()
+        let asked = known.get_or_try_init(|| ask(runtime, runtime.program()));
+        asked.await.cloned()
     }
 }
 
-async fn ask(runtime: Runtime) -> Result<PathBuf, ApiError> {
-    let program = runtime.program();
+async fn ask(runtime: Runtime, program: &str) -> Result<PathBuf, ApiError> {
     let asked = Command::new(program)
         .args(runtime.question())
         .stdin(Stdio::null())
@@ -108,4 +108,25 @@ async fn ask(runtime: Runtime) -> Result<PathBuf, ApiError> {
         "The handler is run by the machine's {program}, which cannot be started ({why}). {}.",
         runtime.advice()
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_machine_without_the_interpreter_is_told_what_to_install() {
+        let missing = ask(Runtime::Node, "slipway-no-such-node").await;
+        let missing = missing.expect_err("there is none");
+        assert_eq!(missing.code, "InvalidRuntimeException");
+        let said = &missing.message;
+        assert!(
+            said.contains("slipway-no-such-node") && said.contains("Install Node.js"),
+            "{said}"
+        );
+        let python = ask(Runtime::Python, "python3")
+            .await
+            .expect("tests need it");
+        assert!(python.is_absolute(), "{}", python.display());
+    }
 }
