@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::effect::LambdaError;
+use crate::effect::{Invoked, LambdaError};
 use crate::engine::Inner;
 use crate::error::{ApiError, JournalError};
 use crate::history;
@@ -33,7 +33,7 @@ pub(crate) enum Signal {
     Invoked {
         branch: u32,
         attempt: u64,
-        result: Result<Value, LambdaError>,
+        result: Result<Invoked, LambdaError>,
     },
     ChildStarted {
         branch: u32,

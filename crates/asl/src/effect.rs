@@ -14,6 +14,86 @@ use crate::run::Failure;
 pub trait Lambda: Send + Sync {
     /// Invokes `function`, a name or an ARN as the definition gives it, and waits for its answer.
     async fn invoke(&self, function: &str, payload: Value) -> Result<Value, LambdaError>;
+
+    /// Carries out what a task asks for. Without a word of its own: [`Self::invoke`], whoever asks and whatever else
+    /// `lambda:invoke` says.
+    async fn carry_out(&self, invocation: Invocation) -> Result<Invoked, LambdaError> {
+        let Invocation {
+            function, payload, ..
+        } = invocation;
+        let payload = self.invoke(&function, payload).await?;
+        Ok(Invoked::of(payload))
+    }
+}
+
+/// An invocation that a task asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Invocation {
+    /// ARN of the state machine whose execution asks; of one that is there for a test of a state only, nobody's.
+    pub machine: String,
+    /// A name or an ARN, as the definition gives it.
+    pub function: String,
+    /// The event.
+    pub payload: Value,
+    /// What else `lambda:invoke` says.
+    pub settings: InvokeSettings,
+}
+
+/// The parameters of `lambda:invoke` beside `FunctionName` and `Payload`, as they were given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct InvokeSettings {
+    /// Version or alias.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qualifier: Option<String>,
+    /// `RequestResponse`, `Event` or `DryRun`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invocation_type: Option<String>,
+    /// `Tail` for the end of the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_type: Option<String>,
+    /// JSON in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_context: Option<String>,
+}
+
+/// What a function has answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invoked {
+    /// Its result; an empty text where nobody waits for one.
+    pub payload: Value,
+    /// `ExecutedVersion`.
+    pub version: Option<String>,
+    /// HTTP status of the answer: 200, 202 for an event, 204 for a dry run.
+    pub status: u16,
+    /// `LogResult`, in base64, where it was asked for.
+    pub log: Option<String>,
+}
+
+impl Invoked {
+    /// The result of a function that has no versions.
+    pub fn of(payload: Value) -> Self {
+        Self {
+            payload,
+            version: Some("$LATEST".to_owned()),
+            status: 200,
+            log: None,
+        }
+    }
+
+    /// The result of a task `lambda:invoke`.
+    pub(crate) fn into_result(self) -> Value {
+        let mut result = json!({});
+        if let Some(version) = self.version {
+            result["ExecutedVersion"] = version.into();
+        }
+        if let Some(log) = self.log {
+            result["LogResult"] = log.into();
+        }
+        result["Payload"] = self.payload;
+        result["StatusCode"] = self.status.into();
+        result
+    }
 }
 
 /// Whoever reaches other services for tasks such as `arn:aws:states:::sqs:sendMessage`, and S3 for the

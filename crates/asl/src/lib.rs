@@ -61,6 +61,8 @@ mod turns;
 #[cfg(test)]
 mod tests;
 
-pub use crate::effect::{Lambda, LambdaError, ServiceCall, Services};
+pub use crate::effect::{
+    Invocation, InvokeSettings, Invoked, Lambda, LambdaError, ServiceCall, Services,
+};
 pub use crate::engine::{Counters, Engine, EngineConfig};
 pub use crate::error::{JournalError, OpenError};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::activity::Offer;
 use crate::driver::Signal;
+use crate::effect::Invocation;
 use crate::engine::Inner;
 use crate::items;
 use crate::record::{Parent, Status};
@@ -20,10 +21,17 @@ pub(crate) fn perform(engine: &Arc<Inner>, run: &Run, effect: Effect) {
             attempt,
             name,
             payload,
+            settings,
         } => {
             let inner = Arc::clone(engine);
+            let invocation = Invocation {
+                machine: run.execution.machine.clone(),
+                function: name,
+                payload,
+                settings,
+            };
             engine.spawn(async move {
-                let result = going_on(inner.lambda.invoke(&name, payload)).await;
+                let result = going_on(inner.lambda.carry_out(invocation)).await;
                 inner.signal(
                     number,
                     Signal::Invoked {

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::effect::ServiceCall;
+use crate::effect::{InvokeSettings, ServiceCall};
 
 /// A state machine, current revision.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -234,12 +234,19 @@ pub(crate) struct TaskPhase {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Awaited {
     /// A function's result. Invoked again if the process died meanwhile.
-    Function { name: String, payload: Value },
+    Function {
+        name: String,
+        payload: Value,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        settings: Option<Box<InvokeSettings>>,
+    },
     /// A function that passes the token on, and then the token.
     FunctionThenToken {
         name: String,
         payload: Value,
         submitted: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        settings: Option<Box<InvokeSettings>>,
     },
     /// An activity worker.
     Worker {

@@ -48,6 +48,15 @@ pub async fn serve_account(clock: &Clock, args: &SandboxArgs) -> anyhow::Result<
         own_bucket: Layout::local().bucket,
     }));
     account.read_documents_with(Arc::new(HttpDocuments));
+    // Removed at the end, where the account lives in memory.
+    let temporary = tempfile::tempdir().context("making a folder for functions")?;
+    let code = match &folder {
+        Some(folder) => folder.join("functions"),
+        None => temporary.path().join("functions"),
+    };
+    account
+        .run_functions_in(&code)
+        .with_context(|| format!("emptying the folder {}", code.display()))?;
     let router = router(account.router(), store.router(), address.ip().is_loopback());
     let stop = CancellationToken::new();
     let moves = tokio::spawn({

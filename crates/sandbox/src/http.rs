@@ -60,8 +60,42 @@ enum Request {
     Lambda(Box<lambda::Request>),
 }
 
-/// What a request is answered with: HTTP status, and the body if there is one.
-type Reply = (u16, String);
+/// What a request is answered with.
+pub(crate) struct Reply {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    body: Bytes,
+}
+
+impl Reply {
+    /// A status alone.
+    pub(crate) fn empty(status: u16) -> Self {
+        Self::bytes(status, Vec::new())
+    }
+
+    /// A status and a body.
+    pub(crate) fn bytes(status: u16, body: Vec<u8>) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: body.into(),
+        }
+    }
+
+    pub(crate) fn header(&mut self, name: &'static str, value: String) {
+        self.headers.push((name, value));
+    }
+
+    fn respond(self, content_type: &'static str) -> Response {
+        let mut response = respond(self.status, content_type, self.body);
+        for (name, value) in self.headers {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response
+    }
+}
 
 impl Request {
     fn read(headers: &HeaderMap, body: Bytes) -> Result<Self, ApiError> {
@@ -186,7 +220,7 @@ impl Request {
                     alarm::SIGNING_NAME => alarm::call(account, caller, operation, fields),
                     _ => scaling::call(account, caller, operation, fields),
                 };
-                answer.map(|answer| (200, answer.to_string()))
+                answer.map(|answer| Reply::bytes(200, answer.to_string().into_bytes()))
             }
             Self::Query {
                 service,
@@ -204,7 +238,7 @@ impl Request {
                 let dialect = self.dialect();
                 let (dialect, namespace) = dialect.unwrap_or((Dialect::Query, sts::NAMESPACE));
                 let body = dialect.response(namespace, self.operation(), &result, &request_id());
-                Ok((200, body))
+                Ok(Reply::bytes(200, body.into_bytes()))
             }
             Self::Lambda(request) => {
                 let (status, answer) = lambda::call(account, caller, request)?;
@@ -212,7 +246,7 @@ impl Request {
                     Value::Null => String::new(),
                     answer => answer.to_string(),
                 };
-                Ok((status, body))
+                Ok(Reply::bytes(status, body.into_bytes()))
             }
         }
     }
@@ -254,10 +288,8 @@ async fn aws(
     };
     let dialect = request.dialect();
     match (answer(&sandbox, &headers, request).await, dialect) {
-        (Answer::Reply((status, body)), Some(_)) => respond(status, "text/xml", body),
-        (Answer::Reply((status, body)), None) => {
-            respond(status, "application/x-amz-json-1.1", body)
-        }
+        (Answer::Reply(reply), Some(_)) => reply.respond("text/xml"),
+        (Answer::Reply(reply), None) => reply.respond("application/x-amz-json-1.1"),
         (Answer::Error(error), Some((dialect, namespace))) => {
             let (status, body) = dialect.error(namespace, &error, &request_id());
             respond(status, "text/xml", body)
@@ -303,7 +335,7 @@ async fn rest(
         Err(error) => return rest_error(error),
     };
     match answer(&sandbox, &headers, request).await {
-        Answer::Reply((status, body)) => respond(status, "application/json", body),
+        Answer::Reply(reply) => reply.respond("application/json"),
         Answer::Error(error) => rest_error(error),
         Answer::Cut => cut(),
     }
@@ -408,8 +440,13 @@ async fn serve(
             ));
         }
         Some(FaultEffect::ExpiredCredentials) => return Err(ApiError::expired()),
-        Some(FaultEffect::Cut { after: false }) => return Ok((200, String::new())),
+        Some(FaultEffect::Cut { after: false }) => return Ok(Reply::empty(200)),
         Some(FaultEffect::Cut { after: true } | FaultEffect::Latency { .. }) | None => {}
+    }
+    if let Request::Lambda(request) = &request
+        && request.operation == lambda::invoke::OPERATION
+    {
+        return lambda::invoke::serve(sandbox, &caller, request, headers).await;
     }
     let changes = request.changes();
     request.prepare(sandbox).await;
@@ -443,9 +480,10 @@ fn rest_error(error: ApiError) -> Response {
     response
 }
 
-fn respond(status: u16, content_type: &'static str, body: String) -> Response {
+fn respond(status: u16, content_type: &'static str, body: impl Into<Body>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = (status, [(header::CONTENT_TYPE, content_type)], body).into_response();
+    let mut response =
+        (status, [(header::CONTENT_TYPE, content_type)], body.into()).into_response();
     if let Ok(id) = HeaderValue::from_str(&request_id()) {
         response.headers_mut().insert("x-amzn-requestid", id);
     }

@@ -108,6 +108,7 @@ struct Inner {
     objects: OnceLock<Arc<dyn Objects>>,
     documents: OnceLock<Arc<dyn Documents>>,
     known_as: OnceLock<String>,
+    environments: OnceLock<Arc<lambda::Environments>>,
     /// Something may be due earlier than [`Sandbox::run`] thinks.
     changed: Notify,
 }
@@ -138,6 +139,7 @@ impl Sandbox {
             objects: OnceLock::new(),
             documents: OnceLock::new(),
             known_as: OnceLock::new(),
+            environments: OnceLock::new(),
             changed: Notify::new(),
         })))
     }
@@ -174,6 +176,21 @@ impl Sandbox {
 
     pub(crate) fn address(&self) -> Option<&str> {
         self.0.known_as.get().map(String::as_str)
+    }
+
+    /// Says in which folder the functions of Lambda are unpacked and run: it belongs to this account alone, and what is in
+    /// it is removed. Without one no function can be invoked. The first word counts.
+    ///
+    /// # Errors
+    /// When the folder cannot be emptied or written.
+    pub fn run_functions_in(&self, folder: &Path) -> std::io::Result<()> {
+        let environments = lambda::Environments::open(folder)?;
+        self.0.environments.get_or_init(|| environments);
+        Ok(())
+    }
+
+    pub(crate) fn environments(&self) -> Option<Arc<lambda::Environments>> {
+        self.0.environments.get().cloned()
     }
 
     /// Faults on request.

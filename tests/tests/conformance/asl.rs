@@ -16,7 +16,7 @@ const NEEDS: &str = "pure,lambda,callback,activity,nested";
 const LEVELS: [(&str, usize); 3] = [("result", 97), ("history", 95), ("events", 85)];
 
 /// Why vectors remain, by the start of their id.
-const REASONS: [(&str, &str); 4] = [
+const REASONS: [(&str, &str); 3] = [
     (
         "callback.start_execution_sync",
         "recorded before redrive: the answer of newer recordings has three members more",
@@ -24,10 +24,6 @@ const REASONS: [(&str, &str); 4] = [
     (
         "base_scenarios.lambda_",
         "recorded before redrive: the context object of newer recordings has RedriveCount",
-    ),
-    (
-        "lambda_task_service.invoke_unsupported_param",
-        "Lambda's own log of the call, which only Lambda has",
     ),
     (
         "sfn_api_logs.deleted_log_group",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use slipway_asl::{Lambda, LambdaError};
+use slipway_asl::{Invocation, Invoked, Lambda, LambdaError};
 
 /// Functions by name and by ARN.
 pub struct Functions {
@@ -106,6 +106,18 @@ fn quoted(value: &Value) -> String {
 
 #[async_trait]
 impl Lambda for Functions {
+    async fn carry_out(&self, invocation: Invocation) -> Result<Invoked, LambdaError> {
+        let tail = invocation.settings.log_type.as_deref() == Some("Tail");
+        let payload = self
+            .invoke(&invocation.function, invocation.payload)
+            .await?;
+        Ok(Invoked {
+            // "START" in base64: what a log says is the function's own.
+            log: tail.then(|| "U1RBUlQ=".to_owned()),
+            ..Invoked::of(payload)
+        })
+    }
+
     async fn invoke(&self, name: &str, event: Value) -> Result<Value, LambdaError> {
         let Some(function) = self.behaviours.get(name) else {
             return Err(not_found(name));

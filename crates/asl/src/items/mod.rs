@@ -19,8 +19,8 @@ pub(crate) const STATE_DATA: &str = "STATE_DATA";
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Items {
     pub(crate) values: Vec<Value>,
-    /// `Map.Item.Key` of each value of an object; empty for an array.
-    keys: Vec<String>,
+    /// `Map.Item.Key` of each value of an object; `None` for an array.
+    keys: Option<Vec<String>>,
     /// `Map.Item.Source`: where the items come from.
     pub(crate) source: String,
 }
@@ -30,7 +30,7 @@ impl Items {
     pub(crate) fn array(values: Vec<Value>) -> Self {
         Self {
             values,
-            keys: Vec::new(),
+            keys: None,
             source: STATE_DATA.to_owned(),
         }
     }
@@ -42,7 +42,7 @@ impl Items {
             Value::Object(members) => {
                 let (keys, values) = members.into_iter().unzip();
                 Some(Self {
-                    keys,
+                    keys: Some(keys),
                     ..Self::array(values)
                 })
             }
@@ -52,30 +52,32 @@ impl Items {
 
     /// The name of the value at `index`, of an object.
     pub(crate) fn key(&self, index: usize) -> Option<&str> {
-        self.keys.get(index).map(String::as_str)
+        self.keys.as_ref()?.get(index).map(String::as_str)
     }
 
     /// Leaves out all items after the first `most`.
     pub(crate) fn truncate(&mut self, most: usize) {
         self.values.truncate(most);
-        self.keys.truncate(most);
+        if let Some(keys) = &mut self.keys {
+            keys.truncate(most);
+        }
     }
 
     /// The array or object that the items are of.
     pub(crate) fn whole(&self) -> Value {
-        if self.keys.is_empty() {
+        let Some(keys) = &self.keys else {
             return Value::Array(self.values.clone());
-        }
-        let pairs = self.keys.iter().cloned().zip(self.values.iter().cloned());
+        };
+        let pairs = keys.iter().cloned().zip(self.values.iter().cloned());
         Value::Object(pairs.collect())
     }
 
     /// What iterations get where no selector says more: an element, or a pair as an object of `Key` and `Value`.
     pub(crate) fn inputs(self) -> Vec<Value> {
-        if self.keys.is_empty() {
+        let Some(keys) = self.keys else {
             return self.values;
-        }
-        let pairs = self.keys.into_iter().zip(self.values);
+        };
+        let pairs = keys.into_iter().zip(self.values);
         pairs
             .map(|(key, value)| json!({"Key": key, "Value": value}))
             .collect()

@@ -98,3 +98,16 @@ fn batches_hold_what_fits() {
     assert_eq!(made, [json!({"BatchInput": {"b": 1}, "Items": [1]})]);
     assert!(batches(Vec::new(), Some(1), None, None).is_empty());
 }
+
+#[test]
+fn an_empty_object_is_shown_as_one() {
+    let input = InputType::Json {
+        pointer: Some("/a".to_owned()),
+    };
+    for empty in [json!({}), json!([])] {
+        let text = json!({"a": empty}).to_string();
+        let items = parse(&input, &text).expect("items");
+        assert_eq!(items.whole(), empty);
+        assert_eq!(items.inputs(), Vec::<serde_json::Value>::new());
+    }
+}

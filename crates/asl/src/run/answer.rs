@@ -5,13 +5,13 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::step::{Effect, pending_effect};
 use super::task::{Ending, resource_details};
 use super::{Answer, Failure, Run};
 use crate::definition::{Pattern, Resource};
-use crate::effect::LambdaError;
+use crate::effect::{Invoked, LambdaError};
 use crate::error::ApiError;
 use crate::history::{EventType, details};
 use crate::record::{Awaited, Phase, TaskPhase};
@@ -40,7 +40,7 @@ impl Run {
         now: Timestamp,
         branch: u32,
         attempt: u64,
-        result: Result<Value, LambdaError>,
+        result: Result<Invoked, LambdaError>,
     ) {
         self.now = now;
         let Some(task) = self.task(branch, attempt) else {
@@ -62,15 +62,15 @@ impl Run {
                 let failure = error.into_failure();
                 self.fail_task(branch, &resource, Ending::Failed, failure);
             }
-            Ok(value) if then_token => {
-                let output = [("output", Some(invoke_result(value)))];
+            Ok(invoked) if then_token => {
+                let output = [("output", Some(invoked.into_result()))];
                 let submitted = resource_details(&resource, output);
                 self.branch_event(branch, EventType::TaskSubmitted, submitted);
             }
-            Ok(value) => {
+            Ok(invoked) => {
                 let result = match resource {
-                    Resource::Function(_) => value,
-                    _ => invoke_result(value),
+                    Resource::Function(_) => invoked.payload,
+                    _ => invoked.into_result(),
                 };
                 self.succeed_task(branch, &resource, result);
             }
@@ -241,9 +241,4 @@ pub(crate) fn task_is_over() -> ApiError {
         "TaskTimedOut",
         "Task Timed Out: 'Provided task does not exist anymore'",
     )
-}
-
-/// What `lambda:invoke` gives for a function's answer.
-fn invoke_result(payload: Value) -> Value {
-    json!({"ExecutedVersion": "$LATEST", "Payload": payload, "StatusCode": 200})
 }

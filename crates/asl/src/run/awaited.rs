@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, Run};
 use crate::definition::{Resource, StartMode};
-use crate::effect::ServiceCall;
+use crate::effect::{InvokeSettings, ServiceCall};
 use crate::record::Awaited;
 
 impl Run {
@@ -19,6 +19,7 @@ impl Run {
             Resource::Function(arn) => Awaited::Function {
                 name: arn.clone(),
                 payload: arguments.clone(),
+                settings: None,
             },
             Resource::Activity(arn) => Awaited::Worker {
                 activity: arn.clone(),
@@ -29,14 +30,20 @@ impl Run {
             Resource::Invoke { wait_for_token } => {
                 let name = self.required(id, arguments, "FunctionName")?;
                 let payload = payload(arguments.get("Payload"))?;
+                let settings = settings(arguments);
                 if *wait_for_token {
                     Awaited::FunctionThenToken {
                         name,
                         payload,
                         submitted: false,
+                        settings,
                     }
                 } else {
-                    Awaited::Function { name, payload }
+                    Awaited::Function {
+                        name,
+                        payload,
+                        settings,
+                    }
                 }
             }
             Resource::StartExecution(mode) => self.child(id, *mode, arguments)?,
@@ -83,6 +90,18 @@ impl Run {
             )),
         }
     }
+}
+
+/// What `lambda:invoke` says beside the function and its event, if anything.
+fn settings(arguments: &Value) -> Option<Box<InvokeSettings>> {
+    let text = |name: &str| arguments.get(name)?.as_str().map(str::to_owned);
+    let settings = InvokeSettings {
+        qualifier: text("Qualifier"),
+        invocation_type: text("InvocationType"),
+        log_type: text("LogType"),
+        client_context: text("ClientContext"),
+    };
+    (settings != InvokeSettings::default()).then(|| Box::new(settings))
 }
 
 /// The event of a function: an object if none is given. A text is the JSON that Lambda gets.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Run;
 use crate::definition::InputType;
-use crate::effect::ServiceCall;
+use crate::effect::{InvokeSettings, ServiceCall};
 use crate::error::JournalError;
 use crate::history::Event;
 use crate::items::Results;
@@ -22,6 +22,7 @@ pub(crate) enum Effect {
         attempt: u64,
         name: String,
         payload: Value,
+        settings: InvokeSettings,
     },
     /// Let a worker of an activity take the task.
     Offer {
@@ -192,16 +193,22 @@ fn write_map_run(batch: &mut Batch, record: &MapRunRecord) -> Result<(), Journal
 /// What must be asked for (again) for a task that waits.
 pub(super) fn pending_effect(branch: u32, attempt: u64, awaited: &Awaited) -> Option<Effect> {
     match awaited {
-        Awaited::Function { name, payload }
+        Awaited::Function {
+            name,
+            payload,
+            settings,
+        }
         | Awaited::FunctionThenToken {
             name,
             payload,
             submitted: false,
+            settings,
         } => Some(Effect::Invoke {
             branch,
             attempt,
             name: name.clone(),
             payload: payload.clone(),
+            settings: settings.as_deref().cloned().unwrap_or_default(),
         }),
         Awaited::Worker {
             activity,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::definition::{self, Definition, Kind, MachineType, State};
+use crate::effect::Invocation;
 use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::http::invalid_definition;
@@ -154,8 +155,15 @@ async fn drive(engine: &Engine, run: &mut Run) -> Result<(), ApiError> {
                 attempt,
                 name,
                 payload,
+                settings,
             }) => {
-                let result = inner.lambda.invoke(&name, payload).await;
+                let invocation = Invocation {
+                    machine: run.execution.machine.clone(),
+                    function: name,
+                    payload,
+                    settings,
+                };
+                let result = inner.lambda.carry_out(invocation).await;
                 run.invoked(now(), branch, attempt, result);
             }
             Some(Effect::Call {

@@ -1,11 +1,14 @@
 //! The Lambda functions, called in process: the same handlers as on AWS, behind the engine's `Lambda` port.
+//!
+//! Only Slipway's own machines reach them. Every other machine invokes functions of the sandbox account, whatever their
+//! names are.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use slipway_asl::{Lambda, LambdaError};
+use slipway_asl::{Invocation, Invoked, Lambda, LambdaError};
 use slipway_engine::error::HandlerError;
 use slipway_engine::intake::handler::Handler;
 use slipway_engine::runs::Runs;
@@ -19,14 +22,17 @@ use slipway_model::id::{AccountId, OrgId, ProjectId, Scope};
 use slipway_steps::StepServices;
 use slipway_store::{Page, Store, StoreError};
 
-use crate::local::place;
+use crate::local::account_functions::AccountFunctions;
+use crate::local::{machines, place};
 
 /// Entities read at once while looking for interrupted starts.
 const PAGE: usize = 100;
 
-/// The functions; wired after the engine is there, because they call it.
-#[derive(Default)]
-pub struct Functions(OnceLock<Wired>);
+/// The functions; Slipway's own are wired after the engine is there, because they call it.
+pub struct Functions {
+    own: OnceLock<Wired>,
+    account: AccountFunctions,
+}
 
 struct Wired {
     runs: Runs,
@@ -41,7 +47,15 @@ struct Wired {
 }
 
 impl Functions {
-    /// Gives the functions what they need; the first call counts.
+    /// With those of the sandbox account only.
+    pub(super) fn new(account: AccountFunctions) -> Self {
+        Self {
+            own: OnceLock::new(),
+            account,
+        }
+    }
+
+    /// Gives Slipway's own functions what they need; the first call counts.
     pub fn wire(
         &self,
         runs: &Runs,
@@ -89,12 +103,12 @@ impl Functions {
                 sources: services.starts.sources.clone(),
             },
         };
-        self.0.get_or_init(|| wired);
+        self.own.get_or_init(|| wired);
     }
 
     /// Counts the instances of everything that was deployed. Troubles are logged: the next sweep tries again.
     pub async fn sweep(&self) {
-        let Some(wired) = self.0.get() else { return };
+        let Some(wired) = self.own.get() else { return };
         if let Err(why) = slipway_fn_instances::answer(&wired.instances, json!({})).await {
             tracing::warn!(error = %why.message, "the instance sweep failed");
         }
@@ -102,7 +116,7 @@ impl Functions {
 
     /// Starts what was accepted and could not be started then. Troubles are logged: the next sweep tries again.
     pub async fn start_accepted(&self) {
-        let Some(wired) = self.0.get() else { return };
+        let Some(wired) = self.own.get() else { return };
         match start_accepted(&wired.runs).await {
             Ok(swept) if swept.started > 0 => {
                 tracing::info!(count = swept.started, "started runs that waited for it");
@@ -115,7 +129,7 @@ impl Functions {
     /// Handles the events that were left, and the schedules whose time came. Troubles are logged: the next sweep tries
     /// again.
     pub async fn take_in(&self) {
-        let Some(wired) = self.0.get() else { return };
+        let Some(wired) = self.own.get() else { return };
         if let Err(why) = slipway_fn_trigger::answer(&wired.trigger, json!({})).await {
             tracing::warn!(error = %why.message, "the sweep over events failed");
         }
@@ -123,7 +137,7 @@ impl Functions {
 
     /// Asks registries for new versions. Troubles are logged: the next poll tries again.
     pub async fn poll(&self) {
-        let Some(wired) = self.0.get() else { return };
+        let Some(wired) = self.own.get() else { return };
         if let Err(why) = slipway_fn_trigger::answer(&wired.trigger, json!({"poll": true})).await {
             tracing::warn!(error = %why.message, "registries could not be asked");
         }
@@ -131,7 +145,7 @@ impl Functions {
 
     /// Starts the executions of runs that were accepted just before a crash, and lets runs hear what was said then.
     pub async fn resume(&self) {
-        let Some(wired) = self.0.get() else { return };
+        let Some(wired) = self.own.get() else { return };
         let scopes = match projects(&wired.runs.store).await {
             Ok(scopes) => scopes,
             Err(why) => {
@@ -194,12 +208,13 @@ async fn all(store: &Store, scope: &Scope, kind: Kind) -> Result<Vec<String>, St
 
 #[async_trait]
 impl Lambda for Functions {
+    /// One of Slipway's own.
     async fn invoke(&self, function: &str, payload: Value) -> Result<Value, LambdaError> {
         let missing = || LambdaError {
             error_type: "Lambda.ResourceNotFoundException".to_owned(),
             message: format!("Function not found: {function}"),
         };
-        let wired = self.0.get().ok_or_else(missing)?;
+        let wired = self.own.get().ok_or_else(missing)?;
         let name = function.rsplit(':').next().unwrap_or(function);
         let answered = async {
             Some(match name {
@@ -226,6 +241,17 @@ impl Lambda for Functions {
             answer = answered => answer.ok_or_else(missing)?.map_err(refused),
             () = wired.runs.clock.sleep(limit) => Err(timed_out(limit)),
         }
+    }
+
+    async fn carry_out(&self, invocation: Invocation) -> Result<Invoked, LambdaError> {
+        if !machines::is_own(&invocation.machine) {
+            return self.account.invoke(&invocation).await;
+        }
+        let Invocation {
+            function, payload, ..
+        } = invocation;
+        let payload = self.invoke(&function, payload).await?;
+        Ok(Invoked::of(payload))
     }
 }
 

@@ -29,6 +29,15 @@ const MACHINES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Whether an ARN is that of one of these machines, or of a version, an alias or a distributed map of one.
+pub fn is_own(arn: &str) -> bool {
+    let machine = arn
+        .split_once(":stateMachine:")
+        .map_or("", |(_, rest)| rest);
+    let name = machine.split([':', '/']).next().unwrap_or_default();
+    MACHINES.iter().any(|(own, _)| *own == name)
+}
+
 /// What `infra/app.yaml` substitutes on AWS, and what stands there in local mode.
 fn substitutions() -> [(&'static str, String); 7] {
     [
@@ -111,7 +120,7 @@ fn substitute(definition: &str) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MACHINES, substitute};
+    use super::{MACHINES, is_own, substitute};
 
     #[test]
     fn every_placeholder_of_every_machine_has_a_substitution() {
@@ -119,5 +128,23 @@ mod tests {
             substitute(definition).unwrap_or_else(|why| panic!("{name}: {why}"));
         }
         assert!(substitute("${Nobody}").is_err());
+    }
+
+    #[test]
+    fn only_machines_of_ours_are_own() {
+        let arn = |name: &str| format!("arn:aws:states:us-east-1:123456789012:stateMachine:{name}");
+        for name in ["slipway-lane", "slipway-lane/Iterate", "slipway-stage:3"] {
+            assert!(is_own(&arn(name)), "{name}");
+        }
+        for name in [
+            "shop",
+            "slipway-lane-2",
+            "shop/slipway-lane",
+            "shop:slipway-lane",
+            "",
+        ] {
+            assert!(!is_own(&arn(name)), "{name}");
+        }
+        assert!(!is_own("slipway-lane"));
     }
 }

@@ -4,6 +4,7 @@
 //! (unless told otherwise) the target account are embedded. Every AWS call goes through the SDK, without
 //! a socket.
 
+mod account_functions;
 pub(crate) mod data_dir;
 pub(crate) mod documents;
 pub(crate) mod events;
@@ -53,6 +54,7 @@ use crate::delegate::{self, DelegateConfig};
 use crate::exit::Exit;
 use crate::token;
 
+use account_functions::AccountFunctions;
 use data_dir::DataDir;
 use documents::HttpDocuments;
 use events::Events;
@@ -229,7 +231,12 @@ impl Parts {
         }));
         sandbox.read_documents_with(Arc::new(HttpDocuments));
         sandbox.known_as(format!("http://{address}"));
-        let functions = Arc::new(Functions::default());
+        let code = data_dir.join("functions");
+        sandbox
+            .run_functions_in(&code)
+            .with_context(|| format!("emptying the folder {}", code.display()))?;
+        let account = AccountFunctions::new(&sandbox, clock.clone());
+        let functions = Arc::new(Functions::new(account));
         let config = EngineConfig {
             clock: clock.clone(),
             region: place::REGION.to_owned(),

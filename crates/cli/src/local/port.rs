@@ -6,13 +6,18 @@
 use std::net::SocketAddr;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::events::{About, Events};
+use super::machines;
+
+/// Largest change of a state machine, bytes: a definition of 1 MiB, escaped, and what stands around it.
+const LARGEST_CHANGE: usize = 8 << 20;
 
 /// The services behind the port.
 #[derive(Clone)]
@@ -51,12 +56,38 @@ impl Services {
         if service == "events" {
             return self.events.bus(request).await;
         }
+        if service == "states" {
+            return self.states(request).await;
+        }
         let about = About::of(&request, &service);
         let response = target.oneshot(request).await.into_response();
         match about {
             Some(about) => self.events.after(about, response).await,
             None => response,
         }
+    }
+
+    /// Step Functions, but Slipway's own machines stay as they are: they alone reach its functions.
+    async fn states(&self, request: Request) -> Response {
+        let operation = request.headers().get("x-amz-target");
+        let operation = operation.and_then(|target| target.to_str().ok());
+        let operation = operation.and_then(|target| target.rsplit('.').next());
+        if !matches!(operation, Some("UpdateStateMachine" | "DeleteStateMachine")) {
+            return self.states.clone().oneshot(request).await.into_response();
+        }
+        let (head, body) = request.into_parts();
+        let Ok(body) = to_bytes(body, LARGEST_CHANGE).await else {
+            let why = "The request is larger than the service takes.";
+            return refusal(StatusCode::PAYLOAD_TOO_LARGE, "ValidationException", why);
+        };
+        let document: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let machine = document["stateMachineArn"].as_str().unwrap_or_default();
+        if machines::is_own(machine) {
+            let why = format!("{machine} is a part of Slipway and cannot be changed");
+            return refusal(StatusCode::BAD_REQUEST, "AccessDeniedException", &why);
+        }
+        let request = Request::from_parts(head, Body::from(body));
+        self.states.clone().oneshot(request).await.into_response()
     }
 
     /// The embedded service a request is for; `None` for REST.
@@ -77,6 +108,16 @@ impl Services {
             _ => Some(self.sandbox.clone()),
         }
     }
+}
+
+/// An error in the protocol of Step Functions.
+fn refusal(status: StatusCode, code: &'static str, message: &str) -> Response {
+    let body = json!({"__type": code, "message": message}).to_string();
+    let headers = [
+        (header::CONTENT_TYPE, "application/x-amz-json-1.0"),
+        (header::HeaderName::from_static("x-amzn-errortype"), code),
+    ];
+    (status, headers, body).into_response()
 }
 
 /// The service in the scope of an AWS signature: `Credential=AKID/date/region/SERVICE/aws4_request`.

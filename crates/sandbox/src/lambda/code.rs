@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::error::invalid;
+use super::invoke::{MOST_BYTES, declared_size};
 use super::request::Request;
 use crate::account::Account;
 use crate::ecr::{Pulled, is_private, pull};
@@ -15,10 +16,10 @@ use crate::fields::Fields;
 use crate::image::ImageBehaviour;
 use crate::objects::ObjectError;
 
-/// Largest package that is kept to be downloaded again, bytes.
-pub(crate) const KEPT: usize = 4 << 20;
 /// Largest package of a request itself, bytes.
 const LARGEST_INLINE: usize = 50 << 20;
+/// Largest package that is kept to be run and downloaded again, bytes; larger ones can come from S3.
+pub(crate) const KEPT: usize = LARGEST_INLINE;
 
 /// The code of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,6 +170,11 @@ fn of_package(account: &mut Account, bytes: &[u8]) -> Result<Code, ApiError> {
         return Err(invalid(
             "Could not unzip uploaded file. Please check your file, then try to upload again.",
         ));
+    }
+    if declared_size(bytes).is_some_and(|size| size > MOST_BYTES) {
+        return Err(invalid(format!(
+            "Unzipped size must be smaller than {MOST_BYTES} bytes"
+        )));
     }
     let sha256 = STANDARD.encode(Sha256::digest(bytes));
     if bytes.len() <= KEPT && account.lambda.packages.get(&sha256).is_none() {

@@ -1,15 +1,15 @@
 //! AWS Lambda: functions, versions and aliases as they are managed, in the REST-JSON protocol.
 //!
 //! Functions change over time: a new one is Pending until it is Active, a changed one is InProgress until it is
-//! Successful or Failed, and nothing else can be changed meanwhile. Nothing is ever invoked; which versions an
-//! alias would have invoked is written down at every change ([`traffic`]).
+//! Successful or Failed, and nothing else can be changed meanwhile. Handlers of Python and Node.js are run when they are
+//! invoked ([`invoke`]); which versions an alias would have invoked is written down at every change ([`traffic`]).
 //!
 //! What fails, on request: an image whose rule says that it ends or is unhealthy fails as `InvalidImage`, one that
 //! cannot be pulled does not exist; a subnet `subnet-full…` has no addresses left; a KMS key whose ARN ends in
 //! `disabled` is disabled. A role that nobody may assume (see [`crate::RoleRule`]) cannot be assumed by Lambda
 //! either, and one whose name ends in `not-passable` may not be passed.
 //!
-//! Objects of S3 come from [`crate::Objects`]. Packages of up to [`code::KEPT`] bytes are kept and can be
+//! Objects of S3 come from [`crate::Objects`]. Packages of up to [`code::KEPT`] bytes are kept, to be run and
 //! downloaded from where `GetFunction` says.
 
 mod alias;
@@ -20,6 +20,7 @@ mod create;
 mod delete;
 mod error;
 mod function;
+pub(crate) mod invoke;
 mod name;
 mod policy;
 mod read;
@@ -35,6 +36,7 @@ use serde_json::Value;
 
 pub(crate) use error::as_lambda_says;
 pub(crate) use function::{settle, settle_version};
+pub(crate) use invoke::Environments;
 pub(crate) use request::Request;
 pub(crate) use tables::Tables;
 pub use traffic::AliasTraffic;

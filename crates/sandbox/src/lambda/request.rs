@@ -1,5 +1,6 @@
 //! Requests of the REST-JSON protocol: which operation a method and a path are, and what they carry.
 
+use bytes::Bytes;
 use http::Method;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -25,6 +26,11 @@ const ROUTES: &[(&str, &str, &str)] = &[
         "PUT",
         "2015-03-31/functions/*/configuration",
         "UpdateFunctionConfiguration",
+    ),
+    (
+        "POST",
+        "2015-03-31/functions/*/invocations",
+        super::invoke::OPERATION,
     ),
     ("POST", "2015-03-31/functions/*/versions", "PublishVersion"),
     (
@@ -88,6 +94,8 @@ pub(crate) struct Request {
     names: Vec<String>,
     query: Vec<(String, String)>,
     pub(super) body: Document,
+    /// The body as it came, of an invocation.
+    pub(super) payload: Bytes,
     /// The address that the caller knows the account by.
     pub(super) address: String,
     /// The object that the body names as code, once it was asked for.
@@ -99,7 +107,7 @@ impl Request {
     pub(crate) fn read(
         (method, path, query): (&Method, &str, &str),
         address: &str,
-        body: &[u8],
+        body: &Bytes,
     ) -> Result<Self, ApiError> {
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -119,7 +127,10 @@ impl Request {
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
         let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         let plain = |text: &str| decoded(&text.replace('+', " "));
-        let body = match body {
+        let raw = *operation == super::invoke::OPERATION;
+        let payload = if raw { body.clone() } else { Bytes::new() };
+        let body = match &body[..] {
+            _ if raw => Document::new(),
             [] => Document::new(),
             body => match serde_json::from_slice(body) {
                 Ok(Value::Object(document)) => document,
@@ -137,6 +148,7 @@ impl Request {
                 .map(|(name, value)| (plain(name), plain(value)))
                 .collect(),
             body,
+            payload,
             address: address.to_owned(),
             object: None,
         })

@@ -16,6 +16,7 @@ mod groups;
 mod hooks;
 mod hostile;
 mod images;
+mod invoke;
 mod lambda;
 mod lambda_aliases;
 mod operations;
