@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 
 use super::handle::Starting;
 use super::secret_key;
-use crate::gather::{Change, ChangeFault, ChangedPaths, PullRequest, WantedChange};
+use crate::gather::{Change, ChangeFault, ChangedPaths, HostApi, PullRequest, WantedChange};
 
 /// What was asked while an event is handled.
 #[derive(Default)]
@@ -70,7 +70,7 @@ pub(super) async fn decided(
         connector: connector.clone(),
         scope: scope.clone(),
         repository: spec.repo_name.clone(),
-        gitea: is_gitea(event),
+        api: api_of(event),
         change,
     };
     let answer = on.sources.changed_files(&wanted);
@@ -116,8 +116,17 @@ fn change(event: &Event) -> Option<Change> {
     })
 }
 
+/// Whose API the host of an event has.
+pub(super) fn api_of(event: &Event) -> HostApi {
+    match event.provider {
+        Provider::Harness => HostApi::HarnessCode,
+        _ if is_gitea(event) => HostApi::Gitea,
+        _ => HostApi::OfConnector,
+    }
+}
+
 /// Whether an event that says that it is GitHub's came from Gitea or Forgejo.
-pub(super) fn is_gitea(event: &Event) -> bool {
+fn is_gitea(event: &Event) -> bool {
     let names = [
         "x-gitea-event",
         "x-gitea-delivery",
