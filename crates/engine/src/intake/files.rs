@@ -10,6 +10,7 @@ use slipway_trigger::{
 use tokio::sync::Mutex;
 
 use super::handle::Starting;
+use super::owner::Owners;
 use super::secret_key;
 use crate::gather::{Change, ChangeFault, ChangedPaths, HostApi, PullRequest, WantedChange};
 
@@ -18,6 +19,7 @@ use crate::gather::{Change, ChangeFault, ChangedPaths, HostApi, PullRequest, Wan
 pub(super) struct Asked {
     files: Answers<ChangedPaths>,
     pub(super) pulls: Answers<PullRequest>,
+    pub(super) owners: Owners,
 }
 
 /// Answers by connector and repository.

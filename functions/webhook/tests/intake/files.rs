@@ -312,7 +312,7 @@ async fn codecommit_and_harness_code_are_asked_as_what_they_are() {
     let body = json!({
         "trigger": "pullreq_created",
         "repo": {"path": "acc/org/web/shop", "git_url": "https://git.harness.io/acc/org/web/shop.git"},
-        "pull_req": {"number": 4, "title": "t", "source_branch": "topic", "target_branch": "main", "updated": 5},
+        "pull_req": {"number": 4, "title": "t", "source_branch": "topic", "target_branch": "main", "updated": world.runs.clock.now_ms()},
         "sha": "b".repeat(40),
     });
     let hooks = world.unheard_hooks();
