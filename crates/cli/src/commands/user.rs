@@ -64,8 +64,8 @@ fn said(user: &str, status: &str) -> Value {
 async fn all(client: &Client) -> Result<Vec<Value>, CliError> {
     let mut people = Vec::new();
     let size = PAGE.to_string();
-    for page in 0.. {
-        let page = format!("{page}");
+    for page in 0_u32.. {
+        let page = page.to_string();
         let query = [
             ("includeRemoved", "true"),
             ("pageIndex", page.as_str()),
