@@ -141,6 +141,8 @@ pub enum Command {
     Trigger(TriggerArgs),
     /// Make a token with which somebody else uses the API.
     Token(TokenArgs),
+    /// List the people of the account, remove who left it, and bring them back
+    User(UserArgs),
     /// Print the logs of a run.
     Logs(LogsArgs),
     /// Stop a run.
@@ -254,6 +256,33 @@ pub enum TokenCommand {
         /// Days after which it is refused; without it never.
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
         days: Option<u32>,
+    },
+}
+
+/// Options of `slipway user`.
+#[derive(Debug, Args)]
+pub struct UserArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: UserCommand,
+}
+
+/// What can be done with the people of an account.
+#[derive(Debug, Subcommand)]
+pub enum UserCommand {
+    /// Show who there is, and who was removed
+    List,
+    /// Refuse somebody's tokens from now on; triggers that they saved last start nothing until somebody else saves them
+    Remove {
+        /// The name, as `slipway user list` shows it.
+        #[arg(value_name = "NAME")]
+        user: String,
+    },
+    /// Bring somebody back who was removed, with their tokens and triggers; or add somebody, who gets no token by that
+    Restore {
+        /// The name or e-mail address.
+        #[arg(value_name = "NAME")]
+        user: String,
     },
 }
 

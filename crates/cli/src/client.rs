@@ -67,6 +67,16 @@ impl Client {
         })
     }
 
+    /// The same connection, at the level of the account whatever the options say.
+    #[must_use]
+    pub fn of_account(&self) -> Self {
+        Self {
+            org: String::new(),
+            project: String::new(),
+            ..self.clone()
+        }
+    }
+
     /// The account of the token.
     pub fn account(&self) -> &str {
         &self.account

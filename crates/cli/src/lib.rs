@@ -71,6 +71,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Trigger(args) => trigger::trigger(&client()?, format, &args.command).await?,
         Command::Connector(args) => connector::connector(&client()?, format, &args.command).await?,
         Command::Token(args) => commands::token::token(&client()?, &clock, &args.command).await?,
+        Command::User(args) => commands::user::user(&client()?, format, &args.command).await?,
         Command::Logs(args) => logs::logs(&client()?, &clock, &args).await?,
         Command::Abort(args) => abort::abort(&client()?, &clock, &args).await?,
         Command::Approve(args) => approval::approve(&client()?, &args).await?,

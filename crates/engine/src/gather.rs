@@ -158,8 +158,19 @@ pub struct WantedChange {
     pub repository: Option<String>,
     /// What changed.
     pub change: Change,
-    /// Whether the event came from Gitea or Forgejo, whose connectors are of GitHub's type.
-    pub gitea: bool,
+    /// Whose API the host has.
+    pub api: HostApi,
+}
+
+/// Whose API a host of repositories has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostApi {
+    /// The one that the type of the connector says.
+    OfConnector,
+    /// Gitea or Forgejo, whose connectors are of GitHub's type.
+    Gitea,
+    /// Harness Code, which has no type of connectors.
+    HarnessCode,
 }
 
 /// What changed files.

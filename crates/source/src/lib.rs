@@ -264,7 +264,7 @@ impl SourceReader for Source {
         let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
         let limit = self.config.limit;
         let asked = tokio::select! {
-            asked = changed::files(wanted, &mut secrets) => asked,
+            asked = changed::files(&self.targets, wanted, &mut secrets) => asked,
             () = self.clock.sleep(limit) => Err(changed::late(changed::FILES, wanted, limit.as_secs())),
         };
         asked.map_err(|fault| untold(&fault, &secrets))

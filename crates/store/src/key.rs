@@ -2,7 +2,7 @@
 //! another key.
 
 use sha2::{Digest, Sha256};
-use slipway_model::id::{EntityId, NodeId, RunId, Scope, StageId};
+use slipway_model::id::{AccountId, EntityId, NodeId, PrincipalId, RunId, Scope, StageId};
 
 use crate::error::StoreError;
 
@@ -104,6 +104,15 @@ pub(crate) fn entity(place: &Scope, kind: &str, parent: Option<&EntityId>, id: &
 
 pub(crate) fn token(hash: &str) -> Key {
     Key::new(Table::Entities, format!("token#{}", part(hash)), "token")
+}
+
+/// Partition of the people of an account.
+pub(crate) fn people(account: &AccountId) -> String {
+    format!("person#{}", part(account.as_str()))
+}
+
+pub(crate) fn person(account: &AccountId, who: &PrincipalId) -> Key {
+    Key::new(Table::Entities, people(account), who.as_str())
 }
 
 pub(crate) fn blob(digest: &str) -> Key {

@@ -79,6 +79,7 @@ mod log;
 mod missed;
 mod node;
 mod order;
+mod person;
 pub mod record;
 mod run;
 mod secret;
@@ -105,6 +106,7 @@ pub use missed::{Missed, MissedRecord};
 pub use node::NodeEnd;
 pub use order::{AcceptOfRef, RefMove, StillNewest};
 pub use secret::SecretStore;
+pub use token::ValidToken;
 pub use unstarted::{Sequence, Unstarted};
 
 /// Plans kept in memory.

@@ -1,6 +1,7 @@
 //! What the tables hold, as Rust types. Each is one item unless its doc says otherwise.
 
 mod intake;
+mod person;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use slipway_plan::Chosen;
 pub use intake::{
     ErrandRecord, EventRecord, FeedRecord, FirstEvent, NewestRecord, OutcomeRecord, RefRecord,
 };
+pub use person::{PersonRecord, Removal};
 
 /// A stored entity: the user's YAML verbatim, and what lists and look-ups need of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +53,10 @@ pub struct EntityRecord {
     /// Where its YAML is kept, where that is Git; `yaml` is then what was read or saved last of its branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitPlace>,
+    /// Who saved it last; of triggers only, which start runs in that person's name. `None` of what an earlier version
+    /// saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_by: Option<PrincipalId>,
 }
 
 /// A file in a Git repository, and what was read of it.

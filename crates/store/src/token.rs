@@ -6,7 +6,16 @@ use crate::Store;
 use crate::error::StoreError;
 use crate::item::{Row, json, read_json, row};
 use crate::key::{self, Key};
-use crate::record::TokenRecord;
+use crate::record::{PersonRecord, TokenRecord};
+
+/// A token that opens something, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValidToken {
+    /// What it opens.
+    pub token: TokenRecord,
+    /// Who uses it; `None` where nothing was kept of them yet.
+    pub person: Option<PersonRecord>,
+}
 
 impl Store {
     /// Stores what the token with this text opens.
@@ -30,7 +39,8 @@ impl Store {
         }
     }
 
-    /// What the token with this text opens at a time (epoch milliseconds), if it is valid.
+    /// What the token with this text opens at a time (epoch milliseconds), if it is valid: those of somebody who was
+    /// removed are not.
     ///
     /// # Errors
     /// Only when it cannot be read.
@@ -38,14 +48,22 @@ impl Store {
         &self,
         token: &str,
         now_ms: i64,
-    ) -> Result<Option<TokenRecord>, StoreError> {
+    ) -> Result<Option<ValidToken>, StoreError> {
         let found = self.get_token(token).await?;
-        Ok(found.filter(|found| {
+        let valid = found.filter(|found| {
             let expired = found.valid_to_ms != 0 && found.valid_to_ms <= now_ms;
             // The hash covers the account; a record under it that says otherwise is not trusted.
             let same_account = token.split('.').nth(1) == Some(found.account.as_str());
             !expired && same_account
-        }))
+        });
+        let Some(token) = valid else {
+            return Ok(None);
+        };
+        let person = self.find_person(&token.account, &token.principal).await?;
+        let left = person
+            .as_ref()
+            .is_some_and(|person| person.removed.is_some());
+        Ok((!left).then_some(ValidToken { token, person }))
     }
 
     /// Deletes a token; from then on it opens nothing.

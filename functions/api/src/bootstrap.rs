@@ -69,6 +69,7 @@ fn record(scope: Scope, kind: Kind, id: &str, yaml: String, now_ms: i64) -> Enti
         updated_ms: now_ms,
         connection: None,
         git: None,
+        saved_by: None,
     }
 }
 

@@ -7,7 +7,7 @@ use slipway_engine::error_name::ErrorName;
 use slipway_engine::intake::listen;
 use slipway_engine::{form, written};
 use slipway_model::entity::{self, Kind, Parsed};
-use slipway_model::id::{EntityId, Scope};
+use slipway_model::id::{EntityId, PrincipalId, Scope};
 use slipway_model::{Diagnostic, Severity};
 use slipway_steps::registry::STEP_TYPES;
 use slipway_store::record::{EntityRecord, GitPlace};
@@ -158,6 +158,7 @@ impl Draft {
             updated_ms: now_ms,
             connection: None,
             git: self.kept.git(before),
+            saved_by: before.and_then(|b| b.saved_by.clone()),
         }
     }
 
@@ -231,7 +232,8 @@ pub(crate) async fn create(deps: &Deps, caller: &Caller, mut draft: Draft) -> Ap
     check_parents(deps, &draft.place).await?;
     check_links(deps, &mut draft).await?;
     let (place, warnings) = (draft.place.clone(), std::mem::take(&mut draft.warnings));
-    let record = draft.record(None, deps.clock.now_ms());
+    let mut record = draft.record(None, deps.clock.now_ms());
+    record.saved_by = owner(caller, &place);
     tell(deps, caller, None, &record).await;
     if place.kind == Kind::Trigger {
         listen::before_saving(&deps.runs, &record).await?;
@@ -296,15 +298,18 @@ async fn replace(
         );
         return Err(ApiError::invalid(message));
     }
-    if draft.equals(&before) {
+    let place = draft.place.clone();
+    let owner = owner(caller, &place);
+    // The same trigger, saved by somebody else, is theirs from then on.
+    if draft.equals(&before) && before.saved_by == owner {
         return Ok(Saved {
             record: before,
             change: Change::Unchanged,
             warnings,
         });
     }
-    let place = draft.place.clone();
-    let record = draft.record(Some(&before), deps.clock.now_ms());
+    let mut record = draft.record(Some(&before), deps.clock.now_ms());
+    record.saved_by = owner;
     tell(deps, caller, Some(&before), &record).await;
     if place.kind == Kind::Trigger {
         listen::before_saving(&deps.runs, &record).await?;
@@ -319,6 +324,11 @@ async fn replace(
         change: Change::Updated,
         warnings,
     })
+}
+
+/// In whose name an entity that is saved now acts; only triggers do anything by themselves.
+fn owner(caller: &Caller, place: &Place) -> Option<PrincipalId> {
+    (place.kind == Kind::Trigger).then(|| caller.principal.clone())
 }
 
 /// Tells those who want to know of what is about to be saved: freezes have notification rules.

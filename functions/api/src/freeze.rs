@@ -329,6 +329,7 @@ fn unset(scope: Scope) -> EntityRecord {
         updated_ms: 0,
         connection: None,
         git: None,
+        saved_by: None,
     }
 }
 

@@ -133,7 +133,7 @@ impl Deps {
 /// The whole API.
 pub fn router(deps: Deps) -> Router {
     let routes = Router::new()
-        .route("/ng/api/user/currentUser", get(user::current))
+        .merge(user::routes())
         .route("/ng/api/accounts/{account}", get(user::account))
         .route("/ng/api/token", post(token::create))
         .route("/ng/api/token/validate", post(token::validate))

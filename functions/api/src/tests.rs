@@ -16,6 +16,7 @@ mod limits;
 mod logs;
 mod loops;
 mod oidc;
+mod people;
 mod pipelines;
 mod rollback;
 mod secrets;

@@ -4,16 +4,17 @@ use axum::extract::State;
 use serde_json::{Value, json};
 use slipway_engine::error_name::ErrorName;
 use slipway_model::id::{AccountId, PrincipalId};
-use slipway_store::record::{OF_TRIGGER, TokenRecord};
-use slipway_store::{Store, StoreError};
+use slipway_store::record::TokenRecord;
+use slipway_store::{Store, StoreError, ValidToken};
 use uuid::Uuid;
 
-use crate::Deps;
 use crate::auth::look_up;
 use crate::body::Body;
 use crate::call::Call;
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
+use crate::user::LONGEST_NAME;
+use crate::{Deps, user};
 
 /// What a token may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +103,10 @@ async fn mint(store: &Store, new: NewToken, kind: &str) -> Result<String, MintEr
         valid_from_ms: new.now_ms,
         valid_to_ms: new.valid_to_ms,
     };
+    if is_of_person(&text, &record.permissions) {
+        let met = store.meet_person(&record.account, &record.principal).await;
+        met.map_err(MintError::Store)?;
+    }
     store
         .put_token(&text, &record)
         .await
@@ -155,7 +160,22 @@ pub(crate) async fn find(
     now_ms: i64,
 ) -> Result<Option<TokenInfo>, StoreError> {
     let found = store.valid_token(text, now_ms).await?;
-    Ok(found.map(|record| TokenInfo {
+    let Some(ValidToken {
+        token: record,
+        person,
+    }) = found
+    else {
+        return Ok(None);
+    };
+    if person.is_none() && is_of_person(text, &record.permissions) {
+        // Of an earlier version, which kept nothing of people. Once for each of them, and nothing that a call waits for
+        // in vain.
+        let met = store.meet_person(&record.account, &record.principal).await;
+        if let Err(error) = met {
+            tracing::warn!(principal = %record.principal, %error, "somebody is not noted as one who is there");
+        }
+    }
+    Ok(Some(TokenInfo {
         account: record.account,
         principal: record.principal,
         id: record.id,
@@ -166,8 +186,11 @@ pub(crate) async fn find(
     }))
 }
 
-/// Longest name of somebody or of a token, in characters.
-const LONGEST_NAME: usize = 128;
+/// Whether a token is one of somebody who may do something, and not of a service account, a delegate or a reader of logs.
+fn is_of_person(text: &str, permissions: &[String]) -> bool {
+    let admin = Permission::Admin.as_str();
+    text.starts_with("pat.") && permissions.iter().any(|name| name == admin)
+}
 
 /// `POST /ng/api/token` (API.md 5): a token for somebody else, `parentIdentifier`, to call the API with; the answer is its
 /// text, which is shown once. There are no roles yet: whoever has a token may do everything in the account. Keys group
@@ -216,13 +239,12 @@ pub(crate) async fn create(Call(deps, caller, _): Call, body: Body) -> ApiResult
             })?,
     };
     let principal = text("parentIdentifier")?;
-    if principal.starts_with(OF_TRIGGER) {
-        let message = format!("must not begin with `{OF_TRIGGER}`: triggers are called so");
-        return Err(ApiError::field("parentIdentifier", message));
-    }
+    user::check_name("parentIdentifier", &principal)?;
+    let principal = PrincipalId::new(principal);
+    user::check_there(&deps, &caller.account, &principal).await?;
     let new = NewToken {
         account: caller.account.clone(),
-        principal: PrincipalId::new(principal),
+        principal,
         name,
         permission: Permission::Admin,
         now_ms,
@@ -253,7 +275,7 @@ pub(crate) async fn validate(State(deps): State<Deps>, body: Body) -> ApiResult 
         "identifier": token.id,
         "name": token.name,
         "username": caller.principal.as_str(),
-        "email": crate::user::email(&caller.principal),
+        "email": user::email(&caller.principal),
         "validFrom": token.valid_from_ms,
         "validTo": token.valid_to_ms,
         "valid": true,

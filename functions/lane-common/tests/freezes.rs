@@ -202,6 +202,7 @@ async fn nothing_but_a_person_starts_a_pipeline_that_is_frozen() {
         updated_ms: 0,
         connection: None,
         git: None,
+        saved_by: None,
     };
     world
         .store

@@ -242,6 +242,7 @@ mod tests {
             updated_ms: 0,
             connection: None,
             git: None,
+            saved_by: None,
         };
         let event = FreezeEvent::FreezeWindowEnabled {
             starts_ms: 0,

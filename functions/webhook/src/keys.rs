@@ -23,7 +23,7 @@ pub(crate) async fn is_token(
     let text = delivery.header("x-api-key").ok_or_else(wrong)?;
     let now_ms = deps.runs.clock.now_ms();
     let found = deps.runs.store.valid_token(text, now_ms).await?;
-    let found = found.ok_or_else(wrong)?;
+    let found = found.ok_or_else(wrong)?.token;
     let may = found.permissions.iter().any(|it| it == "admin");
     match found.account == *account && may {
         true => Ok(true),

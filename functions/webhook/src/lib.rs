@@ -459,10 +459,14 @@ async fn custom(
     });
     let (Some(trigger), Some(provider)) = (trigger, provider) else {
         tell_gone(deps, &place);
-        return match known {
-            true => Ok(None),
-            false => Err(stranger(deps, &delivery).await?),
-        };
+        if known {
+            return Ok(None);
+        }
+        deps.state
+            .secrets
+            .verify_nobodys(deps, &place, &delivery)
+            .await;
+        return Err(stranger(deps, &delivery).await?);
     };
     if let Some(secret) = &trigger.secret
         && !known

@@ -394,6 +394,7 @@ impl World {
                 updated_ms: 0,
                 connection: None,
                 git: None,
+                saved_by: None,
             };
             if head.kind == Kind::Trigger {
                 let listed = listen::before_saving(&self.runs, &record).await;

@@ -21,4 +21,5 @@ pub mod token;
 pub mod transfer;
 pub mod tree;
 pub mod trigger;
+pub mod user;
 pub mod validate;

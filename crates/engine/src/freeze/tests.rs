@@ -95,6 +95,7 @@ fn record(status: &str, window: &str) -> EntityRecord {
         updated_ms: 0,
         connection: None,
         git: None,
+        saved_by: None,
     }
 }
 

@@ -10,14 +10,16 @@ use slipway_trigger::{
 use tokio::sync::Mutex;
 
 use super::handle::Starting;
+use super::owner::Owners;
 use super::secret_key;
-use crate::gather::{Change, ChangeFault, ChangedPaths, PullRequest, WantedChange};
+use crate::gather::{Change, ChangeFault, ChangedPaths, HostApi, PullRequest, WantedChange};
 
 /// What was asked while an event is handled.
 #[derive(Default)]
 pub(super) struct Asked {
     files: Answers<ChangedPaths>,
     pub(super) pulls: Answers<PullRequest>,
+    pub(super) owners: Owners,
 }
 
 /// Answers by connector and repository.
@@ -70,7 +72,7 @@ pub(super) async fn decided(
         connector: connector.clone(),
         scope: scope.clone(),
         repository: spec.repo_name.clone(),
-        gitea: is_gitea(event),
+        api: api_of(event),
         change,
     };
     let answer = on.sources.changed_files(&wanted);
@@ -116,8 +118,17 @@ fn change(event: &Event) -> Option<Change> {
     })
 }
 
+/// Whose API the host of an event has.
+pub(super) fn api_of(event: &Event) -> HostApi {
+    match event.provider {
+        Provider::Harness => HostApi::HarnessCode,
+        _ if is_gitea(event) => HostApi::Gitea,
+        _ => HostApi::OfConnector,
+    }
+}
+
 /// Whether an event that says that it is GitHub's came from Gitea or Forgejo.
-pub(super) fn is_gitea(event: &Event) -> bool {
+fn is_gitea(event: &Event) -> bool {
     let names = [
         "x-gitea-event",
         "x-gitea-delivery",

@@ -287,6 +287,12 @@ async fn one(
         }
         Verdict::Elsewhere => return Ok(None),
     };
+    if let Some(why) = asked.owners.why_stopped(on.runs, &record).await? {
+        return Ok(Some(Done {
+            failed: true,
+            ..Done::from(noted(Outcome::TargetDidNotExecute, why))
+        }));
+    }
     let missing = shot.missing.clone();
     let fire_with = Fire {
         place,
@@ -365,6 +371,11 @@ pub async fn rehearse(on: Starting<'_>, event: &EventRecord) -> Result<Vec<Rehea
             }
             Verdict::Refuses(refusal) | Verdict::Waits(refusal) => rehearsed(Some(refusal), None),
             Verdict::Fires(shot) => {
+                if let Some(why) = asked.owners.why_stopped(on.runs, &record).await? {
+                    let refusal = Refusal::new(Outcome::TargetDidNotExecute, why);
+                    all.push(rehearsed(Some(refusal), None));
+                    continue;
+                }
                 let with = Fire {
                     place: &place,
                     trigger: &trigger,

@@ -14,6 +14,7 @@ pub mod handle;
 pub mod handler;
 pub mod listen;
 pub mod narrow;
+pub mod owner;
 pub mod poll;
 mod pull;
 mod repeated;

@@ -5,7 +5,7 @@ use slipway_model::id::Scope;
 use slipway_plan::ConnectorPlan;
 use slipway_trigger::{Event, Outcome, Refusal, Texts, Trigger, WebhookSpec, decide};
 
-use super::files::{Asked, is_gitea};
+use super::files::{Asked, api_of};
 use super::handle::Starting;
 use crate::gather::{Change, PullRequest, WantedChange};
 
@@ -61,7 +61,7 @@ pub(super) async fn told(
         connector: connector.clone(),
         scope: scope.clone(),
         repository: spec.repo_name.clone(),
-        gitea: is_gitea(event),
+        api: api_of(event),
         change: Change::PullRequest(number),
     };
     let answer = on.sources.pull_request(&wanted);

@@ -266,7 +266,10 @@ async fn repository(
         Ok(parsed) => parsed.to_json(),
         Err(faults) => return invalid(RunError::faulty(faults).to_string()),
     };
-    let (url, kind) = (&parsed["spec"]["url"], &parsed["spec"]["type"]);
+    let spec_of = &parsed["spec"];
+    let (url, kind) = (&spec_of["url"], spec_of.get("connectionType"));
+    // A plain Git connector says there how it logs in.
+    let kind = kind.unwrap_or(&spec_of["type"]);
     let Some(url) = url.as_str() else {
         return invalid(format!(
             "the trigger's connector `{reference}` has no `url`"

@@ -32,6 +32,7 @@ fn record(status: &str, events: &str) -> EntityRecord {
         updated_ms: 7,
         connection: None,
         git: None,
+        saved_by: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! GitHub (docs.github.com: *List pull requests files*, *Compare two commits*), and Gitea and Forgejo, whose API is alike.
 
-use slipway_engine::gather::{Change, PullRequest, WantedChange};
+use slipway_engine::gather::{Change, HostApi, PullRequest, WantedChange};
 
 use super::host::{Known, Sent, has_next};
 use super::place::Place;
@@ -27,7 +27,7 @@ fn api<'p>(
             .into());
     };
     let mut base = place.host.clone();
-    match (place.name(), wanted.gitea) {
+    match (place.name(), wanted.api == HostApi::Gitea) {
         ("github.com" | "www.github.com", _) => {
             let host = base.set_host(Some("api.github.com"));
             host.map_err(|why| why.to_string())?;
@@ -96,7 +96,7 @@ pub(super) async fn ask(
             files.take_all(&answer["files"], NAMES);
             let compared = answer["files"].as_array().map_or(0, Vec::len);
             files.cut |= compared >= COMPARED;
-            if wanted.gitea {
+            if wanted.api == HostApi::Gitea {
                 let commits = answer["commits"].as_array().map(Vec::as_slice);
                 let commits = commits.unwrap_or_default();
                 for commit in commits {

@@ -60,7 +60,8 @@ pub(super) async fn login(
             };
             (connector, kind.to_owned())
         }
-        None if authentication["type"] == "Ssh" => {
+        // A plain Git connector has at the top what those of code hosts have in `authentication`.
+        None if authentication["type"] == "Ssh" || connector.spec["type"] == "Ssh" => {
             return Err(Fault::login(
                 "it logs in over SSH, which the API does not take: give it `apiAccess` with a token",
             ));

@@ -9,6 +9,8 @@
 //! | Bitbucket Cloud | `pullrequests/N/diffstat` | `diffstat/B..A` |
 //! | Bitbucket Server | `pull-requests/N/changes` | `compare/changes` |
 //! | Azure Repos | changes of the last of `pullRequests/N/iterations` | `diffs/commits` |
+//! | AWS CodeCommit | has no such events | `GetDifferences` |
+//! | Harness Code | `pullreq/N/diff` | `diff/A..B` |
 //!
 //! What a pull request is, where comments on it do not say so, is asked of GitHub, Gitea and Forgejo (`pulls/N`) and GitLab
 //! (`merge_requests/N`) in the same way; the others say it.
@@ -18,16 +20,19 @@
 
 mod azure;
 mod bitbucket;
+mod code_commit;
 mod github;
 mod gitlab;
+mod harness;
 mod host;
 mod place;
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use slipway_engine::gather::{Change, ChangedPaths, PullRequest, WantedChange};
+use slipway_engine::gather::{Change, ChangedPaths, HostApi, PullRequest, WantedChange};
 use slipway_model::status::ErrorType;
+use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::Secrets;
 
 use crate::fault::Fault;
@@ -44,28 +49,44 @@ const MOST_FILES: usize = 10_000;
 /// # Errors
 /// Why they cannot be had. Holds no secret.
 pub(crate) async fn files(
+    targets: &AwsTargets,
     wanted: &WantedChange,
     secrets: &mut Secrets<'_>,
 ) -> Result<ChangedPaths, Fault> {
-    let of = |fault| told(FILES, wanted, fault);
-    let (place, login) = reached(wanted, secrets).await.map_err(of)?;
     let mut files = Files::default();
     let asked = match wanted.connector.kind.as_str() {
-        "Github" => github::ask(&place, login, wanted, &mut files).await,
-        "Gitlab" => gitlab::ask(&place, login, &wanted.change, &mut files).await,
-        "Bitbucket" => bitbucket::ask(&place, login, &wanted.change, &mut files).await,
-        "AzureRepo" => azure::ask(&place, login, &wanted.change, &mut files).await,
-        other => Err(format!(
-            "nobody knows which API a host with a connector of type {other} has: use one of type Github, Gitlab, Bitbucket \
-             or AzureRepo, or leave out the condition on changed files"
-        )
-        .into()),
+        // On the heap: calls of SDKs nest deeper than the compiler follows.
+        "Codecommit" => Box::pin(code_commit::ask(targets, wanted, secrets, &mut files)).await,
+        _ => by_http(wanted, secrets, &mut files).await,
     };
-    asked.map_err(of)?;
+    asked.map_err(|fault| told(FILES, wanted, fault))?;
     Ok(ChangedPaths {
         files: files.paths.into_iter().collect(),
         complete: !files.cut,
     })
+}
+
+/// Asks a host that knows the connector's login itself.
+async fn by_http(
+    wanted: &WantedChange,
+    secrets: &mut Secrets<'_>,
+    files: &mut Files,
+) -> Result<(), Fault> {
+    let (place, login) = reached(wanted, secrets).await?;
+    if wanted.api == HostApi::HarnessCode {
+        return harness::ask(&place, login, &wanted.change, files).await;
+    }
+    match wanted.connector.kind.as_str() {
+        "Github" => github::ask(&place, login, wanted, files).await,
+        "Gitlab" => gitlab::ask(&place, login, &wanted.change, files).await,
+        "Bitbucket" => bitbucket::ask(&place, login, &wanted.change, files).await,
+        "AzureRepo" => azure::ask(&place, login, &wanted.change, files).await,
+        other => Err(format!(
+            "nobody knows which API a host with a connector of type {other} has: use one of type Github, Gitlab, Bitbucket, \
+             AzureRepo or Codecommit, or leave out the condition on changed files"
+        )
+        .into()),
+    }
 }
 
 /// What a pull request is.

@@ -37,7 +37,7 @@ pub(super) fn of(connector: &ConnectorPlan, repository: Option<&str>) -> Result<
     let several = kinds
         .into_iter()
         .filter_map(Value::as_str)
-        .any(|kind| matches!(kind, "Account" | "Project"));
+        .any(|kind| matches!(kind, "Account" | "Project" | "Region"));
     if several {
         let name = repository.ok_or(
             "it is for several repositories: name one in `repoName` of the trigger".to_owned(),

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use slipway_engine::gather::{
-    Change, ChangeFault, ChangedPaths, PullRequest, SourceReader, WantedChange,
+    Change, ChangeFault, ChangedPaths, HostApi, PullRequest, SourceReader, WantedChange,
 };
 use slipway_model::id::{AccountId, Scope};
 use slipway_plan::ConnectorPlan;
@@ -33,7 +33,7 @@ fn wanted(kind: &str, spec: Value, change: Change) -> WantedChange {
         scope: Scope::account(AccountId::new("acme")),
         repository: None,
         change,
-        gitea: false,
+        api: HostApi::OfConnector,
     }
 }
 
@@ -143,7 +143,7 @@ async fn gitea_has_an_api_of_its_own_and_files_in_its_commits() {
     let spec = token(&format!("{}/acme/shop", host.address));
     for (change, expected) in [(Change::PullRequest(7), "src/a true"), (push(), "a b true")] {
         let wanted = WantedChange {
-            gitea: true,
+            api: HostApi::Gitea,
             ..wanted("Github", spec.clone(), change)
         };
         assert_eq!(told(&wanted).await, expected);
@@ -424,7 +424,7 @@ async fn a_pull_request_is_asked_for_at_the_connectors_repository() {
     let known = format!("topic main {NEW} {OLD}");
     assert_eq!(told_of_pull(&of("Github", 7)).await, known);
     let gitea = WantedChange {
-        gitea: true,
+        api: HostApi::Gitea,
         ..of("Github", 7)
     };
     assert_eq!(told_of_pull(&gitea).await, known);

@@ -9,6 +9,7 @@
 mod account;
 mod app;
 mod changed;
+mod changed_more;
 mod clouds;
 mod connection;
 mod feed_host;

@@ -152,6 +152,14 @@ where
 }
 
 /// Whether the same call may go through later although nobody changes anything.
+pub fn is_passing<E>(error: &SdkError<E, HttpResponse>) -> bool
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    passing(error).is_some()
+}
+
+/// Why the same call may go through later.
 fn passing<E>(error: &SdkError<E, HttpResponse>) -> Option<Passing>
 where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,

@@ -135,6 +135,8 @@ pub struct AwsTarget {
     pub auto_scaling: QueryClient,
     /// Amazon ECR.
     pub ecr: QueryClient,
+    /// AWS CodeCommit.
+    pub code_commit: QueryClient,
     /// The region.
     pub region: String,
 }
@@ -520,6 +522,7 @@ impl AwsTargets {
             ec2: QueryClient::new(Service::Ec2, &parts),
             auto_scaling: QueryClient::new(Service::AutoScaling, &parts),
             ecr: QueryClient::new(Service::Ecr, &parts),
+            code_commit: QueryClient::new(Service::CodeCommit, &parts),
             ecs: aws_sdk_ecs::Client::from_conf(ecs),
             lambda: aws_sdk_lambda::Client::from_conf(lambda),
             scaling: aws_sdk_applicationautoscaling::Client::from_conf(scaling),

@@ -27,6 +27,7 @@ fn service(name: &str) -> EntityRecord {
         updated_ms: 2,
         connection: None,
         git: None,
+        saved_by: None,
     }
 }
 

@@ -11,6 +11,7 @@ mod faults;
 mod holds;
 mod logs;
 mod nodes;
+mod people;
 mod runs;
 mod services;
 mod tasks;

@@ -122,6 +122,7 @@ async fn put_path(deps: &Deps, scope: &Scope, node: &Node, content: &str) -> Api
         updated_ms: now,
         connection: None,
         git: None,
+        saved_by: None,
     };
     let expected = before.map(|before| before.version);
     deps.store.put_entity(&record, expected).await?;

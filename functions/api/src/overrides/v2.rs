@@ -202,6 +202,7 @@ async fn point(deps: &Deps, draft: &Draft) -> ApiResult<()> {
         updated_ms: now,
         connection: None,
         git: None,
+        saved_by: None,
     };
     let expected = before.map(|before| before.version);
     deps.store.put_entity(&record, expected).await?;

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::Path;
 use axum::routing::get;
 use serde_json::{Value, json};
-use slipway_engine::intake::{listen, poll, url};
+use slipway_engine::intake::{listen, owner, poll, url};
 use slipway_model::entity::Kind;
 use slipway_model::id::EntityId;
 use slipway_store::Page;
@@ -121,11 +121,14 @@ async fn render_item(deps: &Deps, record: &EntityRecord) -> ApiResult<Value> {
     };
     // Why its registry could not be asked, where it could not.
     let away = standing.as_ref().and_then(|feed| feed.why.as_deref());
+    // Why it starts nothing whatever happens.
+    let stopped = owner::why_stopped(&deps.runs, record).await?;
     let validity = match &trigger {
-        Some(_) => "SUCCESS",
-        None => "FAILED",
+        Some(_) if stopped.is_none() => "SUCCESS",
+        _ => "FAILED",
     };
     let status = if away.is_some() { "FAILED" } else { validity };
+    let details: Vec<&str> = stopped.as_deref().into_iter().chain(away).collect();
     Ok(json!({
         "name": record.name,
         "identifier": record.id.as_str(),
@@ -138,10 +141,10 @@ async fn render_item(deps: &Deps, record: &EntityRecord) -> ApiResult<Value> {
                 "detailedMessage": away,
                 "lastPollingUpdate": feed.asked_ms,
             })),
-            "validationStatus": {"statusResult": validity, "detailedMessage": null},
+            "validationStatus": {"statusResult": validity, "detailedMessage": stopped},
             "webhookAutoRegistrationStatus": null,
             "status": status,
-            "detailMessages": away.into_iter().collect::<Vec<_>>(),
+            "detailMessages": details,
         },
         "lastTriggerExecutionDetails": last.map(|last| json!({
             "lastExecutionTime": last.decided_ms,

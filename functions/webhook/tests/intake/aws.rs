@@ -9,7 +9,7 @@ use crate::{history, minutes, only_run, runs, said, trigger, world};
 const ACCOUNT: &str = "connector:\n  name: account\n  identifier: account\n  orgIdentifier: default\n  projectIdentifier: shop\n  type: Aws\n  spec:\n    credential: {type: InheritFromDelegate}\n    delegateSelectors: []\n";
 
 /// A push to `main` of the repository `shop` in Frankfurt.
-fn push(id: &str, before: &str, after: &str, at: &str) -> Value {
+pub(crate) fn push(id: &str, before: &str, after: &str, at: &str) -> Value {
     json!({
         "version": "0",
         "id": id,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use slipway_engine::gather::{
-    Change, ChangeFault, ChangedPaths, PullRequest, SourceReader, WantedChange,
+    Change, ChangeFault, ChangedPaths, HostApi, PullRequest, SourceReader, WantedChange,
 };
 use slipway_model::id::Scope;
 use slipway_model::status::Failure;
@@ -259,4 +259,73 @@ async fn what_no_attempt_changes_is_told_and_given_up() {
         "{dead:?}"
     );
     assert!(runs(&world).await.is_empty());
+}
+
+/// A trigger whose conditions want a file below `src`.
+fn on_source(id: &str, provider: &str, event: &str, connector: &str) -> String {
+    let source = format!(
+        "type: Webhook\nspec:\n  type: {provider}\n  spec:\n    type: {event}\n    spec:\n      connectorRef: {connector}\n      payloadConditions:\n        - {{key: changedFiles, operator: In, value: src/**}}\n"
+    );
+    trigger(id, &source, "")
+}
+
+fn code(id: &str, kind: &str, spec: &str) -> String {
+    format!(
+        "connector:\n  name: {id}\n  identifier: {id}\n  orgIdentifier: default\n  projectIdentifier: shop\n  type: {kind}\n  spec: {spec}\n"
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn codecommit_and_harness_code_are_asked_as_what_they_are() {
+    let world = world().await;
+    let (asked, sources) = provider(&world).await;
+    let aws = "{url: https://git-codecommit.eu-central-1.amazonaws.com/v1/repos/shop, type: Repo, authentication: {type: HTTPS, spec: {type: AWSCredentials, spec: {accessKey: AKID, secretKeyRef: hook}}}}";
+    let git = "{url: https://git.harness.io/acc/org/web/shop.git, connectionType: Repo, type: Http, spec: {username: bot, passwordRef: hook}}";
+    world.apply(&code("aws", "Codecommit", aws)).await;
+    world.apply(&code("harness", "Git", git)).await;
+    let on_aws = on_source("aws", "AwsCodeCommit", "Push", "aws");
+    world.apply(&on_aws).await;
+    let on_pull = on_source("pulls", "Harness", "PullRequest", "harness");
+    world.apply(&on_pull).await;
+    asked.says(files(&["src/a"], true));
+
+    let pushed = crate::aws::push("e-1", "0", "a", "2026-01-01T00:00:00Z");
+    // A branch that is new has nothing before it.
+    world.hear(&sources, pushed).await;
+    assert!(asked.asked().is_empty());
+    minutes(&world, 1).await;
+    let pushed = crate::aws::push("e-2", "a", "b", "2026-01-01T00:01:00Z");
+    world.hear(&sources, pushed).await;
+    let wanted = asked.asked();
+    assert_eq!(wanted.len(), 1);
+    let change = Change::Push {
+        before: "a".repeat(40),
+        after: "b".repeat(40),
+    };
+    assert_eq!(
+        (&wanted[0].change, wanted[0].api),
+        (&change, HostApi::OfConnector)
+    );
+    assert_eq!(wanted[0].connector.kind, "Codecommit");
+    assert!(history(&world, "aws").await[0].run.is_some());
+
+    let body = json!({
+        "trigger": "pullreq_created",
+        "repo": {"path": "acc/org/web/shop", "git_url": "https://git.harness.io/acc/org/web/shop.git"},
+        "pull_req": {"number": 4, "title": "t", "source_branch": "topic", "target_branch": "main", "updated": world.runs.clock.now_ms()},
+        "sha": "b".repeat(40),
+    });
+    let hooks = world.unheard_hooks();
+    let headers = [("x-harness-trigger", "pullreq_created")];
+    let (status, answer) = hooks.post(GIT, &headers, body.to_string()).await;
+    assert_eq!(status, 200, "{answer}");
+    let event = json!({"event": answer["data"]});
+    world.hear(&sources, event).await;
+    let wanted = asked.asked();
+    assert_eq!(wanted.len(), 1, "{:?}", history(&world, "pulls").await);
+    assert_eq!(
+        (&wanted[0].change, wanted[0].api),
+        (&Change::PullRequest(4), HostApi::HarnessCode)
+    );
+    assert!(history(&world, "pulls").await[0].run.is_some());
 }

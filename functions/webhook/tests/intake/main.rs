@@ -12,11 +12,13 @@ mod files;
 mod hostile;
 mod listening;
 mod order;
+mod people;
 mod polls;
 mod pulls;
 mod schedules;
 mod scripts;
 mod senders;
+mod strangers;
 mod told;
 mod turns;
 

@@ -1,5 +1,5 @@
-//! A thin client for the services of the Query protocol (EC2, EC2 Auto Scaling), and for Amazon ECR, whose protocol is
-//! JSON 1.1: documents go out and come back whole, also with fields that are newer than any SDK.
+//! A thin client for the services of the Query protocol (EC2, EC2 Auto Scaling), and for Amazon ECR and AWS CodeCommit, whose
+//! protocol is JSON 1.1: documents go out and come back whole, also with fields that are newer than any SDK.
 //!
 //! Signatures, retries, timeouts and connections are those of the SDK's own runtime; only the body is made and read
 //! here. Why there is no SDK crate for them: `docs/decisions/0008-query-client.md`.
@@ -45,6 +45,8 @@ pub enum Service {
     AutoScaling,
     /// Amazon ECR, in JSON.
     Ecr,
+    /// AWS CodeCommit, in JSON.
+    CodeCommit,
 }
 
 impl Service {
@@ -53,6 +55,7 @@ impl Service {
             Self::Ec2 => "ec2",
             Self::AutoScaling => "autoscaling",
             Self::Ecr => "ecr",
+            Self::CodeCommit => "codecommit",
         }
     }
 
@@ -62,11 +65,9 @@ impl Service {
             Self::Ec2 => "2016-11-15",
             Self::AutoScaling => "2011-01-01",
             Self::Ecr => {
-                return Body {
-                    target: Some(format!("AmazonEC2ContainerRegistry_V20150921.{action}")),
-                    text: document.to_string(),
-                };
+                return Body::json("AmazonEC2ContainerRegistry_V20150921", action, document);
             }
+            Self::CodeCommit => return Body::json("CodeCommit_20150413", action, document),
         };
         let mut pairs = vec![
             ("Action".to_owned(), action.to_owned()),
@@ -98,6 +99,16 @@ struct Body {
     /// `X-Amz-Target` of a JSON service.
     target: Option<String>,
     text: String,
+}
+
+impl Body {
+    /// That of a JSON service of this name and version.
+    fn json(service: &str, action: &str, document: &Value) -> Self {
+        Self {
+            target: Some(format!("{service}.{action}")),
+            text: document.to_string(),
+        }
+    }
 }
 
 impl fmt::Debug for Body {
