@@ -11,7 +11,8 @@ use slipway_model::status::{Failure, Status};
 use slipway_plan::Chosen;
 
 pub use intake::{
-    ErrandRecord, EventRecord, FeedRecord, FirstEvent, NewestRecord, OutcomeRecord, RefRecord,
+    ErrandRecord, EventRecord, FeedRecord, FirstEvent, HookRecord, HookResult, NewestRecord,
+    OutcomeRecord, RefRecord,
 };
 
 /// A stored entity: the user's YAML verbatim, and what lists and look-ups need of it.

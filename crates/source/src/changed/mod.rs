@@ -16,12 +16,12 @@
 //! A file that was renamed counts under both names, as in payloads of pushes. Pages, bytes and time are bounded; where a
 //! provider lists only so many files, the answer says that these may not be all.
 
-mod azure;
-mod bitbucket;
-mod github;
-mod gitlab;
-mod host;
-mod place;
+pub(crate) mod azure;
+pub(crate) mod bitbucket;
+pub(crate) mod github;
+pub(crate) mod gitlab;
+pub(crate) mod host;
+pub(crate) mod place;
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ use host::{Host, Known};
 use place::Place;
 
 /// Most pages of a list.
-const MOST_PAGES: usize = 50;
+pub(crate) const MOST_PAGES: usize = 50;
 /// Most files of a change.
 const MOST_FILES: usize = 10_000;
 
