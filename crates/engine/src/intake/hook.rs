@@ -430,7 +430,7 @@ impl Of<'_> {
             let Some(said) = exactly(runs, &place, said).await? else {
                 continue;
             };
-            let events = said.events.unwrap_or_default();
+            let events = said.events.clone().unwrap_or_default();
             if events.is_empty() || !self.is_own(runs, &place, &said.named(), &mut known).await? {
                 continue;
             }

@@ -16,6 +16,7 @@ mod feeds;
 mod feeds_of_files;
 mod feeds_of_packages;
 mod google;
+mod hooks;
 mod host;
 mod http;
 mod local;
