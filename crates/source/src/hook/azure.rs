@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Hook, put};
 use crate::changed::azure::{VERSION, api};
-use crate::changed::host::Known;
+use crate::changed::host::{Host, Known};
 use crate::changed::place::Place;
 use crate::fault::Fault;
 
@@ -26,6 +26,9 @@ pub(super) fn words(event: &str) -> &'static [&'static str] {
     }
 }
 
+/// Where subscriptions are, below an organization.
+const SUBSCRIPTIONS: [&str; 3] = ["_apis", "hooks", "subscriptions"];
+
 /// As who a subscription posts; only the password is looked at.
 const USER: &str = "slipway";
 
@@ -42,20 +45,19 @@ pub(super) async fn register(
         id.ok_or_else(|| format!("its repository has no `{at}`"))
     };
     let (id, project) = (id("/id")?, id("/project/id")?);
-    let subscriptions = ["_apis", "hooks", "subscriptions"];
     let of_hooks = [
         VERSION,
         ("publisherId", "tfs"),
         ("consumerId", "webHooks"),
         ("consumerActionId", "httpRequest"),
     ];
-    let (listed, _) = host.get(&host.url(&subscriptions, &of_hooks)?).await?;
+    let (listed, _) = host.get(&host.url(&SUBSCRIPTIONS, &of_hooks)?).await?;
     let listed = listed["value"]
         .as_array()
         .map(Vec::as_slice)
         .unwrap_or_default();
+    let publisher = json!({"projectId": project, "repository": id});
     for event in &hook.events {
-        let publisher = json!({"projectId": project, "repository": id});
         let mut found = listed.iter().filter(|one| {
             let of = &one["publisherInputs"];
             one["eventType"] == *event
@@ -63,52 +65,68 @@ pub(super) async fn register(
                 && of["projectId"] == publisher["projectId"]
                 && of["repository"] == publisher["repository"]
         });
-        let mut body = json!({
-            "publisherId": "tfs",
-            "eventType": event,
-            "resourceVersion": if *event == COMMENT { "2.0" } else { "1.0" },
-            "consumerId": "webHooks",
-            "consumerActionId": "httpRequest",
-            "publisherInputs": publisher,
-            "consumerInputs": {
-                "url": hook.url,
-                "acceptUntrustedCerts": "false",
-                "resourceDetailsToSend": "all",
-                "messagesToSend": "none",
-                "detailedMessagesToSend": "none",
-            },
-        });
-        if let Some(secret) = hook.secret() {
-            let login = json!({"basicAuthUsername": USER, "basicAuthPassword": secret});
-            put(&mut body["consumerInputs"], login);
-        }
-        let Some(found) = found.next() else {
-            let url = host.url(&subscriptions, &[VERSION])?;
-            let (made, _) = host.ask(Method::POST, &url, Some(&body)).await?;
-            hook.is_made(&made["consumerInputs"]["url"])?;
-            continue;
-        };
-        let enabled = found["status"]
-            .as_str()
-            .is_none_or(|status| status == "enabled");
-        if hook.secret.is_none() && enabled {
+        let body = subscription(hook, event, &publisher);
+        if let Some(found) = found.next() {
+            mend(&host, hook, found, body).await?;
             continue;
         }
-        let Some(subscription) = found["id"].as_str() else {
-            return Err("its subscriptions have no `id`".to_owned().into());
-        };
-        // Whatever else somebody has set stays; the password that is there is not shown, and stays only if it is not sent.
-        let mut inputs = found["consumerInputs"].clone();
-        if let Some(inputs) = inputs.as_object_mut() {
-            inputs.remove("basicAuthPassword");
-        }
-        put(&mut inputs, body["consumerInputs"].clone());
-        put(
-            &mut body,
-            json!({"id": subscription, "status": "enabled", "publisherInputs": found["publisherInputs"], "consumerInputs": inputs}),
-        );
-        let url = host.url(&[&subscriptions[..], &[subscription]].concat(), &[VERSION])?;
-        host.ask(Method::PUT, &url, Some(&body)).await?;
+        let url = host.url(&SUBSCRIPTIONS, &[VERSION])?;
+        let (made, _) = host.ask(Method::POST, &url, Some(&body)).await?;
+        hook.is_made(&made["consumerInputs"]["url"])?;
     }
     Ok(())
+}
+
+/// What is wanted of one event.
+fn subscription(hook: &Hook<'_>, event: &str, publisher: &Value) -> Value {
+    let mut body = json!({
+        "publisherId": "tfs",
+        "eventType": event,
+        "resourceVersion": if event == COMMENT { "2.0" } else { "1.0" },
+        "consumerId": "webHooks",
+        "consumerActionId": "httpRequest",
+        "publisherInputs": publisher,
+        "consumerInputs": {
+            "url": hook.url,
+            "acceptUntrustedCerts": "false",
+            "resourceDetailsToSend": "all",
+            "messagesToSend": "none",
+            "detailedMessagesToSend": "none",
+        },
+    });
+    if let Some(secret) = hook.secret() {
+        let login = json!({"basicAuthUsername": USER, "basicAuthPassword": secret});
+        put(&mut body["consumerInputs"], login);
+    }
+    body
+}
+
+/// Gives one that is there the secret, and has it post again where Azure has given it up.
+async fn mend(host: &Host, hook: &Hook<'_>, found: &Value, mut body: Value) -> Result<(), Fault> {
+    let status = found["status"].as_str().unwrap_or("enabled");
+    if hook.secret.is_none() && status == "enabled" {
+        return Ok(());
+    }
+    let Some(id) = found["id"].as_str() else {
+        return Err("its subscriptions have no `id`".to_owned().into());
+    };
+    let mut inputs = found["consumerInputs"].clone();
+    // It is masked, and would be what it is masked with.
+    if hook.secret.is_none() && inputs["basicAuthPassword"].is_string() {
+        let why = format!(
+            "its subscription {id} is not enabled ({status}), and has a password that nobody is shown: enable it there"
+        );
+        return Err(why.into());
+    }
+    // Whatever else somebody has set stays.
+    put(&mut inputs, body["consumerInputs"].clone());
+    let own = json!({
+        "id": id,
+        "status": "enabled",
+        "publisherInputs": found["publisherInputs"],
+        "consumerInputs": inputs,
+    });
+    put(&mut body, own);
+    let url = host.url(&[&SUBSCRIPTIONS[..], &[id]].concat(), &[VERSION])?;
+    host.ask(Method::PUT, &url, Some(&body)).await.map(drop)
 }

@@ -24,6 +24,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use slipway_engine::intake::hook::WantedHook;
 use slipway_model::status::ErrorType;
+use slipway_plan::ConnectorPlan;
 use slipway_steps::secrets::Secrets;
 
 use crate::changed::{host, place};
@@ -48,27 +49,7 @@ pub(crate) async fn register(wanted: &WantedHook, secrets: &mut Secrets<'_>) -> 
 
 async fn at_provider(wanted: &WantedHook, secrets: &mut Secrets<'_>) -> Result<(), Fault> {
     let connector = &wanted.connector;
-    let (words, may): (Words, &str) = match connector.kind.as_str() {
-        "Github" => (
-            github::words,
-            "`admin:repo_hook`, or *Webhooks: write* of a fine-grained token",
-        ),
-        "Gitlab" => (gitlab::words, "`api`, of a maintainer of the project"),
-        "Bitbucket" => (
-            bitbucket::words(connector),
-            "to administer the repository (in the cloud: the scope `webhook`)",
-        ),
-        "AzureRepo" => (
-            azure::words,
-            "*Edit subscriptions* of the project's service hooks",
-        ),
-        other => {
-            return Err(format!(
-                "nobody knows how a host with a connector of type {other} takes webhooks"
-            )
-            .into());
-        }
-    };
+    let (words, may) = at(connector)?;
     let place = place::of(connector, wanted.repository.as_deref()).map_err(Fault::from)?;
     let login = host::login(connector, &wanted.scope, secrets).await?;
     if login.is_none() {
@@ -105,6 +86,29 @@ async fn at_provider(wanted: &WantedHook, secrets: &mut Secrets<'_>) -> Result<(
 
 /// What a provider calls what a trigger listens to.
 type Words = fn(&str) -> &'static [&'static str];
+
+/// The words of a connector's provider, and what it must allow to who makes webhooks.
+fn at(connector: &ConnectorPlan) -> Result<(Words, &'static str), Fault> {
+    Ok(match connector.kind.as_str() {
+        "Github" => (
+            github::words,
+            "`admin:repo_hook`, or *Webhooks: write* of a fine-grained token",
+        ),
+        "Gitlab" => (gitlab::words, "`api`, of a maintainer of the project"),
+        "Bitbucket" => (
+            bitbucket::words(connector),
+            "to administer the repository (in the cloud: the scope `webhook`)",
+        ),
+        "AzureRepo" => (
+            azure::words,
+            "*Edit subscriptions* of the project's service hooks",
+        ),
+        other => {
+            let why = "nobody knows how a host takes webhooks whose connector is of type";
+            return Err(format!("{why} {other}").into());
+        }
+    })
+}
 
 fn told(wanted: &WantedHook, fault: Fault) -> Fault {
     let name = &wanted.connector.reference;

@@ -450,8 +450,18 @@ async fn azure_has_a_subscription_for_each_event() {
     shelf.changes();
     register(&unsigned(&pulls)).await.expect("registered");
     assert_eq!(shelf.changes(), []);
-    // One that Azure gave up, and one that is not there yet.
+    // One that Azure gave up, of which nobody is shown the password.
     shelf.hooks.lock().expect("a lock")[1]["status"] = json!("disabledBySystem");
+    let why = refused(&unsigned(&pulls)).await.1;
+    assert!(
+        why.contains("s-1 is not enabled (disabledBySystem)"),
+        "{why}"
+    );
+    let mut hooks = shelf.hooks();
+    let open = hooks[1]["consumerInputs"].as_object_mut().expect("inputs");
+    open.remove("basicAuthPassword");
+    *shelf.hooks.lock().expect("a lock") = hooks;
+    // One that has none, and one that is not there yet.
     let more = wanted("AzureRepo", &url, &["Push", "IssueComment", "PullRequest"]);
     register(&unsigned(&more)).await.expect("registered");
     let how: Vec<String> = shelf.changes().into_iter().map(|(how, _)| how).collect();
