@@ -23,4 +23,5 @@ mod local;
 mod registry;
 mod save;
 mod ssh;
+mod sshd;
 mod support;
