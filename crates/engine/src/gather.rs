@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 use slipway_model::id::{EntityId, Scope};
-use slipway_model::status::Failure;
+use slipway_model::status::{ErrorType, Failure};
 use slipway_model::{Kind, entity};
 use slipway_plan::remote::{MOST_BYTES, MOST_FILES};
 use slipway_plan::{
@@ -18,6 +18,7 @@ use slipway_trigger::feed::{Build, Feed};
 
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
+use crate::intake::hook::WantedHook;
 use crate::remote::{self, GitChange, GitFault, GitSaved};
 use crate::runs::Runs;
 
@@ -84,6 +85,21 @@ pub trait SourceReader: Send + Sync {
                 "pull requests are not asked for here, by the connector {name} neither"
             ),
             passing: false,
+        })
+    }
+
+    /// Sees to it that a repository has a webhook, whether it has one at that URL already or not. Refused by who only reads.
+    ///
+    /// # Errors
+    /// Why it may not have it. Holds no secret.
+    async fn register_hook(&self, wanted: &WantedHook) -> Result<(), Failure> {
+        let name = &wanted.connector.reference;
+        Err(Failure {
+            error: ErrorType::Unknown,
+            message: format!(
+                "webhooks are not registered from here, with the connector {name} neither"
+            ),
+            left_behind: None,
         })
     }
 

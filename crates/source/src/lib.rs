@@ -1,6 +1,7 @@
 //! Reads manifests and config files from where users keep them: Git repositories, S3 buckets, and in local mode
 //! folders of this machine. Asks registries which versions of artifacts there are ([`registry`]), for plans and for the
-//! triggers that watch them ([`Source::builds`]), providers which files a change touches, and whether what connectors lead
+//! triggers that watch them ([`Source::builds`]), providers which files a change touches and to post what happens ([`hook`]),
+//! and whether what connectors lead
 //! to takes their logins ([`connection`]).
 //!
 //! A plan says what it needs ([`slipway_plan::RemoteFiles`]) and does no I/O; the engine asks a
@@ -15,6 +16,7 @@ mod connection;
 mod fault;
 mod folder;
 mod git;
+mod hook;
 mod nearest;
 mod registry;
 mod s3;
@@ -33,6 +35,7 @@ use slipway_engine::gather::{
     ChangeFault, ChangedPaths, FeedAnswer, FeedErrand, FeedFault, PullRequest, SourceReader,
     WantedChange,
 };
+use slipway_engine::intake::hook::WantedHook;
 use slipway_engine::remote::{GitChange, GitFault, GitSaved};
 use slipway_model::id::Scope;
 use slipway_model::status::{ErrorType, Failure};
@@ -278,6 +281,19 @@ impl SourceReader for Source {
             () = self.clock.sleep(limit) => Err(changed::late(changed::PULL, wanted, limit.as_secs())),
         };
         asked.map_err(|fault| untold(&fault, &secrets))
+    }
+
+    async fn register_hook(&self, wanted: &WantedHook) -> Result<(), Failure> {
+        let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
+        let limit = self.config.limit;
+        let done = tokio::select! {
+            done = hook::register(wanted, &mut secrets) => done,
+            () = self.clock.sleep(limit) => Err(hook::late(wanted, limit.as_secs())),
+        };
+        done.map_err(|fault| Failure {
+            message: secrets.mask(&fault.why),
+            ..Failure::from(fault)
+        })
     }
 
     async fn fetch_files(&self, wanted: &[RemoteFiles]) -> Vec<Result<Fetched, String>> {

@@ -63,6 +63,20 @@ impl Store {
         self.delete(&key, None).await.map(drop)
     }
 
+    /// Forgets something that is due at that time still; `false` where somebody has moved it on meanwhile.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn forget_due_of(&self, scope: &Scope, due: &Due) -> Result<bool, StoreError> {
+        let key = due_key(key::shard(scope), &due.what);
+        let same = Expression::new("#at = :before").value(":before", number(due.at_ms));
+        match self.delete(&key, Some(same)).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// What is due by `by_ms`, of one of [`Store::INTAKE_LISTS`] lists.
     ///
     /// # Errors

@@ -65,6 +65,7 @@ pub mod embedded;
 mod entity;
 mod error;
 mod hold;
+mod hook;
 mod instance;
 mod intake;
 mod item;

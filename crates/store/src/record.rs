@@ -12,7 +12,8 @@ use slipway_model::status::{Failure, Status};
 use slipway_plan::Chosen;
 
 pub use intake::{
-    ErrandRecord, EventRecord, FeedRecord, FirstEvent, NewestRecord, OutcomeRecord, RefRecord,
+    ErrandRecord, EventRecord, FeedRecord, FirstEvent, HookRecord, HookResult, NewestRecord,
+    OutcomeRecord, RefRecord,
 };
 pub use person::{PersonRecord, Removal};
 

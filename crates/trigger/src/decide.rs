@@ -162,6 +162,11 @@ fn listens(spec: &WebhookSpec, event: &Event) -> Result<(), Refusal> {
     }
 }
 
+/// Whether two URLs are of one repository, however they are written.
+pub fn is_same_repository(one: &str, other: &str) -> bool {
+    same(&place(one), &place(other))
+}
+
 /// Whether the event is of the trigger's repository.
 fn is_of(spec: &WebhookSpec, event: &Event, repository: Option<&str>) -> Result<(), Refusal> {
     let refuse = |wanted: &str| {

@@ -4,7 +4,7 @@
 use axum::response::Response;
 use serde_json::Value;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::intake::listen;
+use slipway_engine::intake::{hook, listen};
 use slipway_engine::{form, written};
 use slipway_model::entity::{self, Kind, Parsed};
 use slipway_model::id::{EntityId, PrincipalId, Scope};
@@ -240,6 +240,7 @@ pub(crate) async fn create(deps: &Deps, caller: &Caller, mut draft: Draft) -> Ap
     }
     match deps.store.put_entity(&record, None).await {
         Ok(record) => {
+            register(deps, &record).await;
             audit(caller, "created", &place);
             Ok(Saved {
                 record,
@@ -302,6 +303,7 @@ async fn replace(
     let owner = owner(caller, &place);
     // The same trigger, saved by somebody else, is theirs from then on.
     if draft.equals(&before) && before.saved_by == owner {
+        register_again(deps, &before).await?;
         return Ok(Saved {
             record: before,
             change: Change::Unchanged,
@@ -318,6 +320,7 @@ async fn replace(
     if place.kind == Kind::Trigger {
         listen::after_saving(&deps.runs, &before, Some(&record)).await?;
     }
+    register(deps, &record).await;
     audit(caller, "updated", &place);
     Ok(Saved {
         record,
@@ -329,6 +332,30 @@ async fn replace(
 /// In whose name an entity that is saved now acts; only triggers do anything by themselves.
 fn owner(caller: &Caller, place: &Place) -> Option<PrincipalId> {
     (place.kind == Kind::Trigger).then(|| caller.principal.clone())
+}
+
+/// Has the webhook of a trigger that was saved registered at its provider, without waiting for it.
+async fn register(deps: &Deps, record: &EntityRecord) {
+    if record.kind != Kind::Trigger.key() {
+        return;
+    }
+    let trigger = listen::read_trigger(record);
+    if trigger.is_ok_and(|trigger| hook::wanted(&trigger).is_some())
+        && let Some(intake) = &deps.intake
+    {
+        intake.register(&listen::place_of(record)).await;
+    }
+}
+
+/// The same for one that was saved as it was: who mended its connector saves it once more.
+async fn register_again(deps: &Deps, record: &EntityRecord) -> ApiResult<()> {
+    if record.kind == Kind::Trigger.key()
+        && let Ok(trigger) = listen::read_trigger(record)
+    {
+        hook::before_saving(&deps.runs, &trigger, &listen::place_of(record)).await?;
+        register(deps, record).await;
+    }
+    Ok(())
 }
 
 /// Tells those who want to know of what is about to be saved: freezes have notification rules.

@@ -3,7 +3,7 @@
 //! Invoked with `{"event": id}` by whoever accepted one (with `"again": true` where it came again and was refused), and with
 //! `{}` by a schedule every minute, which finds what a crash left, and the schedules whose time came. With `{"poll": true}` it
 //! asks registries for new versions. Events of AWS come from EventBridge, alone or as messages of a queue. All of it may be
-//! repeated.
+//! repeated. With `{"hook": place}` it registers the webhook of a trigger at its provider.
 
 mod wiring;
 
@@ -17,10 +17,12 @@ use slipway_engine::gather::SourceReader;
 use slipway_engine::intake::again::decide_anew;
 use slipway_engine::intake::aws::Hearing;
 use slipway_engine::intake::handle::{Starting, handle_by_id};
+use slipway_engine::intake::hook;
 use slipway_engine::intake::poll::poll;
 use slipway_engine::intake::sweep::sweep;
 use slipway_engine::runs::Runs;
 use slipway_steps::registry::STEP_TYPES;
+use slipway_store::TriggerPlace;
 
 pub use wiring::{ConfigError, wire};
 
@@ -42,6 +44,9 @@ pub struct Asked {
     /// Whether only triggers that have refused the event decide, once more.
     #[serde(default)]
     pub again: bool,
+    /// The trigger whose webhook is registered at its provider, instead.
+    #[serde(default)]
+    pub hook: Option<TriggerPlace>,
     /// Whether registries are asked for new versions instead.
     #[serde(default)]
     pub poll: bool,
@@ -60,6 +65,10 @@ pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
         HandlerError::new(ErrorName::InvalidRequest, message)
     })?;
     let on = starting(deps);
+    if let Some(place) = &asked.hook {
+        let tried = Box::pin(hook::register_of(on, place)).await?;
+        return Ok(json!({"hooks": usize::from(tried)}));
+    }
     match asked.event {
         Some(id) => {
             // Boxed: planning nests deeper than the compiler likes to lay out.
@@ -81,6 +90,7 @@ pub async fn answer(deps: &Deps, event: Value) -> Result<Value, HandlerError> {
                 "failed": swept.failed,
                 "dead": swept.dead,
                 "due": swept.due,
+                "hooks": swept.hooks,
             }))
         }
     }

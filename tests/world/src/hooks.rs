@@ -245,6 +245,12 @@ impl World {
         in_danger(hooks.post(path, headers, body.to_owned())).await
     }
 
+    /// Where the world reaches the service from now on.
+    pub fn reached_at(&mut self, url: &str) {
+        self.runs.url = Some(url.to_owned());
+        self.tapped.url = Some(url.to_owned());
+    }
+
     /// Gives a secret of the project a value; the one before counts for a day.
     ///
     /// # Panics

@@ -1,8 +1,9 @@
-//! Has an accepted event handled at once, by the function `trigger`.
+//! Has an accepted event handled, or a webhook registered, at once, by the function `trigger`.
 
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_lambda::types::InvocationType;
 use serde_json::{Value, json};
+use slipway_store::TriggerPlace;
 
 /// How the function that handles events is invoked.
 #[derive(Clone, Debug)]
@@ -25,6 +26,12 @@ impl Handler {
         self.invoke(&json!({"event": event, "again": true})).await;
     }
 
+    /// Has the webhook of a trigger registered at its provider, without waiting for it. Where that fails, the sweep of the
+    /// next minute does it.
+    pub async fn register(&self, place: &TriggerPlace) {
+        self.invoke(&json!({"hook": place})).await;
+    }
+
     async fn invoke(&self, asked: &Value) {
         let invoke = self.lambda.invoke().function_name(&self.function);
         let invoke = invoke
@@ -32,7 +39,7 @@ impl Handler {
             .payload(Blob::new(asked.to_string()));
         if let Err(why) = invoke.send().await {
             let why = aws_sdk_lambda::error::DisplayErrorContext(why);
-            tracing::warn!(event = %asked, error = %why, "an event waits for the next sweep");
+            tracing::warn!(event = %asked, error = %why, "it waits for the next sweep");
         }
     }
 }

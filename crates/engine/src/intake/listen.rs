@@ -12,7 +12,7 @@ use slipway_trigger::feed::{Feed, in_region};
 use slipway_trigger::{FeedSpec, Provider, Schedule, Source, Trigger, draft};
 
 use super::narrow::Said;
-use super::{aws, poll, secret_key};
+use super::{aws, hook, poll, secret_key};
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::runs::Runs;
@@ -237,7 +237,8 @@ pub async fn before_saving(runs: &Runs, record: &EntityRecord) -> Result<(), Run
         Listening::To(source, about) => {
             let about = until_saved(runs, &place, about).await?;
             let listed = runs.store.listen(&source, &place, &about).await;
-            listed.doing(doing)
+            listed.doing(doing)?;
+            hook::before_saving(runs, &trigger, &place).await
         }
         Listening::Feed(feed) => {
             let about = poll::joined(runs, &trigger, (&place, &feed)).await?;
@@ -279,9 +280,12 @@ pub async fn after_saving(
         return Ok(());
     };
     let place = place_of(before);
-    let list_of = |trigger: &Trigger| listening(trigger, &place, 0);
-    let old = list_of(&trigger);
     let now = now.and_then(|record| read_trigger(record).ok());
+    let list_of = |trigger: &Trigger| listening(trigger, &place, 0);
+    if hook::wanted(&trigger).is_some() {
+        hook::after_saving(runs, &place, now.as_ref()).await?;
+    }
+    let old = list_of(&trigger);
     let new = now.as_ref().map(list_of);
     let doing = || format!("take trigger {} off its list", place.trigger);
     if let Some(source) = aws::source_of(&trigger)

@@ -12,6 +12,7 @@ mod files;
 pub mod fire;
 pub mod handle;
 pub mod handler;
+pub mod hook;
 pub mod listen;
 pub mod narrow;
 pub mod owner;

@@ -4,8 +4,8 @@
 //! What is said of a trigger is written with it, and connectors are read when the event is handled, so that no trigger is
 //! left out whose repository it is.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use slipway_model::id::{EntityId, Scope};
@@ -24,22 +24,31 @@ pub struct Said {
     /// believes everybody.
     #[serde(default)]
     pub secrets: Vec<String>,
+    /// `repoName`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     repository: Option<String>,
+    /// `connectorRef`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     connector: Option<String>,
+    /// What it listens to: nothing while it is disabled. `None` where only the trigger says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) events: Option<Vec<String>>,
 }
 
 impl Said {
     pub(super) fn of(trigger: &Trigger) -> Self {
-        let (repository, connector) = match &trigger.source {
-            Source::Webhook(spec) => (spec.repo_name.clone(), spec.connector.clone()),
-            _ => (None, None),
+        let (repository, connector, event) = match &trigger.source {
+            Source::Webhook(spec) => {
+                let event = trigger.enabled.then(|| spec.event.clone());
+                (spec.repo_name.clone(), spec.connector.clone(), event)
+            }
+            _ => (None, None, None),
         };
         Self {
             secrets: vec![trigger.secret.clone().unwrap_or_default()],
             repository,
             connector,
+            events: Some(event.into_iter().collect()),
         }
     }
 
@@ -51,6 +60,11 @@ impl Said {
             secrets,
             ..Self::default()
         }
+    }
+
+    /// Its `connectorRef` and `repoName`.
+    pub(super) fn named(&self) -> (Option<String>, Option<String>) {
+        (self.connector.clone(), self.repository.clone())
     }
 
     pub(super) fn written(&self) -> String {
@@ -72,7 +86,16 @@ pub(super) async fn of_repository(
     event: &Event,
     listed: &[(TriggerPlace, String)],
 ) -> Result<Vec<TriggerPlace>, RunError> {
-    let names = names_of(event);
+    let found = of_names(runs, &names_of(event), listed).await?;
+    Ok(found.into_iter().map(|(place, _)| place).collect())
+}
+
+/// Those of the listed triggers that may be about a repository with one of these names ([`name_of`]), or any without.
+pub(super) async fn of_names(
+    runs: &Runs,
+    names: &BTreeSet<String>,
+    listed: &[(TriggerPlace, String)],
+) -> Result<Vec<(TriggerPlace, Said)>, RunError> {
     let may_be =
         |name: Option<String>| name.is_none_or(|name| names.is_empty() || names.contains(&name));
     let mut known = BTreeMap::<(Scope, EntityId), Named>::new();
@@ -100,7 +123,7 @@ pub(super) async fn of_repository(
             _ => may_be(own),
         };
         if about {
-            found.push(place.clone());
+            found.push((place.clone(), said));
         }
     }
     Ok(found)

@@ -5,7 +5,7 @@ use slipway_trigger::Source;
 
 use super::handle::{Starting, give_up, handle, handle_by_id};
 use super::listen::{due, find_trigger, next_time, read_trigger, scheduled};
-use super::{Happening, Offer, accept};
+use super::{Happening, Offer, accept, hook};
 use crate::error::{Doing, RunError};
 
 /// An event that came so recently may be about to be handled by whoever accepted it.
@@ -28,6 +28,8 @@ pub struct Swept {
     pub dead: usize,
     /// Times of schedules that came.
     pub due: usize,
+    /// Webhooks that were registered at their providers, or refused.
+    pub hooks: usize,
 }
 
 /// Handles what was left, and accepts an event for each schedule whose time came. Two at once do no harm.
@@ -36,10 +38,14 @@ pub struct Swept {
 /// When the store cannot be read.
 pub async fn sweep(on: Starting<'_>) -> Result<Swept, RunError> {
     let mut swept = Swept::default();
-    let now_ms = on.runs.clock.now_ms();
+    let (now_ms, mut hooks) = (on.runs.clock.now_ms(), Vec::new());
     for list in 0..Store::INTAKE_LISTS {
         let found = on.runs.store.list_due(list, now_ms).await;
         for due in found.doing(|| "list the schedules whose time came".to_owned())? {
+            if let Some(asked) = hook::read(&due) {
+                hooks.push((due, asked));
+                continue;
+            }
             match Box::pin(tick(on, &due)).await {
                 Ok(true) => swept.due += 1,
                 Ok(false) => {}
@@ -56,6 +62,8 @@ pub async fn sweep(on: Starting<'_>) -> Result<Swept, RunError> {
             finish(on, &entry, &mut swept).await?;
         }
     }
+    // Last: providers may be slow, and nothing that starts runs waits for them.
+    swept.hooks = hook::register_all(on, hooks).await;
     Ok(swept)
 }
 

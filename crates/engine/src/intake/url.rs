@@ -3,6 +3,7 @@
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::Sha256;
+use slipway_model::id::AccountId;
 use slipway_store::{SecretStore, StoreError, TriggerPlace};
 use slipway_trigger::{Provider, Source, Trigger};
 
@@ -70,8 +71,11 @@ pub fn url_path(trigger: &Trigger, place: &TriggerPlace, key: &[u8]) -> Option<S
                 place.trigger
             ))
         }
-        _ => Some(format!(
-            "/gateway/ng/api/webhook?accountIdentifier={account}"
-        )),
+        _ => Some(of_account(account)),
     }
+}
+
+/// Where Git providers post to, for all triggers of an account.
+pub(super) fn of_account(account: &AccountId) -> String {
+    format!("/gateway/ng/api/webhook?accountIdentifier={account}")
 }

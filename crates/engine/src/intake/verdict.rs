@@ -67,7 +67,8 @@ pub(super) async fn decided(
             },
             Source::Webhook(spec),
         ) => {
-            let found = match repository(runs, place, spec).await? {
+            let named = (spec.connector.as_deref(), spec.repo_name.as_deref());
+            let found = match repository(runs, &place.scope, named).await? {
                 Ok(found) => found,
                 Err(refusal) => return Ok(Verdict::Refuses(refusal)),
             };
@@ -245,16 +246,16 @@ fn about(event: &Event) -> std::collections::BTreeMap<String, String> {
 
 /// The URL of the repository that a trigger listens to: its connector's, with `repoName` where that is one of an account
 /// or a project. `None` where it names no connector.
-async fn repository(
+pub(super) async fn repository(
     runs: &Runs,
-    place: &TriggerPlace,
-    spec: &WebhookSpec,
+    scope: &Scope,
+    (connector, repo_name): (Option<&str>, Option<&str>),
 ) -> Result<Result<Option<(String, ConnectorPlan)>, Refusal>, RunError> {
-    let Some(reference) = &spec.connector else {
+    let Some(reference) = connector else {
         return Ok(Ok(None));
     };
     let invalid = |why: String| Ok(Err(Refusal::new(Outcome::ValidationFailedForTrigger, why)));
-    let (scope, id) = place.scope.resolve(reference);
+    let (scope, id) = scope.resolve(reference);
     let kind = Kind::Connector.key();
     let found = runs.store.find_entity(&scope, kind, None, &id).await;
     let Some(record) = found.doing(|| format!("read connector {reference}"))? else {
@@ -276,14 +277,14 @@ async fn repository(
         ));
     };
     let connector = ConnectorPlan {
-        reference: reference.clone(),
+        reference: reference.to_owned(),
         kind: parsed["type"].as_str().unwrap_or_default().to_owned(),
         spec: parsed["spec"].clone(),
     };
     if kind == "Repo" {
         return Ok(Ok(Some((url.to_owned(), connector))));
     }
-    let Some(name) = &spec.repo_name else {
+    let Some(name) = repo_name else {
         return invalid(format!(
             "the connector `{reference}` is one of many repositories: the trigger must say `repoName`"
         ));

@@ -41,7 +41,7 @@ pub(super) fn unasked(kind: &str, spec: Ref<'_>) -> Option<String> {
         }
         "ArtifactoryRegistry" | "Nexus3Registry" => other("docker"),
         "GithubPackageRegistry" => other("container"),
-        "Nexus2Registry" => other("maven").filter(|_| format != Some("npm")),
+        "Nexus2Registry" => other("maven").filter(|_| !matches!(format, Some("npm" | "nuget"))),
         _ => None,
     }
 }

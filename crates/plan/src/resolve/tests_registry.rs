@@ -513,12 +513,12 @@ fn what_is_listed_is_asked_about_without_its_version_and_is_no_image() {
         assert_eq!(pinned.found.metadata["url"], "https://x.example/v7");
     }
     // What is not looked up stays as it is written.
-    let nuget = source(
+    let raw = source(
         "Nexus2Registry",
         "nexus",
-        "repository: r, repositoryFormat: nuget, tag: v7, spec: {packageName: p}",
+        "repository: r, repositoryFormat: raw, tag: v7, spec: {group: p}",
     );
-    let (asked, plan) = planned(&nuget, "", |_| None);
+    let (asked, plan) = planned(&raw, "", |_| None);
     assert_eq!(
         (asked.len(), artifact(&plan).tag.as_deref()),
         (0, Some("v7"))

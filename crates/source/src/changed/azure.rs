@@ -9,17 +9,13 @@ use super::{Files, Host, MOST_PAGES};
 use crate::fault::Fault;
 
 /// The version of the API that is asked for.
-const VERSION: (&str, &str) = ("api-version", "7.0");
+pub(crate) const VERSION: (&str, &str) = ("api-version", "7.0");
 
 /// Changes of one page.
 const PAGE: usize = 2_000;
 
-pub(super) async fn ask(
-    place: &Place,
-    login: Option<Known>,
-    change: &Change,
-    files: &mut Files,
-) -> Result<(), Fault> {
+/// The API of the organization of a repository, and the project and the name of the repository.
+pub(crate) fn api(place: &Place, login: Option<Known>) -> Result<(Host, String, String), Fault> {
     let path: Vec<&str> = place.path.iter().map(String::as_str).collect();
     // Of ssh the path is `v3/ORGANIZATION/PROJECT/REPOSITORY`; a repository may stand below `_git`, and one with the name
     // of its project alone.
@@ -48,14 +44,24 @@ pub(super) async fn ask(
         set.map_err(|why| why.to_string())?;
     }
     if let Ok(mut segments) = host.path_segments_mut() {
-        let own = [project, "_apis", "git", "repositories", name];
-        segments.pop_if_empty().extend(folder).extend(own);
+        segments.pop_if_empty().extend(folder);
     }
     let host = Host::new(host, login, Sent::Basic)?;
+    Ok((host, project.to_owned(), name.to_owned()))
+}
+
+pub(super) async fn ask(
+    place: &Place,
+    login: Option<Known>,
+    change: &Change,
+    files: &mut Files,
+) -> Result<(), Fault> {
+    let (host, project, name) = api(place, login)?;
+    let own = [project.as_str(), "_apis", "git", "repositories", &name];
     match change {
         Change::PullRequest(number) => {
             let number = number.to_string();
-            let iterations = ["pullRequests", &number, "iterations"];
+            let iterations = [&own[..], &["pullRequests", &number, "iterations"]].concat();
             let (answer, _) = host.get(&host.url(&iterations, &[VERSION])?).await?;
             let ids = answer["value"].as_array().into_iter().flatten();
             let last = ids.filter_map(|one| one["id"].as_u64()).max();
@@ -72,7 +78,8 @@ pub(super) async fn ask(
                 ("targetVersion", after.as_str()),
                 ("targetVersionType", "commit"),
             ];
-            listed(&host, &["diffs", "commits"], &query, "changes", files).await
+            let path = [&own[..], &["diffs", "commits"]].concat();
+            listed(&host, &path, &query, "changes", files).await
         }
     }
 }

@@ -9,26 +9,45 @@ use super::place::Place;
 use super::{Files, Host, MOST_PAGES};
 use crate::fault::Fault;
 
+/// The APIs that a Bitbucket may have, with the names of a repository there.
+pub(crate) enum Api<'p> {
+    /// Of a workspace, in the cloud.
+    Cloud(Host, [&'p str; 2]),
+    /// Of a project, on a server.
+    Server(Host, [&'p str; 2]),
+}
+
+/// The API of a repository.
+pub(crate) fn api(place: &Place, login: Option<Known>) -> Result<Api<'_>, Fault> {
+    let has_user = login.as_ref().is_some_and(|login| login.has_user);
+    let sent = if has_user { Sent::Basic } else { Sent::Bearer };
+    match place.is_bitbucket_cloud() {
+        true => {
+            let (host, own) = cloud(place, (login, sent))?;
+            Ok(Api::Cloud(host, own))
+        }
+        false => {
+            let (host, own) = server(place, (login, sent))?;
+            Ok(Api::Server(host, own))
+        }
+    }
+}
+
 pub(super) async fn ask(
     place: &Place,
     login: Option<Known>,
     change: &Change,
     files: &mut Files,
 ) -> Result<(), Fault> {
-    let has_user = login.as_ref().is_some_and(|login| login.has_user);
-    let sent = if has_user { Sent::Basic } else { Sent::Bearer };
-    match place.name() {
-        "bitbucket.org" | "www.bitbucket.org" => cloud(place, (login, sent), change, files).await,
-        _ => server(place, (login, sent), change, files).await,
+    match api(place, login)? {
+        Api::Cloud(host, [workspace, name]) => {
+            cloud_at(&host, (workspace, name), change, files).await
+        }
+        Api::Server(host, own) => server_at(&host, own, change, files).await,
     }
 }
 
-async fn cloud(
-    place: &Place,
-    (login, sent): (Option<Known>, Sent),
-    change: &Change,
-    files: &mut Files,
-) -> Result<(), Fault> {
+fn cloud(place: &Place, (login, sent): (Option<Known>, Sent)) -> Result<(Host, [&str; 2]), Fault> {
     let [workspace, name] = place.path.as_slice() else {
         return Err("its `url` is not that of a workspace and a repository"
             .to_owned()
@@ -38,8 +57,7 @@ async fn cloud(
     let host = base.set_host(Some("api.bitbucket.org"));
     host.map_err(|why| why.to_string())?;
     base.set_path("/2.0");
-    let host = Host::new(base, login, sent)?;
-    cloud_at(&host, (workspace, name), change, files).await
+    Ok((Host::new(base, login, sent)?, [workspace, name]))
 }
 
 async fn cloud_at(
@@ -77,12 +95,7 @@ async fn cloud_at(
     Ok(())
 }
 
-async fn server(
-    place: &Place,
-    (login, sent): (Option<Known>, Sent),
-    change: &Change,
-    files: &mut Files,
-) -> Result<(), Fault> {
+fn server(place: &Place, (login, sent): (Option<Known>, Sent)) -> Result<(Host, [&str; 2]), Fault> {
     // Over https a repository is below `scm`, which may be below the folder of the server.
     let at = place.path.iter().position(|part| part == "scm");
     let (folder, path) = match at {
@@ -101,7 +114,15 @@ async fn server(
             .extend(folder)
             .extend(["rest", "api", "1.0"]);
     }
-    let host = Host::new(base, login, sent)?;
+    Ok((Host::new(base, login, sent)?, [project, name]))
+}
+
+async fn server_at(
+    host: &Host,
+    [project, name]: [&str; 2],
+    change: &Change,
+    files: &mut Files,
+) -> Result<(), Fault> {
     let own = ["projects", project, "repos", name];
     let mut start = "0".to_owned();
     for _ in 0..MOST_PAGES {

@@ -16,18 +16,18 @@ const COMPARED: usize = 300;
 const NAMES: &[&str] = &["/filename", "/previous_filename"];
 
 /// The API of a repository, and the path of the repository there.
-fn api<'p>(
-    place: &'p Place,
+pub(crate) fn api(
+    place: &Place,
     login: Option<Known>,
-    wanted: &WantedChange,
-) -> Result<(Host, [&'p str; 3]), Fault> {
+    of: HostApi,
+) -> Result<(Host, [&str; 3]), Fault> {
     let [owner, name] = place.path.as_slice() else {
         return Err("its `url` is not that of an owner and a repository"
             .to_owned()
             .into());
     };
     let mut base = place.host.clone();
-    match (place.name(), wanted.api == HostApi::Gitea) {
+    match (place.name(), of == HostApi::Gitea) {
         ("github.com" | "www.github.com", _) => {
             let host = base.set_host(Some("api.github.com"));
             host.map_err(|why| why.to_string())?;
@@ -50,7 +50,7 @@ pub(super) async fn pull(
     login: Option<Known>,
     (wanted, number): (&WantedChange, u64),
 ) -> Result<PullRequest, Fault> {
-    let (host, own) = api(place, login, wanted)?;
+    let (host, own) = api(place, login, wanted.api)?;
     let number = number.to_string();
     let url = host.url(&[&own[..], &["pulls", &number]].concat(), &[])?;
     let (answer, _) = host.get(&url).await?;
@@ -68,7 +68,7 @@ pub(super) async fn ask(
     wanted: &WantedChange,
     files: &mut Files,
 ) -> Result<(), Fault> {
-    let (host, own) = api(place, login, wanted)?;
+    let (host, own) = api(place, login, wanted.api)?;
     match &wanted.change {
         Change::PullRequest(number) => {
             let number = number.to_string();

@@ -13,7 +13,7 @@ const LISTED: usize = 1_000;
 const NAMES: &[&str] = &["/new_path", "/old_path"];
 
 /// The API of a host.
-fn api(place: &Place, login: Option<Known>) -> Result<Host, Fault> {
+pub(crate) fn api(place: &Place, login: Option<Known>) -> Result<Host, Fault> {
     let mut base = place.host.clone();
     base.set_path("/api/v4");
     let is_password = login.as_ref().is_some_and(|login| login.is_password);

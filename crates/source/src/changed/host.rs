@@ -1,7 +1,7 @@
 //! A provider's API: asked over https with the connector's login, within bounds.
 
-use reqwest::Url;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue, LINK};
+use reqwest::{Method, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use slipway_model::id::Scope;
@@ -17,12 +17,16 @@ use crate::registry::client::{self, basic, is_loopback};
 /// Most of one answer, bytes.
 const LARGEST: usize = 16 << 20;
 
+/// Most of a refusal, bytes, and what is told of it, characters.
+const LONGEST_REFUSAL: usize = 64 << 10;
+const LONGEST_SAID: usize = 300;
+
 /// The header of most logins.
 const AUTHORIZATION: &str = "authorization";
 
 /// How a login is sent.
 #[derive(Clone, Copy)]
-pub(super) enum Sent {
+pub(crate) enum Sent {
     /// User and password.
     Basic,
     /// The password alone, as `Bearer`.
@@ -32,15 +36,15 @@ pub(super) enum Sent {
 }
 
 /// A login, and whether it is a user with a password of their own rather than a token.
-pub(super) struct Known {
+pub(crate) struct Known {
     login: Login,
-    pub(super) is_password: bool,
+    pub(crate) is_password: bool,
     /// Whether somebody wrote a user beside the token.
-    pub(super) has_user: bool,
+    pub(crate) has_user: bool,
 }
 
 /// The login for the API of a connector; `None` where it has none.
-pub(super) async fn login(
+pub(crate) async fn login(
     connector: &ConnectorPlan,
     scope: &Scope,
     secrets: &mut Secrets<'_>,
@@ -81,7 +85,7 @@ pub(super) async fn login(
 }
 
 /// One API.
-pub(super) struct Host {
+pub(crate) struct Host {
     base: Url,
     header: Option<(&'static str, HeaderValue)>,
     accept: &'static str,
@@ -89,7 +93,7 @@ pub(super) struct Host {
 
 impl Host {
     /// The API at an address.
-    pub(super) fn new(base: Url, login: Option<Known>, sent: Sent) -> Result<Self, Fault> {
+    pub(crate) fn new(base: Url, login: Option<Known>, sent: Sent) -> Result<Self, Fault> {
         address::check(&base).map_err(|why| format!("its address: {why}"))?;
         if login.is_some() && base.scheme() == "http" && !is_loopback(&base) {
             let why = "a login is not sent over http: give the connector an https address";
@@ -122,7 +126,7 @@ impl Host {
     }
 
     /// An address below that of the API; what is put in cannot lead elsewhere.
-    pub(super) fn url(&self, segments: &[&str], query: &[(&str, &str)]) -> Result<Url, Fault> {
+    pub(crate) fn url(&self, segments: &[&str], query: &[(&str, &str)]) -> Result<Url, Fault> {
         let mut url = self.base.clone();
         match url.path_segments_mut() {
             Ok(mut path) => drop(path.pop_if_empty().extend(segments)),
@@ -135,16 +139,29 @@ impl Host {
     }
 
     /// Whether an address is one of this API.
-    pub(super) fn owns(&self, url: &Url) -> bool {
+    pub(crate) fn owns(&self, url: &Url) -> bool {
         url.origin() == self.base.origin()
     }
 
     /// Reads what is at an address.
-    pub(super) async fn get(&self, url: &Url) -> Result<(Value, HeaderMap), Fault> {
+    pub(crate) async fn get(&self, url: &Url) -> Result<(Value, HeaderMap), Fault> {
+        self.ask(Method::GET, url, None).await
+    }
+
+    /// Reads or changes what is at an address; null where there is no answer.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        url: &Url,
+        body: Option<&Value>,
+    ) -> Result<(Value, HeaderMap), Fault> {
         let told = |why: String| format!("{}: {why}", self.base);
         let mut request = client::client_of_one_host()?
-            .get(url.clone())
+            .request(method.clone(), url.clone())
             .header(ACCEPT, self.accept);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
         if let Some((name, header)) = &self.header {
             request = request.header(*name, header.clone());
         }
@@ -152,10 +169,22 @@ impl Host {
         let response = sent.map_err(|why| client::unreached(why).told(told))?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if let Some(fault) = self.refused(status, &headers) {
-            return Err(fault.told(told));
+            // What is asked for is known; what is given may be wrong in ways that only its words tell.
+            let said = match method {
+                Method::GET => String::new(),
+                _ => said(
+                    &client::read(response, LONGEST_REFUSAL)
+                        .await
+                        .unwrap_or_default(),
+                ),
+            };
+            return Err(fault.told(|why| told(why + &said)));
         }
         let body = client::read(response, LARGEST).await;
         let body = body.map_err(|fault| fault.told(told))?;
+        if body.is_empty() {
+            return Ok((Value::Null, headers));
+        }
         let answer = serde_json::from_slice(&body);
         let answer = answer.map_err(|_| {
             told("its answer is not JSON: check the connector's address".to_owned())
@@ -170,7 +199,7 @@ impl Host {
         let busy = (status == 403 && (none_left || headers.contains_key("retry-after")))
             || matches!(status, 408 | 429 | 500..);
         Some(match status {
-            200 => return None,
+            200..=204 => return None,
             _ if busy => Fault::new(
                 ErrorType::Connectivity,
                 format!("it is busy or broken ({status})"),
@@ -197,8 +226,23 @@ impl Host {
     }
 }
 
+/// What a refusal says: each provider has another place for it.
+fn said(body: &[u8]) -> String {
+    let answer: Value = serde_json::from_slice(body).unwrap_or_default();
+    let places = ["/message", "/error/message", "/error_description", "/error"];
+    let own = places.iter().filter_map(|at| answer.pointer(at));
+    let listed = answer["errors"].as_array().into_iter().flatten();
+    let listed = listed.map(|one| one.get("message").unwrap_or(one));
+    let said: Vec<&str> = own.chain(listed).filter_map(Value::as_str).collect();
+    let said: String = said.join("; ").chars().take(LONGEST_SAID).collect();
+    match said.is_empty() {
+        true => said,
+        false => format!(": it says `{said}`"),
+    }
+}
+
 /// Whether a list goes on (RFC 8288).
-pub(super) fn has_next(headers: &HeaderMap) -> bool {
+pub(crate) fn has_next(headers: &HeaderMap) -> bool {
     let links = headers.get_all(LINK).iter();
     links
         .filter_map(|value| value.to_str().ok())

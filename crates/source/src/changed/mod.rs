@@ -18,14 +18,14 @@
 //! A file that was renamed counts under both names, as in payloads of pushes. Pages, bytes and time are bounded; where a
 //! provider lists only so many files, the answer says that these may not be all.
 
-mod azure;
-mod bitbucket;
+pub(crate) mod azure;
+pub(crate) mod bitbucket;
 mod code_commit;
-mod github;
-mod gitlab;
+pub(crate) mod github;
+pub(crate) mod gitlab;
 mod harness;
-mod host;
-mod place;
+pub(crate) mod host;
+pub(crate) mod place;
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ use host::{Host, Known};
 use place::Place;
 
 /// Most pages of a list.
-const MOST_PAGES: usize = 50;
+pub(crate) const MOST_PAGES: usize = 50;
 /// Most files of a change.
 const MOST_FILES: usize = 10_000;
 

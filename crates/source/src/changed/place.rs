@@ -6,22 +6,27 @@ use slipway_plan::ConnectorPlan;
 
 /// A repository on its host.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Scheme, host and port.
-    pub(super) host: Url,
+    pub(crate) host: Url,
     /// The folders and the name of the repository, without `.git`.
-    pub(super) path: Vec<String>,
+    pub(crate) path: Vec<String>,
 }
 
 impl Place {
     /// The name of the host.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.host.host_str().unwrap_or_default()
+    }
+
+    /// Whether it is in Bitbucket's cloud, and on no server.
+    pub(crate) fn is_bitbucket_cloud(&self) -> bool {
+        matches!(self.name(), "bitbucket.org" | "www.bitbucket.org")
     }
 }
 
 /// The place of a connector's repository; `repository` is its name where the connector has several.
-pub(super) fn of(connector: &ConnectorPlan, repository: Option<&str>) -> Result<Place, String> {
+pub(crate) fn of(connector: &ConnectorPlan, repository: Option<&str>) -> Result<Place, String> {
     let spec = &connector.spec;
     let written = spec["url"].as_str().map(str::trim).unwrap_or_default();
     if written.is_empty() {

@@ -18,6 +18,7 @@ use crate::support::{TOKEN, serve, source};
 
 /// A request, as a server of these tests sees it.
 pub struct Asked {
+    pub method: String,
     pub path: String,
     pub query: String,
     pub headers: HeaderMap,
@@ -75,6 +76,7 @@ async fn answer(
         asked.len() - 1
     };
     answers(&Asked {
+        method: parts.method.to_string(),
         path: path.to_owned(),
         query: query.to_owned(),
         headers: parts.headers,

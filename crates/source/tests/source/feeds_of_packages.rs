@@ -188,9 +188,9 @@ async fn versions_of_nexus_2_are_the_folders_of_an_artifact() {
     let again = poll(&patient(), &npm, &known, state.as_deref()).await;
     assert_eq!(again, Ok(Polled::Unchanged));
 
-    let nuget = feed(
+    let raw = feed(
         "Nexus2Registry",
-        json!({"repositoryFormat": "nuget", "repository": "r", "packageName": "p"}),
+        json!({"repositoryFormat": "raw", "repository": "r", "packageName": "p"}),
     );
     for (of, connector, said) in [
         (
@@ -203,7 +203,7 @@ async fn versions_of_nexus_2_are_the_folders_of_an_artifact() {
             &known,
             "check that the connector leads to a Nexus 2",
         ),
-        (nuget, &known, "packages of format nuget of Nexus 2"),
+        (raw, &known, "packages of format raw of Nexus 2"),
         (
             of("releases", "jar"),
             &nexus(json!({"type": "Anonymous"})),
@@ -367,4 +367,79 @@ async fn services_take_what_triggers_watch() {
         .map(|one| one.found.version.as_str())
         .collect();
     assert_eq!((listed.total, versions), (3, vec!["9"]));
+}
+
+/// A page of what Nexus 2 knows of a package, as NuGet's protocol has it.
+fn atom(entries: &[(&str, &str)], next: Option<&str>) -> String {
+    let entry = |(version, at): &(&str, &str)| {
+        format!(
+            "<entry><id>x</id><title type=\"text\">Acme.Web</title><content type=\"application/zip\" \
+             src=\"http://n/nuget/Acme.Web/{version}\"/><m:properties><d:Version>{version}</d:Version>\
+             <d:Published m:type=\"Edm.DateTime\">{at}</d:Published></m:properties></entry>"
+        )
+    };
+    let entries: String = entries.iter().map(entry).collect();
+    let next = next.map(|href| format!("<link rel=\"next\" href=\"{href}\"/>"));
+    format!(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?><feed xmlns=\"http://www.w3.org/2005/Atom\" \
+         xmlns:d=\"http://schemas.microsoft.com/ado/2007/08/dataservices\" \
+         xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\">{entries}{}</feed>",
+        next.unwrap_or_default()
+    )
+}
+
+#[tokio::test]
+async fn nuget_packages_of_nexus_2_are_listed_page_by_page() {
+    let host = Host::new(|asked| {
+        assert_eq!(asked.header("authorization"), BASIC);
+        assert_eq!(asked.header("accept"), "application/atom+xml");
+        let repository = asked
+            .path
+            .strip_prefix("/nexus/service/local/nuget/")
+            .unwrap_or_default();
+        let id = "id=%27Acme.Web%27";
+        match (repository, asked.query.as_str()) {
+            ("releases/FindPackagesById()", query) if query == id => {
+                let later = ("1.10.0", "2026-01-03T00:00:00.000Z");
+                let next = format!("FindPackagesById()?{id}&amp;$skiptoken=2");
+                atom(&[later, ("1.9.0", "2026-01-02T00:00:00")], Some(&next)).into_response()
+            }
+            ("releases/FindPackagesById()", _) => {
+                atom(&[("2.0.0-rc", "2026-01-02T12:00:00.5")], None).into_response()
+            }
+            ("empty/FindPackagesById()", _) => atom(&[], None).into_response(),
+            ("away/FindPackagesById()", _) => {
+                atom(&[], Some("https://elsewhere.example/")).into_response()
+            }
+            ("page/FindPackagesById()", _) => "<html>sign in</html>".into_response(),
+            ("bomb/FindPackagesById()", _) => {
+                "<!DOCTYPE feed [<!ENTITY a \"aaaa\">]><feed>&a;</feed>".into_response()
+            }
+            _ => StatusCode::NOT_FOUND.into_response(),
+        }
+    })
+    .await;
+    let url = format!("{}/nexus", host.address);
+    let spec = json!({"nexusServerUrl": url, "version": "2.x", "auth": login()});
+    let nexus = connector("Nexus", spec);
+    let of = |repository: &str| {
+        let spec = json!({"repositoryFormat": "nuget", "repository": repository, "packageName": "Acme.Web"});
+        feed("Nexus2Registry", spec)
+    };
+    let (versions, _, last) = seen(poll(&patient(), &of("releases"), &nexus, None).await);
+    assert_eq!(versions, ["1.9.0", "2.0.0-rc", "1.10.0"]);
+    assert_eq!(
+        last,
+        json!({"version": "1.10.0", "repositoryName": "releases", "package": "Acme.Web", "url": "http://n/nuget/Acme.Web/1.10.0"})
+    );
+    for (repository, said) in [
+        ("empty", "has no package Acme.Web"),
+        ("away", "an address that is not its own"),
+        ("page", "its answer is no list"),
+        ("bomb", "its answer is no XML"),
+        ("gone", "(404)"),
+    ] {
+        let why = refused(&of(repository), &nexus).await;
+        assert!(why.contains(said), "{repository}: {why}");
+    }
 }

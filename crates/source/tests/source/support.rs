@@ -113,7 +113,21 @@ pub fn source_by(program: &Path, limit: Duration) -> Source {
     )
 }
 
+/// One that speaks SSH so, with secrets of its own.
+pub fn source_keyed(ssh: SshConfig, limit: Duration, secrets: Arc<dyn SecretSource>) -> Source {
+    let config = SourceConfig {
+        limit,
+        ssh,
+        ..SourceConfig::default()
+    };
+    source_knowing("http://target.invalid", config, secrets)
+}
+
 fn source_with(accounts: &str, config: SourceConfig) -> Source {
+    source_knowing(accounts, config, Arc::new(Secrets))
+}
+
+fn source_knowing(accounts: &str, config: SourceConfig, secrets: Arc<dyn SecretSource>) -> Source {
     let clock = Clock::system();
     let target = TargetConfig {
         endpoint_url: Some(accounts.to_owned()),
@@ -122,7 +136,7 @@ fn source_with(accounts: &str, config: SourceConfig) -> Source {
         objects: None,
     };
     let targets = AwsTargets::new(target, clock.clone());
-    Source::new(config, targets, Arc::new(Secrets), clock)
+    Source::new(config, targets, secrets, clock)
 }
 
 /// A connector of one repository; `login` is its `authentication.spec`.

@@ -184,3 +184,52 @@ pub struct ErrandRecord {
     #[serde(default)]
     pub over: bool,
 }
+
+/// What became of registering the webhook of a trigger at its provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookRecord {
+    /// How it went.
+    pub result: HookResult,
+    /// Why, for people, where it is not there. Holds no secret.
+    pub message: Option<String>,
+    /// When it was tried, epoch milliseconds.
+    pub tried_ms: i64,
+    /// The repository that has it, as the trigger's connector writes it.
+    pub repository: Option<String>,
+    /// Where the repository posts to, since the webhook was there for the first time.
+    pub url: Option<String>,
+}
+
+/// `registrationResult` of Harness's API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum HookResult {
+    /// The repository has it.
+    Success,
+    /// The provider refuses it.
+    Failed,
+    /// Nobody could ask the provider.
+    Error,
+    /// The provider did not answer in time.
+    Timeout,
+    /// It is for a person to add.
+    Unavailable,
+}
+
+impl HookResult {
+    /// As the API spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Success => "SUCCESS",
+            Self::Failed => "FAILED",
+            Self::Error => "ERROR",
+            Self::Timeout => "TIMEOUT",
+            Self::Unavailable => "UNAVAILABLE",
+        }
+    }
+
+    /// Whether something went wrong that a person should look at.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Error | Self::Timeout)
+    }
+}

@@ -1,6 +1,9 @@
 //! Environment groups, overrides, variables, triggers and freezes: kept, found and given back.
 
 use serde_json::{Value, json};
+use slipway_model::id::{AccountId, EntityId, OrgId, ProjectId, Scope};
+use slipway_store::TriggerPlace;
+use slipway_store::record::{HookRecord, HookResult};
 
 use super::{Api, SCOPE};
 
@@ -292,6 +295,14 @@ async fn triggers_are_kept_listed_and_say_when_they_are_next() {
         .put_feed(&feed.key(), &record)
         .await
         .expect("kept");
+    let polled = image.replace("image/details", "eventHistory/polledResponse/image");
+    let none = api.get(&polled).await.data()["polledResponse"]["allPolledKeys"].clone();
+    assert_eq!(none, json!([]));
+    let refused = api
+        .get(&polled.replace("/image?", "/nightly?"))
+        .await
+        .refusal();
+    assert!(refused.0 == 400 && refused.2.contains("watches no registry"));
     let status = api.get(&image).await.data()["triggerStatus"].clone();
     assert_eq!(status["status"], "FAILED");
     assert_eq!(
@@ -302,6 +313,17 @@ async fn triggers_are_kept_listed_and_say_when_they_are_next() {
         status["detailMessages"],
         json!(["the connector `nowhere` does not exist"])
     );
+    let record = slipway_store::record::FeedRecord {
+        seen: Some(vec!["1.9".to_owned(), "1.10".to_owned()]),
+        version: 1,
+        ..record
+    };
+    api.store
+        .put_feed(&feed.key(), &record)
+        .await
+        .expect("kept");
+    let seen = api.get(&polled).await.data()["polledResponse"]["allPolledKeys"].clone();
+    assert_eq!(seen, json!(["1.9", "1.10"]));
     // What never could start anything is refused with the reason.
     for (expression, why) in [
         ("0 4 * *", "five"),
@@ -323,6 +345,89 @@ async fn triggers_are_kept_listed_and_say_when_they_are_next() {
     assert!(other.refusal().2.contains("pipelineIdentifier"));
     assert_eq!(api.delete(&one).await.data(), json!(true));
     assert_eq!(api.get(&one).await.refusal().0, 404);
+}
+
+const PUSHED: &str = "trigger:\n  name: pushed\n  identifier: pushed\n  orgIdentifier: default\n  projectIdentifier: default\n  pipelineIdentifier: deploy\n  source:\n    type: Webhook\n    spec:\n      type: Github\n      spec:\n        type: Push\n        spec:\n          connectorRef: code\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_trigger_says_what_became_of_its_webhook() {
+    let api = Api::new().await;
+    api.with_targets().await;
+    let all = format!("/pipeline/api/triggers?{SCOPE}&targetIdentifier=deploy");
+    let one = format!("/pipeline/api/triggers/pushed?{SCOPE}&targetIdentifier=deploy");
+    api.call("POST", &all, "", PUSHED).await.data();
+    let details = one.replace("pushed?", "pushed/details?");
+    let row = api.get(&details).await.data();
+    assert_eq!(
+        row["triggerStatus"]["webhookAutoRegistrationStatus"],
+        json!(null)
+    );
+    assert_eq!(row["triggerStatus"]["status"], "SUCCESS");
+    // It is noted for who registers it, each time that the trigger is saved, also as it was.
+    let place = place_of("pushed");
+    let what = format!("hook/{}", place.key());
+    for _ in 0..2 {
+        let due = api
+            .store
+            .find_due(&place.scope, &what)
+            .await
+            .expect("an answer");
+        let due = due.expect("a webhook that is due");
+        assert!(
+            api.store
+                .forget_due_of(&place.scope, &due)
+                .await
+                .expect("forgotten")
+        );
+        api.call("PUT", &one, "", PUSHED).await.data();
+    }
+    for (result, name, status, why) in [
+        (HookResult::Success, "SUCCESS", "SUCCESS", None),
+        (HookResult::Failed, "FAILED", "FAILED", Some("it may not")),
+        (HookResult::Error, "ERROR", "FAILED", Some("it is away")),
+        (HookResult::Timeout, "TIMEOUT", "FAILED", Some("it is slow")),
+        (
+            HookResult::Unavailable,
+            "UNAVAILABLE",
+            "SUCCESS",
+            Some("add it by hand"),
+        ),
+    ] {
+        let record = HookRecord {
+            result,
+            message: why.map(str::to_owned),
+            tried_ms: 0,
+            repository: None,
+            url: None,
+        };
+        api.store.put_hook(&place, &record).await.expect("noted");
+        let row = api.get(&details).await.data();
+        let told = json!({"registrationResult": name, "detailedMessage": why});
+        assert_eq!(row["triggerStatus"]["webhookAutoRegistrationStatus"], told);
+        assert_eq!(row["triggerStatus"]["status"], status, "{name}");
+        assert_eq!(
+            row["triggerStatus"]["detailMessages"],
+            json!(Vec::from_iter(why))
+        );
+        assert_eq!(row["registrationStatus"], name);
+    }
+    api.delete(&one).await.data();
+    let left = api.store.find_hook(&place).await.expect("an answer");
+    assert_eq!(left, None);
+}
+
+/// The place of a trigger of the pipeline `deploy`.
+fn place_of(trigger: &str) -> TriggerPlace {
+    let [account, org, project] = ["acme", "default", "default"];
+    TriggerPlace {
+        scope: Scope::project(
+            AccountId::new(account),
+            OrgId::new(org),
+            ProjectId::new(project),
+        ),
+        pipeline: EntityId::new("deploy"),
+        trigger: EntityId::new(trigger),
+    }
 }
 
 const FREEZE: &str = "freeze:\n  name: winter\n  identifier: winter\n  orgIdentifier: default\n  projectIdentifier: default\n  status: Disabled # for now\n  entityConfigs:\n    - name: all\n      entities:\n        - type: Service\n          filterType: All\n        - type: EnvType\n          filterType: All\n  windows:\n    - timeZone: UTC\n      startTime: 2026-12-20 10:00 AM\n      duration: 5d\n";

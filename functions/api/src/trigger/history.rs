@@ -4,10 +4,11 @@ use axum::Router;
 use axum::extract::Path;
 use axum::routing::get;
 use serde_json::{Value, json};
-use slipway_engine::intake::listen;
+use slipway_engine::intake::{listen, poll};
 use slipway_model::id::AccountId;
 use slipway_store::Page;
 use slipway_store::record::{EventRecord, OutcomeRecord};
+use slipway_trigger::Source;
 
 use super::place;
 use crate::Deps;
@@ -36,7 +37,7 @@ pub(super) fn routes() -> Router<Deps> {
         .route(&format!("{path}/eventCorrelation/{{id}}"), get(of_event))
         .route(&format!("{path}/v2/eventCorrelation/{{id}}"), get(of_event))
         .route(&format!("{path}/polledResponse/{{id}}"), get(polled))
-        .route(&format!("{path}/artifact-manifest-info"), get(polled))
+        .route(&format!("{path}/artifact-manifest-info"), get(by_source))
         .route(
             &format!("{hooks}/triggerProcessingDetails"),
             get(processing),
@@ -51,10 +52,33 @@ pub(super) fn routes() -> Router<Deps> {
         )
 }
 
-/// What registries answered is not kept as they said it.
-async fn polled() -> ApiError {
+/// The versions of artifacts or charts that the registry of a trigger is known to have.
+async fn polled(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
+    let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
+    let trigger = listen::read_trigger(&record)?;
+    let watches = matches!(
+        trigger.source,
+        Source::Artifact(_) | Source::Manifest(_) | Source::MultiRegion { .. }
+    );
+    if !watches {
+        let why =
+            format!("Trigger {id} watches no registry: triggers on artifacts and manifests do");
+        return Err(ApiError::invalid(why));
+    }
+    let known = poll::standing(&deps.runs, &trigger, &listen::place_of(&record)).await?;
+    let seen = known.and_then(|known| known.seen).unwrap_or_default();
+    Ok(success(json!({
+        "pollingDocId": null,
+        "perpetualTaskId": null,
+        "perpetualTaskInfoForTriggers": null,
+        "polledResponse": {"allPolledKeys": seen},
+    })))
+}
+
+/// Events are found by their trigger, or by their id.
+async fn by_source() -> ApiError {
     ApiError::unsupported(
-        "This version keeps no answers of registries: what came of each new version is in /pipeline/api/triggers/eventHistory",
+        "This version lists events by their trigger: /pipeline/api/triggers/eventHistory/{triggerIdentifier}",
     )
 }
 

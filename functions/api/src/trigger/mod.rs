@@ -3,12 +3,13 @@
 
 mod history;
 mod look;
+mod status;
 
 use axum::Router;
 use axum::extract::Path;
 use axum::routing::get;
 use serde_json::{Value, json};
-use slipway_engine::intake::{listen, owner, poll, url};
+use slipway_engine::intake::{listen, url};
 use slipway_model::entity::Kind;
 use slipway_model::id::EntityId;
 use slipway_store::Page;
@@ -115,37 +116,14 @@ async fn render_item(deps: &Deps, record: &EntityRecord) -> ApiResult<Value> {
     });
     let next = trigger.as_ref().filter(|trigger| trigger.enabled);
     let next = next.and_then(|trigger| listen::next_time(trigger, deps.clock.now_ms()));
-    let standing = match &trigger {
-        Some(trigger) => poll::standing(&deps.runs, trigger, &place).await?,
-        None => None,
-    };
-    // Why its registry could not be asked, where it could not.
-    let away = standing.as_ref().and_then(|feed| feed.why.as_deref());
-    // Why it starts nothing whatever happens.
-    let stopped = owner::why_stopped(&deps.runs, record).await?;
-    let validity = match &trigger {
-        Some(_) if stopped.is_none() => "SUCCESS",
-        _ => "FAILED",
-    };
-    let status = if away.is_some() { "FAILED" } else { validity };
-    let details: Vec<&str> = stopped.as_deref().into_iter().chain(away).collect();
+    let (status, registered) = status::of(deps, record, trigger.as_ref(), &place).await?;
     Ok(json!({
         "name": record.name,
         "identifier": record.id.as_str(),
         "description": record.description,
         "type": record.entity_type,
         "enabled": enabled(record),
-        "triggerStatus": {
-            "pollingSubscriptionStatus": standing.as_ref().map(|feed| json!({
-                "statusResult": if away.is_some() { "FAILED" } else { "SUCCESS" },
-                "detailedMessage": away,
-                "lastPollingUpdate": feed.asked_ms,
-            })),
-            "validationStatus": {"statusResult": validity, "detailedMessage": stopped},
-            "webhookAutoRegistrationStatus": null,
-            "status": status,
-            "detailMessages": details,
-        },
+        "triggerStatus": status,
         "lastTriggerExecutionDetails": last.map(|last| json!({
             "lastExecutionTime": last.decided_ms,
             "lastExecutionStatus": last.status,
@@ -160,7 +138,7 @@ async fn render_item(deps: &Deps, record: &EntityRecord) -> ApiResult<Value> {
         "executions": [],
         "yaml": record.yaml,
         "webhookUrl": webhook_url(deps, record).await?,
-        "registrationStatus": null,
+        "registrationStatus": registered,
     }))
 }
 

@@ -51,7 +51,7 @@ async fn f5_an_event_whose_function_dies_each_time_is_finished_by_a_sweep() {
     let swept = world.take_in().await.expect("an answer");
     assert_eq!(
         swept,
-        json!({"handled": 1, "failed": 0, "dead": 0, "due": 0})
+        json!({"handled": 1, "failed": 0, "dead": 0, "due": 0, "hooks": 1})
     );
     let run = world.finish(&only_run(&world).await).await;
     assert_eq!(run.status, Status::Success);

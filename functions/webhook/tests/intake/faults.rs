@@ -46,7 +46,7 @@ async fn f1_a_crash_anywhere_between_the_delivery_and_its_run_starts_one_run() {
             let left = world.take_in().await.expect("an answer");
             assert_eq!(
                 left,
-                json!({"handled": 0, "failed": 0, "dead": 0, "due": 0})
+                json!({"handled": 0, "failed": 0, "dead": 0, "due": 0, "hooks": 0})
             );
         }
         if !reached {

@@ -15,6 +15,7 @@ mod order;
 mod people;
 mod polls;
 mod pulls;
+mod registers;
 mod schedules;
 mod scripts;
 mod senders;
@@ -161,6 +162,17 @@ async fn deliver(hooks: &Hooks, id: &str, body: &str) -> (u16, Value) {
         ("content-type", "application/json"),
     ];
     hooks.post(GIT, &headers, body.to_owned()).await
+}
+
+/// The same to another URL.
+async fn deliver_to(hooks: &Hooks, path: &str) -> (u16, Value) {
+    let body = push("0", "a", "2026-01-01T00:00:00Z");
+    let signature = signature(SECRET, &body);
+    let headers = [
+        ("x-github-event", "push"),
+        ("x-hub-signature-256", &signature),
+    ];
+    hooks.post(path, &headers, body).await
 }
 
 async fn history(world: &World, trigger: &str) -> Vec<OutcomeRecord> {

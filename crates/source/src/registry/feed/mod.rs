@@ -8,6 +8,7 @@
 //! | `ArtifactoryRegistry`, generic | files, AQL | time | – |
 //! | `Nexus3Registry`, other formats | search of components | time | – |
 //! | `Nexus2Registry`, Maven, npm | folders of an artifact, metadata of a package | time | where Nexus has an `ETag` |
+//! | `Nexus2Registry`, NuGet | versions of a package | time | – |
 //! | `AzureArtifacts` | versions of a package | time | – |
 //! | `Jenkins` | builds of a job that went well | number | where Jenkins has an `ETag` |
 //! | `Bamboo` | builds of a plan that went well | number | – |
@@ -31,6 +32,7 @@ mod jenkins;
 pub(crate) mod listed;
 mod nexus;
 mod nexus2;
+mod nuget;
 mod packages;
 pub(crate) mod script;
 mod server;

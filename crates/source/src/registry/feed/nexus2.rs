@@ -1,4 +1,4 @@
-//! Artifacts of a Maven or npm repository of Nexus 2 (docs: Nexus Repository Manager 2, *Repository content* of its core REST
+//! Artifacts of a Maven, npm or NuGet repository of Nexus 2 (docs: Nexus Repository Manager 2, *Repository content* of its core REST
 //! API; the registry API of npm). The folders below an artifact are its versions: what is listed is there, while the search
 //! index of Nexus may be behind, and tells at most 200.
 
@@ -10,7 +10,7 @@ use slipway_steps::secrets::Secrets;
 use slipway_trigger::feed::Build;
 
 use super::server::{Server, json, validators_of};
-use super::{Answer, Listed, Poll, Trouble, build, in_order};
+use super::{Answer, Listed, Poll, Trouble, build, in_order, nuget};
 use crate::fault::Fault;
 
 /// What to check where there is nothing.
@@ -27,8 +27,15 @@ pub(super) async fn ask(poll: &Poll<'_>, secrets: &mut Secrets<'_>) -> Result<An
     match format {
         "maven" => maven(poll, &server, repository).await,
         "npm" => npm(poll, &server, repository).await,
+        "nuget" => {
+            let server = Server {
+                accept: "application/atom+xml",
+                ..server
+            };
+            nuget::ask(poll, &server, repository).await
+        }
         other => Err(format!(
-            "packages of format {other} of Nexus 2 are not polled by this version: those are maven and npm"
+            "packages of format {other} of Nexus 2 are not polled by this version: those are maven, npm and nuget"
         )
         .into()),
     }
