@@ -103,10 +103,7 @@ fn first_answer(case: &Case) -> String {
     let told: Vec<String> = outcomes
         .map(|(number, outcome)| {
             let seconds = outcome.ended_ms / 1_000;
-            format!(
-                "run {number} after {seconds} s:\n{}",
-                outcome.story.told()
-            )
+            format!("run {number} after {seconds} s:\n{}", outcome.story.told())
         })
         .collect();
     told.join("\n")
