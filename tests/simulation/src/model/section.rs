@@ -256,7 +256,7 @@ impl Run {
             Flow::Through => None,
         });
         let flow = halts.reduce(Halt::or).map_or(Flow::Through, Flow::Halt);
-        let flow = self.cut_by_abort(section, flow);
+        let flow = self.cut_by_abort(section, flow).await;
         let statuses = branches
             .iter()
             .filter_map(|branch| self.branch_status(place, branch));
@@ -267,9 +267,12 @@ impl Run {
 
     /// What cuts a block or group short whose time is up: an abort comes first, where it is known when that is closed. The
     /// time of a run is up for all of it in one instant, and a failure strategy may abort the run for it.
-    fn cut_by_abort(&self, section: &Section<'_>, flow: Flow) -> Flow {
-        let late = flow == Flow::Halt(Halt::Deadline);
-        match late && self.is_aborted(&section.stage.id) && self.model.one_in(2) {
+    async fn cut_by_abort(&self, section: &Section<'_>, flow: Flow) -> Flow {
+        if flow != Flow::Halt(Halt::Deadline) {
+            return flow;
+        }
+        self.model.settles().await;
+        match self.is_aborted(&section.stage.id) && self.model.one_in(2) {
             true => Flow::Halt(Halt::Abort),
             false => flow,
         }
@@ -325,7 +328,7 @@ impl Run {
                     }
                 }
             }
-            let flow = self.cut_by_abort(section, flow);
+            let flow = self.cut_by_abort(section, flow).await;
             let status = self.section_status(&format!("{id}.steps"), &group.nodes);
             self.closes(&id, worst([status].into_iter().chain(cut(flow))));
             match flow {
