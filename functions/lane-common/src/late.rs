@@ -3,7 +3,7 @@
 use serde_json::Value;
 use slipway_engine::lane::{LanePlan, StopReason};
 use slipway_plan::StepPlan;
-use slipway_steps::{Progress, Step};
+use slipway_steps::Progress;
 use slipway_store::record::SignalRecord;
 
 use crate::HandlerError;

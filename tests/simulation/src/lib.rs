@@ -92,7 +92,21 @@ pub fn trace(seed: u64) -> Result<Judged, String> {
         let seconds = run.ended_ms / 1_000;
         println!("run {number} after {seconds} s:\n{}", run.story.told());
     }
+    println!("the model says:\n{}", first_answer(&case));
     check::check(&case, &seen, ANSWERS)
+}
+
+/// What the model says of a case where nothing is late.
+fn first_answer(case: &Case) -> String {
+    let outcomes = model::play(case, model::Delays::none());
+    let outcomes = outcomes.iter().enumerate();
+    let told: Vec<String> = outcomes
+        .map(|(number, outcome)| {
+            let seconds = outcome.ended_ms / 1_000;
+            format!("run {number} after {seconds} s:\n{}", outcome.story.told())
+        })
+        .collect();
+    told.join("\n")
 }
 
 /// A case for people: the pipeline, what is said and what goes wrong.
@@ -127,16 +141,7 @@ impl Finding {
             lines.push(run.story.told());
         }
         lines.push("the model says:".to_owned());
-        for (number, outcome) in model::play(&self.case, model::Delays::none())
-            .iter()
-            .enumerate()
-        {
-            lines.push(format!(
-                "run {number} after {} s:",
-                outcome.ended_ms / 1_000
-            ));
-            lines.push(outcome.story.told());
-        }
+        lines.push(first_answer(&self.case));
         lines.join("\n")
     }
 }

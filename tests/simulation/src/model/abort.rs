@@ -8,7 +8,7 @@ use super::run::Run;
 use super::state::{NodeState, StageState, State};
 use crate::ast::Stop;
 
-/// How stale the knowledge of an abort may be, in milliseconds.
+/// How stale the knowledge of an abort or a pause may be, in milliseconds.
 const ABORT_SEEN_WITHIN: u64 = 1_000;
 
 /// What was aborted, and when, in milliseconds.
@@ -118,6 +118,16 @@ impl Run {
     /// Whether the run is aborted, or what goes on of a stage.
     pub(super) fn is_aborted(&self, stage: &str) -> bool {
         self.state().stage_aborted_ms(stage).is_some()
+    }
+
+    /// Whether nothing new begins, as far as the function knows that is about to begin something: what it has read may be
+    /// a second old.
+    pub(super) fn is_paused(&self) -> bool {
+        let since = self.state().paused;
+        since.is_some_and(|since| {
+            let fresh = self.model.now() - since <= ABORT_SEEN_WITHIN;
+            !(fresh && self.model.one_in(3))
+        })
     }
 
     /// Whether a function that is under way has not read yet that its stage is aborted: it looks once a second.

@@ -131,6 +131,11 @@ impl Model {
         !self.case.faults.is_empty() && self.one_in(4)
     }
 
+    /// Whether functions may be held up by what goes wrong.
+    fn is_held_up(&self) -> bool {
+        !self.case.faults.is_empty()
+    }
+
     /// Whether others have deployed since to where a stage is rolled back with its run.
     fn was_overtaken(&self) -> bool {
         let deploys = |stage: &&Stage| stage.deploys.is_some();

@@ -489,8 +489,9 @@ impl Run {
             }
             Word::AbortStage(stage) => state.aborts_stage(stage, now),
             Word::StopStage(stage, stop) => state.stops_stage(stage, *stop, now),
-            Word::Pause => !std::mem::replace(&mut state.paused, true),
-            Word::Resume => std::mem::replace(&mut state.paused, false),
+            Word::Pause if state.paused.is_some() => false,
+            Word::Pause => state.paused.replace(now).is_none(),
+            Word::Resume => state.paused.take().is_some(),
             Word::MarkAsFailed | Word::Expire => {
                 let expires = *word == Word::Expire;
                 let stop = if expires { Stop::Expire } else { Stop::Fail };

@@ -256,12 +256,26 @@ impl Run {
             Flow::Through => None,
         });
         let flow = halts.reduce(Halt::or).map_or(Flow::Through, Flow::Halt);
+        let flow = self.cut_by_abort(section, flow).await;
         let statuses = branches
             .iter()
             .filter_map(|branch| self.branch_status(place, branch));
         let status = worst(statuses.chain(cut(flow)));
         self.closes(id, status);
         flow
+    }
+
+    /// What cuts a block or group short whose time is up: an abort comes first, where it is known when that is closed. The
+    /// time of a run is up for all of it in one instant, and a failure strategy may abort the run for it.
+    async fn cut_by_abort(&self, section: &Section<'_>, flow: Flow) -> Flow {
+        if flow != Flow::Halt(Halt::Deadline) {
+            return flow;
+        }
+        self.model.settles().await;
+        match self.is_aborted(&section.stage.id) && self.model.one_in(2) {
+            true => Flow::Halt(Halt::Abort),
+            false => flow,
+        }
     }
 
     fn branch_status(&self, place: &Place<'_>, branch: &Branch<'_>) -> Option<Status> {
@@ -314,6 +328,7 @@ impl Run {
                     }
                 }
             }
+            let flow = self.cut_by_abort(section, flow).await;
             let status = self.section_status(&format!("{id}.steps"), &group.nodes);
             self.closes(&id, worst([status].into_iter().chain(cut(flow))));
             match flow {
@@ -393,7 +408,7 @@ impl Run {
             if let Some(halt) = self.stops(section) {
                 return Some(halt);
             }
-            if !self.state().paused {
+            if !self.is_paused() {
                 return None;
             }
             self.hold_until(deadline).await;

@@ -72,7 +72,8 @@ pub(super) struct State {
     pub(super) aborts: Aborts,
     /// The run is being rolled back.
     pub(super) undoing: bool,
-    pub(super) paused: bool,
+    /// Since when nothing new begins, in milliseconds.
+    pub(super) paused: Option<u64>,
     pub(super) ended: Option<Status>,
     pub(super) stages: BTreeMap<String, StageState>,
     pub(super) nodes: BTreeMap<String, NodeState>,

@@ -105,6 +105,13 @@ impl Run {
             // The other run begins after this step.
             model.passes().await;
         }
+        if let Kind::Wait(_) | Kind::Script(Script::Vanishes) = &step.kind
+            && model.is_held_up()
+        {
+            // The time of a step goes on where the function is held up that has begun it.
+            model.passes().await;
+        }
+        let given = model.now();
         loop {
             if let Kind::Barrier(name) = &step.kind
                 && (model.reads_late() || self.sees_abort_late(&section.stage.id))
@@ -144,6 +151,9 @@ impl Run {
                         return End::Good;
                     }
                     self.nap_until(over.min(limit)).await;
+                    if model.is_held_up() {
+                        model.passes().await;
+                    }
                 }
                 Kind::Script(Script::Vanishes) if vanished => {
                     return End::Failed(ErrorType::DelegateRestart, Status::Failed);
@@ -163,7 +173,7 @@ impl Run {
                     }
                     // Nobody answers for the task; the machine notices its silence.
                     vanished = true;
-                    let silence = model.silent_from(started) + HEARTBEAT;
+                    let silence = model.silent_from(given) + HEARTBEAT;
                     model.sleep_until(silence.min(limit + GRACE)).await;
                 }
                 Kind::Approval(count) => {
@@ -200,7 +210,7 @@ impl Run {
                         self.hold_until(over.min(limit)).await;
                         model.passes().await;
                     }
-                    _ if self.state().paused => self.hold_until(limit).await,
+                    _ if self.is_paused() => self.hold_until(limit).await,
                     None => waits_until = Some(model.now() + child.time * 1_000),
                     Some(_) if child.good => return End::Good,
                     Some(_) => return End::Failed(ErrorType::Unknown, Status::Failed),
@@ -322,7 +332,8 @@ impl Run {
                     return After::Flow(Flow::Halt(Halt::Group { depth, then }));
                 }
                 Verdict::Over { status, halt } => {
-                    return After::Flow(self.over(section, place, (step, id), status, halt));
+                    let flow = self.over(section, place, (step, id), status, halt).await;
+                    return After::Flow(flow);
                 }
                 Verdict::Ask { until } => {
                     if self.stops(section) == Some(Halt::Deadline) {
@@ -345,7 +356,7 @@ impl Run {
     }
 
     /// A failure that nothing is tried about any more.
-    fn over(
+    async fn over(
         &self,
         section: &Section<'_>,
         place: &Place<'_>,
@@ -356,6 +367,8 @@ impl Run {
         if status == Status::Aborted {
             section.fails(place, place.loop_of(step));
             self.closes(id, status);
+            // The function tells the others after it has recorded that, and may be held up between.
+            self.model.passes().await;
             self.abort();
             return Flow::Halt(Halt::Abort);
         }
