@@ -330,7 +330,9 @@ impl Remote<'_> {
                 "its host did not answer in time: check the connector's `url` and the network";
             (ErrorType::Timeout, advice)
         } else if of(&["not our ref", "unadvertised", "not found on remote"]) {
-            (ErrorType::Unknown, "it has no such commit")
+            let advice = "it has no such commit, or gives only what branches and tags are at: behind a plain `sshd` \
+                that takes `AcceptEnv GIT_PROTOCOL` in its configuration";
+            (ErrorType::Unknown, advice)
         } else {
             let advice = "check the connector's `url` and the network";
             (ErrorType::Connectivity, advice)

@@ -73,8 +73,8 @@ fn public(folder: &Path, name: &str) -> String {
     text.trim().to_owned()
 }
 
-/// Lets in who has one of the keys, on a free port.
-fn serve(folder: &Path) -> (Sshd, u16) {
+/// Lets in who has one of the keys, on a free port; `more` is the end of its configuration.
+fn serve(folder: &Path, more: &str) -> (Sshd, u16) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     drop(listener);
@@ -82,7 +82,7 @@ fn serve(folder: &Path) -> (Sshd, u16) {
     let at = folder.display();
     let config = format!(
         "Port {port}\nListenAddress 127.0.0.1\nHostKey {at}/host\nPidFile none\nAuthorizedKeysFile {at}/authorized\n\
-         StrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
+         StrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n{more}"
     );
     std::fs::write(folder.join("config"), config).expect("a configuration");
     let program = Command::new("/usr/sbin/sshd")
@@ -129,11 +129,13 @@ async fn a_repository_behind_a_real_sshd_is_read_with_the_connectors_key() {
         work.path(),
         &["clone", "-q", "--bare", ".", bare.to_str().expect("text")],
     );
-    let (_server, port) = serve(keys);
+    let (_server, port) = serve(keys, "AcceptEnv GIT_PROTOCOL\n");
+    let (_plain, plain_port) = serve(keys, "");
     let known = |host: &str| {
         let key = public(keys, host);
         let path = keys.join(format!("known_{host}"));
-        std::fs::write(&path, format!("[127.0.0.1]:{port} {key}\n")).expect("known hosts");
+        let lines = [port, plain_port].map(|port| format!("[127.0.0.1]:{port} {key}\n"));
+        std::fs::write(&path, lines.concat()).expect("known hosts");
         let ssh = SshConfig {
             known_hosts: Some(path),
             ..SshConfig::default()
@@ -161,6 +163,14 @@ async fn a_repository_behind_a_real_sshd_is_read_with_the_connectors_key() {
         .test_connection(&connector(&url, "own"), &scope)
         .await;
     assert!(matches!(tested, Some(Ok(()))), "{tested:?}");
+    // A server that hears nothing of version 2 of the protocol gives branches and tags.
+    let plain = url.replace(&port.to_string(), &plain_port.to_string());
+    let own = connector(&plain, "own");
+    let found = one(&source, wanted(&own, branch("main"), &["ecs/task.yaml"])).await;
+    assert_eq!(found.expect("a file").commit.as_ref(), Some(&second));
+    let found = one(&source, wanted(&own, commit(&first), &["ecs"])).await;
+    let why = found.expect_err("a commit that is no tip");
+    assert!(why.contains("AcceptEnv GIT_PROTOCOL"), "{why}");
     let gone = url.replace("shop.git", "gone.git");
     for (source, url, key, told) in [
         (

@@ -99,7 +99,7 @@ async fn provider(world: &World) -> (Arc<Provider>, Arc<dyn SourceReader>) {
 /// A trigger on an event of the repository of the connector `code`.
 fn on(id: &str, event: &str) -> String {
     on_push(id, "connectorRef: code\n")
-        .replace("      repoName: shop\n", "")
+        .replace("          repoName: shop\n", "")
         .replace("type: Push", &format!("type: {event}"))
 }
 
@@ -148,12 +148,12 @@ async fn triggers_of_a_repository_share_a_webhook_that_posts_what_any_of_them_wa
     // By a connector of many repositories it is the same one.
     let pulls = on("pulls", "PullRequest").replace(
         "connectorRef: code",
-        "connectorRef: all\n            repoName: Shop",
+        "connectorRef: all\n          repoName: Shop",
     );
     world.apply(&pulls).await;
     let other = on("other", "Release").replace(
         "connectorRef: code",
-        "connectorRef: all\n            repoName: billing",
+        "connectorRef: all\n          repoName: billing",
     );
     world.apply(&other).await;
     world

@@ -23,15 +23,12 @@ pub(super) async fn ask(poll: &Poll<'_>, secrets: &mut Secrets<'_>) -> Result<An
         None => poll.must("repository")?,
     };
     let format = poll.must("repositoryFormat")?;
-    let server = Server::of(poll, "nexusServerUrl", CHECK, secrets).await?;
+    let mut server = Server::of(poll, "nexusServerUrl", CHECK, secrets).await?;
     match format {
         "maven" => maven(poll, &server, repository).await,
         "npm" => npm(poll, &server, repository).await,
         "nuget" => {
-            let server = Server {
-                accept: "application/atom+xml",
-                ..server
-            };
+            server.accept = "application/atom+xml";
             nuget::ask(poll, &server, repository).await
         }
         other => Err(format!(
