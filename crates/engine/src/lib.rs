@@ -49,6 +49,7 @@ pub mod undone;
 pub mod unstarted;
 pub mod user_group;
 pub mod wake;
+pub mod woken;
 pub mod written;
 
 #[cfg(test)]

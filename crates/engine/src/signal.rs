@@ -79,9 +79,6 @@ const LARGEST_INPUTS: usize = 256 * 1024;
 /// A node or stage has ended: not said by a person.
 pub const ENDED: &str = "ended";
 
-/// All that waited was woken after a word of the kind that comes after a colon: whoever comes back does not wake it again.
-const WOKEN: &str = "woken";
-
 /// What a person can say about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
@@ -583,49 +580,6 @@ pub fn stopped_by<'r>(run: &'r RunRecord, node: &NodeId, attempt: u32) -> Option
     let found = stops().find(of_this);
     let found = found.or_else(|| stops().rfind(around));
     found.map(|signal| &signal.who)
-}
-
-/// Whether `said` has that the lanes of a run were woken after a word of this kind about an attempt of a node
-/// ([`note_woken`]).
-pub fn were_woken(said: &[SignalRecord], node: &NodeId, attempt: u32, kind: &str) -> bool {
-    let woken = |signal: &&SignalRecord| {
-        let of = signal.kind.strip_prefix(WOKEN);
-        of.and_then(|of| of.strip_prefix(':')) == Some(kind)
-    };
-    let mut signals = said.iter().filter(woken);
-    signals.any(|signal| signal.node == *node && signal.attempt == attempt)
-}
-
-/// Records that the lanes of a run were woken after a word of this kind about an attempt of a node.
-///
-/// # Errors
-/// When the store cannot be written.
-pub async fn note_woken(
-    runs: &Runs,
-    run: &RunId,
-    (node, attempt): (&NodeId, u32),
-    kind: &str,
-) -> Result<(), RunError> {
-    let signal = SignalRecord {
-        run: run.clone(),
-        node: node.clone(),
-        attempt,
-        kind: format!("{WOKEN}:{kind}"),
-        says: String::new(),
-        who: PrincipalId::new("slipway"),
-        at_ms: runs.clock.now_ms(),
-    };
-    match runs.store.put_signal(&signal).await {
-        Ok(()) | Err(StoreError::AlreadyExists { .. }) => Ok(()),
-        Err(error) => Err(error).doing(|| format!("note that run {run} was woken for {node}")),
-    }
-}
-
-/// How much has been said about a run that whoever is about to wait must have heard. That others were woken is nothing
-/// to hear.
-pub fn words(run: &RunRecord) -> usize {
-    let said = |signal: &&SignalRecord| !signal.kind.starts_with(WOKEN);
-    run.signals.iter().filter(said).count()
 }
 
 pub(crate) fn stopped(run: &RunRecord) -> BTreeMap<(NodeId, u32), Stopped> {

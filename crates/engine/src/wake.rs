@@ -11,8 +11,9 @@ use crate::by_hand;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
 use crate::runs::Runs;
-use crate::signal::{ENDED, note_woken, stopped};
+use crate::signal::{ENDED, stopped};
 use crate::stage_word;
+use crate::woken::note_woken;
 
 /// Ends the waits of a run, so that its lanes look again; nothing is lost where one did not need to.
 ///

@@ -5,7 +5,7 @@ use slipway_engine::begin::complete;
 use slipway_engine::directive::{Directive, MOST_TURNS, Next, PAUSE_WAIT};
 use slipway_engine::error::Doing;
 use slipway_engine::error_name::ErrorName;
-use slipway_engine::signal::words;
+use slipway_engine::woken::words;
 use slipway_model::id::NodeId;
 use slipway_store::record::WaitRecord;
 

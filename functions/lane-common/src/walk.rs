@@ -16,7 +16,8 @@ use slipway_engine::lane::{
 };
 use slipway_engine::name::{self, Lane, Walk as Nodes};
 use slipway_engine::runs::{self, StageOfRun, fact};
-use slipway_engine::signal::{stopped_by, words};
+use slipway_engine::signal::stopped_by;
+use slipway_engine::woken::words;
 use slipway_model::id::{NodeId, PrincipalId};
 use slipway_model::status::{ErrorType, Failure, Status};
 use slipway_plan::{Node, ParallelPlan, Plan, StagePlan};

@@ -1,7 +1,8 @@
 //! What a step says about its run: to its other steps, and to whoever looks at it.
 
 use sha2::{Digest, Sha256};
-use slipway_engine::signal::{WARNING, were_woken};
+use slipway_engine::signal::WARNING;
+use slipway_engine::woken::were_woken;
 use slipway_model::id::PrincipalId;
 use slipway_model::status::Failure;
 use slipway_store::StoreError;
