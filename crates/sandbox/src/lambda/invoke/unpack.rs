@@ -67,7 +67,7 @@ fn check_size(archive: &mut ZipArchive<Cursor<&[u8]>>) -> Result<(), UnpackError
     let mut left = MOST_BYTES;
     for index in 0..archive.len() {
         let entry = archive.by_index(index)?;
-        let name = entry.name().to_owned();
+        let name = entry.name()?.into_owned();
         let size = io::copy(&mut entry.take(left + 1), &mut io::sink());
         let size = size.map_err(|source| UnpackError::Entry {
             entry: name,
