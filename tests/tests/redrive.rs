@@ -80,7 +80,7 @@ async fn events(local: &LocalProcess, execution: &str) -> Vec<String> {
                 "{}<{} {}",
                 event.id(),
                 event.previous_event_id(),
-                event.r#type()
+                event.r#type().as_str()
             )
         })
         .collect()

@@ -464,7 +464,7 @@ async fn names_pages_tags_and_the_rest() {
             .await
             .starts_with("404")
     );
-    let unknown = aws.refusal("POST", "/f01/invocations", json!({})).await;
+    let unknown = aws.refusal("POST", "/f01/retries", json!({})).await;
     assert!(
         unknown.contains("does not implement the operation POST"),
         "{unknown}"

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Cursor, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
@@ -52,11 +53,38 @@ pub(super) fn unpack(package: &[u8], into: &Path) -> Result<(), UnpackError> {
     let partial = into.with_extension("partial");
     remove(&partial)?;
     let done = archive.extract(&partial).map_err(UnpackError::from);
+    // Before anything else: a folder that may not be written to could not be removed either.
+    let opened = match partial.is_dir() {
+        true => open_folders(&partial),
+        false => Ok(()),
+    };
+    let done = done.and(opened);
     let done = done.and_then(|()| fs::rename(&partial, into).map_err(at(into)));
     if done.is_err() {
         remove(&partial)?;
     }
     done
+}
+
+/// Lets the owner enter and change each folder, whatever the package says.
+fn open_folders(folder: &Path) -> Result<(), UnpackError> {
+    let failed = at(folder);
+    let open = || -> io::Result<Vec<PathBuf>> {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+        let mut folders = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            // Of a link, not of what it leads to.
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+        Ok(folders)
+    };
+    open()
+        .map_err(failed)?
+        .iter()
+        .try_for_each(|folder| open_folders(folder))
 }
 
 /// Decompresses everything once without writing it: what an archive says of its sizes is not believed.
@@ -67,7 +95,7 @@ fn check_size(archive: &mut ZipArchive<Cursor<&[u8]>>) -> Result<(), UnpackError
     let mut left = MOST_BYTES;
     for index in 0..archive.len() {
         let entry = archive.by_index(index)?;
-        let name = entry.name().to_owned();
+        let name = entry.name()?.into_owned();
         let size = io::copy(&mut entry.take(left + 1), &mut io::sink());
         let size = size.map_err(|source| UnpackError::Entry {
             entry: name,
@@ -150,6 +178,21 @@ mod tests {
             let left = fs::read_dir(dir.path()).expect("a list").count();
             assert_eq!(left, 0, "{entries:?}");
         }
+    }
+
+    #[test]
+    fn folders_can_be_removed_whatever_the_package_says() {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        let shut = SimpleFileOptions::default().unix_permissions(0o500);
+        zip.add_directory("a/b", shut).expect("an entry");
+        zip.start_file("a/b/file.py", shut).expect("an entry");
+        let bytes = zip.finish().expect("an archive").into_inner();
+        let dir = tempfile::tempdir().expect("a folder");
+        let into = dir.path().join("code");
+        unpack(&bytes, &into).expect("unpacked");
+        let mode = fs::metadata(into.join("a/b")).expect("there");
+        assert_eq!(mode.permissions().mode() & 0o777, 0o755);
+        fs::remove_dir_all(&into).expect("removed");
     }
 
     #[test]
