@@ -355,15 +355,3 @@ async fn branches_that_wait_to_be_tried_again_tell_each_other_once() {
     assert_eq!(status, Status::IgnoreFailed);
     assert!(invocations < 150, "{invocations} invocations");
 }
-
-/// Whoever has arrived does not say so again each time somebody else does.
-#[tokio::test(start_paused = true)]
-async fn who_waits_at_a_barrier_tells_the_others_once() {
-    let mut stages: Vec<String> = (0..6)
-        .map(|number| stage(&format!("s{number}"), &gate("x", "1d"), "", ""))
-        .collect();
-    stages.push(stage("late", &(wait("w", "3h") + &gate("y", "1d")), "", ""));
-    let (status, invocations) = counted(&meeting(&stages)).await;
-    assert_eq!(status, Status::Success);
-    assert!(invocations < 150, "{invocations} invocations");
-}
