@@ -227,7 +227,8 @@ def handler(event, context):
         "SHLVL",
         "_",
     ];
-    let more: Vec<_> = names.difference(&BTreeSet::from(known)).collect();
+    let known = BTreeSet::from(known);
+    let more: Vec<_> = names.difference(&known).collect();
     assert!(more.is_empty(), "{more:?}");
     assert!(
         std::env::var_os("CARGO_MANIFEST_DIR").is_some(),
