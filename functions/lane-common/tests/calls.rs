@@ -100,6 +100,7 @@ async fn a_run_waits_for_its_approval_after_so_many_calls() {
     insta::assert_snapshot!(seen.join("\n"), @"
       GetItem
       GetItem
+      GetItem
       UpdateItem
       TransactWriteItems
       StartExecution (Workflows)
