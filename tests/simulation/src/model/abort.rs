@@ -98,7 +98,7 @@ pub(super) fn stops(node: &mut NodeState, stop: Stop, now_ms: u64) -> bool {
         Stop::Expire => None,
     };
     if node.open {
-        node.stopped.get_or_insert(stop);
+        node.stopped.get_or_insert((stop, now_ms));
         return true;
     }
     if node.comes_again {

@@ -497,7 +497,7 @@ impl Run {
                 let stop = if expires { Stop::Expire } else { Stop::Fail };
                 let open = state.nodes.values_mut().filter(|node| node.open);
                 open.for_each(|node| {
-                    node.stopped.get_or_insert(stop);
+                    node.stopped.get_or_insert((stop, now));
                 });
                 state.waiting.values_mut().for_each(|word| {
                     word.get_or_insert(expires);

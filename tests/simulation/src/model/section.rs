@@ -499,7 +499,8 @@ impl Run {
             open,
             votes_wanted: false,
             asks: false,
-            stopped: before.and_then(|node| node.stopped_next),
+            // Said before it began.
+            stopped: before.and_then(|node| node.stopped_next.map(|stop| (stop, 0))),
             comes_again: false,
             stopped_next: None,
             votes: Vec::new(),

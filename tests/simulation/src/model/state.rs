@@ -20,8 +20,8 @@ pub(super) struct NodeState {
     pub(super) votes_wanted: bool,
     /// Its failure asks for an answer.
     pub(super) asks: bool,
-    /// It was stopped.
-    pub(super) stopped: Option<Stop>,
+    /// It was stopped, and when that was said.
+    pub(super) stopped: Option<(Stop, u64)>,
     /// It waits for its next attempt.
     pub(super) comes_again: bool,
     /// Its next attempt is stopped before it does anything.

@@ -125,24 +125,22 @@ impl Run {
             {
                 return End::Good;
             }
-            match self.stops(section) {
-                Some(Halt::Abort) => return End::Aborted,
-                Some(_) => return End::Failed(ErrorType::Timeout, Status::Expired),
-                None if model.now() >= expires => {
-                    return End::Failed(ErrorType::Timeout, Status::Expired);
-                }
-                None => {}
-            }
+            let halted = self.stops(section);
             let node = self.state().nodes.get(id).cloned();
-            let Some(node) = node else {
+            let (Some(node), false) = (node, halted == Some(Halt::Abort)) else {
                 return End::Aborted;
             };
-            match node.stopped {
-                Some(Stop::Expire) => return End::Failed(ErrorType::Timeout, Status::Expired),
+            let late = halted.is_some() || model.now() >= expires;
+            // Said in time, it counts however late it is heard.
+            let said = node.stopped.filter(|(_, at_ms)| !late || *at_ms < limit);
+            match said.map(|(stop, _)| stop) {
                 Some(Stop::Fail | Stop::RollBack) => {
                     return End::Failed(ErrorType::UserMarkedFailure, Status::Failed);
                 }
-                None => {}
+                None if !late => {}
+                Some(Stop::Expire) | None => {
+                    return End::Failed(ErrorType::Timeout, Status::Expired);
+                }
             }
             match &step.kind {
                 Kind::Wait(time) => {
@@ -311,7 +309,7 @@ impl Run {
             failed.answer = self.state().nodes.get(id).and_then(|node| node.answer);
             let ruled = self.state().nodes.get(id).and_then(|node| node.stopped);
             let verdict = match (ruled, error) {
-                (Some(Stop::RollBack), ErrorType::UserMarkedFailure) => rolls_back(status),
+                (Some((Stop::RollBack, _)), ErrorType::UserMarkedFailure) => rolls_back(status),
                 _ => judge(&levels, &failed),
             };
             if asked && self.is_aborted(&section.stage.id) {
