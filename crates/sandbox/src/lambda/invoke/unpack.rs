@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_beside_the_package() {
+    fn y16_nothing_is_written_beside_the_package() {
         for entries in [
             &[("../out.py", "x")][..],
             &[("a/../../out.py", "x")],
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_can_be_removed_whatever_the_package_says() {
+    fn y16_folders_can_be_removed_whatever_the_package_says() {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         let shut = SimpleFileOptions::default().unix_permissions(0o500);
         zip.add_directory("a/b", shut).expect("an entry");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_name_stays_inside() {
+    fn y16_an_absolute_name_stays_inside() {
         let dir = tempfile::tempdir().expect("a folder");
         let name = format!("{}/out.py", dir.path().display());
         let into = dir.path().join("code");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_beyond_the_limit_is_given_up() {
+    fn y16_what_grows_beyond_the_limit_is_given_up() {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         zip.start_file("zeros", SimpleFileOptions::default())
             .expect("an entry");
@@ -214,6 +214,22 @@ mod tests {
         let bytes = zip.finish().expect("an archive").into_inner();
         assert!(bytes.len() < 1 << 20, "it is small: {}", bytes.len());
         assert!(declared_size(&bytes).is_some_and(|size| size > MOST_BYTES));
+        let dir = tempfile::tempdir().expect("a folder");
+        let refused = unpack(&bytes, &dir.path().join("code")).expect_err("refused");
+        assert!(matches!(refused, UnpackError::TooLarge), "{refused}");
+        assert_eq!(fs::read_dir(dir.path()).expect("a list").count(), 0);
+    }
+
+    #[test]
+    fn y16_too_many_entries_are_refused_before_any_is_written() {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        let stored =
+            SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        for number in 0..=MOST_ENTRIES {
+            zip.start_file(number.to_string(), stored)
+                .expect("an entry");
+        }
+        let bytes = zip.finish().expect("an archive").into_inner();
         let dir = tempfile::tempdir().expect("a folder");
         let refused = unpack(&bytes, &dir.path().join("code")).expect_err("refused");
         assert!(matches!(refused, UnpackError::TooLarge), "{refused}");
