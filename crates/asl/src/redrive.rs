@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::engine::Inner;
 use crate::error::{ApiError, JournalError};
 use crate::journal::{Batch, key};
@@ -123,7 +125,8 @@ impl Inner {
         let Some((number, mut execution)) = self.by_arn(arn)? else {
             return Err(execution_does_not_exist(arn));
         };
-        let now_ms = self.clock.now_ms();
+        let now = self.clock.now();
+        let now_ms = now.as_millisecond();
         let tokens = &mut execution.redrives.tokens;
         tokens.retain(|(_, at_ms)| now_ms.saturating_sub(*at_ms) < TOKEN_MS);
         let known = tokens.iter().find(|(known, _)| Some(&**known) == token);
@@ -143,15 +146,16 @@ impl Inner {
         tokens.extend(token.map(|token| (token.to_owned(), now_ms)));
         let spare = tokens.len().saturating_sub(TOKENS);
         tokens.drain(..spare);
-        self.open_again(number, execution).await?;
+        self.open_again(number, execution, now).await?;
         Ok(now_ms)
     }
 
-    /// Opens an execution again, and drives it.
+    /// Opens an execution again, at a time that is its `redriveDate`, and drives it.
     async fn open_again(
         self: &Arc<Self>,
         number: u64,
         execution: Execution,
+        now: Timestamp,
     ) -> Result<(), ApiError> {
         self.undriven(number).await?;
         let definition = self
@@ -159,7 +163,6 @@ impl Inner {
             .ok_or_else(|| machine_does_not_exist(&execution.machine))?;
         let remains = self.journal.remains(number)?;
         let last_event = self.journal.last_event(number)?;
-        let now = self.clock.now();
         let run = Run::redrive(number, execution, definition, remains, last_event, now);
         self.begin(run).await
     }
@@ -186,7 +189,8 @@ impl Inner {
             return self.start_new(wanted, input).await;
         }
         let parent = wanted.parent;
-        self.open_again(number, Execution { parent, ..found })
+        let now = self.clock.now();
+        self.open_again(number, Execution { parent, ..found }, now)
             .await?;
         let opened = self.journal.execution(number)?;
         opened
