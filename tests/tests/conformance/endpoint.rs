@@ -83,16 +83,21 @@ fn in_the_account_of_local_mode(folder: &Path) {
         let text = std::fs::read_to_string(&path).expect("a text");
         let name = path.file_name().expect("a name");
         let text = text.replace(ACCOUNTS.0, ACCOUNTS.1);
-        let text = with_machines_of_its_own(text, number);
+        let text = with_names_of_its_own(text, number);
         std::fs::write(folder.join(name), text).expect("written");
     }
 }
 
-/// Numbers the machines that exist before the vector's own request.
-fn with_machines_of_its_own(text: String, number: usize) -> String {
+/// Numbers the machines that exist before the vector's own request, and the functions of tests of a state, to which the
+/// client gives no names of their own.
+fn with_names_of_its_own(text: String, number: usize) -> String {
     let vector: Value = serde_json::from_str(&text).expect("a vector is JSON");
-    let before = vector["before"].as_array().map_or(&[][..], Vec::as_slice);
-    before
+    let listed = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut named = listed(&vector["before"]);
+    if vector["kind"] == "test-state" {
+        named.extend(listed(&vector["resources"]["lambda"]));
+    }
+    named
         .iter()
         .filter_map(|request| request["name"].as_str())
         .fold(text, |text, name| {
@@ -105,11 +110,7 @@ fn through_the_endpoint(data: &Path, vectors: &Path) -> Verdicts {
         "SLIPWAY_PYTHON_BOTO3 names a python3 with boto3; `cargo xtask conformance` sets it",
     );
     let local = LocalProcess::start(data);
-    let environment = [
-        ("SFN_ENDPOINT", local.url()),
-        ("LAMBDA_ACCOUNT", ACCOUNTS.1),
-        ("JOBS", "32"),
-    ];
+    let environment = [("SFN_ENDPOINT", local.url()), ("JOBS", "32")];
     let client = [python.into(), shared().join("asl/adapter_endpoint.py")];
     judge(NEEDS, vectors, &environment, &client)
 }
