@@ -90,6 +90,7 @@ async fn each_call_of_a_deployment_and_its_rollback_may_be_turned_away_for_minut
 #[tokio::test(start_paused = true)]
 async fn a_target_that_stays_busy_fails_the_step_at_the_end_of_its_time() {
     let mut world = World::with_pace(Pace::brisk()).await;
+    world.connector = patient();
     world.run(DEPLOY, json!({})).await.done();
     world.next_run();
     world.deploys(&task_definition("nginx:2"), &service_definition(2));
@@ -103,11 +104,12 @@ async fn a_target_that_stays_busy_fails_the_step_at_the_end_of_its_time() {
     );
     let lasted = world.clock.now().duration_since(begun).unsigned_abs();
     let limit = Duration::from_secs(600);
+    // Found by a tester: when the next wait would have been longer than what was left, the rest of the time was thrown away.
     assert!(
-        (limit - Duration::from_secs(100)..limit + Duration::from_secs(100)).contains(&lasted),
+        (limit - Duration::from_secs(13)..=limit).contains(&lasted),
         "{lasted:?}"
     );
-    // It asks ever more seldom: an SDK's attempts, five to thirty seconds apart.
+    // It asks ever more seldom: the attempts of one call, then a wait of five to thirty seconds.
     let asked = world.count("UpdateService");
     assert!((20..=150).contains(&asked), "asked {asked} times");
     let log = world.log(DEPLOY, "Deploy").await;
@@ -125,25 +127,6 @@ async fn a_target_that_stays_busy_fails_the_step_at_the_end_of_its_time() {
     assert!(left.contains("may not be back on web:1"), "{left}");
     world.sandbox.faults().clear();
     assert_eq!(world.account().await, "web:1 2/2 COMPLETED");
-}
-
-/// Found by a tester: when the next wait would have been longer than what was left, the rest of the time was thrown away.
-#[tokio::test(start_paused = true)]
-async fn the_last_look_comes_shortly_before_the_end() {
-    let mut world = World::with_pace(Pace::brisk()).await;
-    world.connector = patient();
-    world.run(DEPLOY, json!({})).await.done();
-    world.next_run();
-    world.deploys(&task_definition("nginx:2"), &service_definition(2));
-    let begun = world.clock.now();
-    hits(&world, "UpdateService", None, FaultEffect::Throttle);
-    world.run(DEPLOY, json!({})).await.failed();
-    let lasted = world.clock.now().duration_since(begun).unsigned_abs();
-    let limit = Duration::from_secs(600);
-    assert!(
-        (limit - Duration::from_secs(13)..=limit).contains(&lasted),
-        "{lasted:?}"
-    );
 }
 
 #[tokio::test(start_paused = true)]
