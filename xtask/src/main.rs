@@ -63,8 +63,16 @@ fn main() -> Result<()> {
 
 fn test(rest: &[String]) -> Result<()> {
     let lint = tools::python_tool("cfn-lint", "cfn-lint==1.58.0")?;
-    // End-to-end tests start the binary as users do.
-    run(cargo().args(["build", "--package", "slipway-cli", "--bin", "slipway"]))?;
+    // End-to-end tests start the binary as users do. One of the tests beside it: with their features for all of it, nothing
+    // is built twice.
+    run(cargo().args([
+        "build",
+        "--workspace",
+        "--bin",
+        "slipway",
+        "--test",
+        "calls",
+    ]))?;
     run(cargo()
         .args(["test", "--workspace"])
         .args(rest)
@@ -85,14 +93,15 @@ fn conformance(rest: &[String]) -> Result<()> {
     let aws = tools::python_tool("aws", "awscli==1.46.3")?;
     // Another account than the sandbox.
     let ministack = tools::python_tool("ministack", "ministack==1.5.33")?;
-    run(cargo().args(["build", "--package", "slipway-cli", "--bin", "slipway"]))?;
-    run(cargo().args(["build", "--package", "slipway-asl", "--example", "vectors"]))?;
+    // With the features of all tests, which are built then.
+    run(cargo()
+        .args(["build", "--workspace", "--bin", "slipway"])
+        .args(["--example", "vectors"]))?;
     let arguments = [
         "test",
-        "--package",
-        "slipway-tests",
+        "--workspace",
         "--features",
-        "conformance",
+        "slipway-tests/conformance",
     ];
     run(cargo()
         .args(arguments)

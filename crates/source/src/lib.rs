@@ -267,7 +267,7 @@ impl SourceReader for Source {
         let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
         let limit = self.config.limit;
         let asked = tokio::select! {
-            asked = changed::files(&self.targets, wanted, &mut secrets) => asked,
+            asked = changed::files(&self.targets, wanted, self.allowed(), &mut secrets) => asked,
             () = self.clock.sleep(limit) => Err(changed::late(changed::FILES, wanted, limit.as_secs())),
         };
         asked.map_err(|fault| untold(&fault, &secrets))
@@ -277,7 +277,7 @@ impl SourceReader for Source {
         let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
         let limit = self.config.limit;
         let asked = tokio::select! {
-            asked = changed::pull_request(wanted, &mut secrets) => asked,
+            asked = changed::pull_request(wanted, self.allowed(), &mut secrets) => asked,
             () = self.clock.sleep(limit) => Err(changed::late(changed::PULL, wanted, limit.as_secs())),
         };
         asked.map_err(|fault| untold(&fault, &secrets))
@@ -287,7 +287,7 @@ impl SourceReader for Source {
         let mut secrets = Secrets::new(&*self.secrets, &wanted.scope);
         let limit = self.config.limit;
         let done = tokio::select! {
-            done = hook::register(wanted, &mut secrets) => done,
+            done = hook::register(wanted, self.allowed(), &mut secrets) => done,
             () = self.clock.sleep(limit) => Err(hook::late(wanted, limit.as_secs())),
         };
         done.map_err(|fault| Failure {

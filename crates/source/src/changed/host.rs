@@ -10,7 +10,9 @@ use slipway_plan::ConnectorPlan;
 use slipway_steps::http::address;
 use slipway_steps::secrets::Secrets;
 
+use super::place::Place;
 use crate::fault::Fault;
+use crate::git::Allowed;
 use crate::git::login::{self as git_login, Login};
 use crate::registry::client::{self, basic, is_loopback};
 
@@ -43,10 +45,12 @@ pub(crate) struct Known {
     pub(crate) has_user: bool,
 }
 
-/// The login for the API of a connector; `None` where it has none.
+/// The login for the API of a connector, whose repository is at `place`; `None` where it has none.
 pub(crate) async fn login(
     connector: &ConnectorPlan,
+    place: &Place,
     scope: &Scope,
+    allowed: Allowed<'_>,
     secrets: &mut Secrets<'_>,
 ) -> Result<Option<Known>, Fault> {
     let (scope, _) = scope.resolve(&connector.reference);
@@ -75,12 +79,15 @@ pub(crate) async fn login(
             (connector.clone(), kind.to_owned())
         }
     };
-    let found = git_login::login(&connector, &scope, secrets).await;
+    let found = git_login::to_repository(&connector, &place.host, &scope, allowed, secrets).await;
     let login = found.map_err(Fault::login)?;
     Ok(login.map(|login| Known {
         login,
         is_password: kind == "UsernamePassword",
-        has_user: !matches!(kind.as_str(), "OAuth" | "AccessToken" | "GithubApp"),
+        has_user: !matches!(
+            kind.as_str(),
+            "OAuth" | "AccessToken" | "GithubApp" | "GitHubApp"
+        ),
     }))
 }
 

@@ -36,6 +36,7 @@ use slipway_steps::aws::AwsTargets;
 use slipway_steps::secrets::Secrets;
 
 use crate::fault::Fault;
+use crate::git::Allowed;
 use host::{Host, Known};
 use place::Place;
 
@@ -51,13 +52,14 @@ const MOST_FILES: usize = 10_000;
 pub(crate) async fn files(
     targets: &AwsTargets,
     wanted: &WantedChange,
+    allowed: Allowed<'_>,
     secrets: &mut Secrets<'_>,
 ) -> Result<ChangedPaths, Fault> {
     let mut files = Files::default();
     let asked = match wanted.connector.kind.as_str() {
         // On the heap: calls of SDKs nest deeper than the compiler follows.
         "Codecommit" => Box::pin(code_commit::ask(targets, wanted, secrets, &mut files)).await,
-        _ => by_http(wanted, secrets, &mut files).await,
+        _ => by_http(wanted, allowed, secrets, &mut files).await,
     };
     asked.map_err(|fault| told(FILES, wanted, fault))?;
     Ok(ChangedPaths {
@@ -69,10 +71,11 @@ pub(crate) async fn files(
 /// Asks a host that knows the connector's login itself.
 async fn by_http(
     wanted: &WantedChange,
+    allowed: Allowed<'_>,
     secrets: &mut Secrets<'_>,
     files: &mut Files,
 ) -> Result<(), Fault> {
-    let (place, login) = reached(wanted, secrets).await?;
+    let (place, login) = reached(wanted, allowed, secrets).await?;
     if wanted.api == HostApi::HarnessCode {
         return harness::ask(&place, login, &wanted.change, files).await;
     }
@@ -95,13 +98,14 @@ async fn by_http(
 /// Why it cannot be had. Holds no secret.
 pub(crate) async fn pull_request(
     wanted: &WantedChange,
+    allowed: Allowed<'_>,
     secrets: &mut Secrets<'_>,
 ) -> Result<PullRequest, Fault> {
     let of = |fault| told(PULL, wanted, fault);
     let Change::PullRequest(number) = wanted.change else {
         return Err(of("a push is none".to_owned().into()));
     };
-    let (place, login) = reached(wanted, secrets).await.map_err(of)?;
+    let (place, login) = reached(wanted, allowed, secrets).await.map_err(of)?;
     let asked = match wanted.connector.kind.as_str() {
         "Github" => github::pull(&place, login, (wanted, number)).await,
         "Gitlab" => gitlab::pull(&place, login, number).await,
@@ -117,11 +121,12 @@ pub(crate) async fn pull_request(
 /// Where the API of the connector is, and its login.
 async fn reached(
     wanted: &WantedChange,
+    allowed: Allowed<'_>,
     secrets: &mut Secrets<'_>,
 ) -> Result<(Place, Option<Known>), Fault> {
     let connector = &wanted.connector;
     let place = place::of(connector, wanted.repository.as_deref()).map_err(Fault::from)?;
-    let login = host::login(connector, &wanted.scope, secrets).await?;
+    let login = host::login(connector, &place, &wanted.scope, allowed, secrets).await?;
     Ok((place, login))
 }
 

@@ -3,7 +3,7 @@
 //!
 //! | provider | its webhooks | what the login must be allowed |
 //! |---|---|---|
-//! | GitHub | `repos/OWNER/NAME/hooks` | `admin:repo_hook`; of a fine-grained token *Webhooks: write* |
+//! | GitHub | `repos/OWNER/NAME/hooks` | `admin:repo_hook`; of a fine-grained token and of an app *Webhooks: write* |
 //! | GitLab | `projects/PATH/hooks` | `api`, as a maintainer |
 //! | Bitbucket Cloud | `repositories/WORKSPACE/NAME/hooks` | `webhook`, as an administrator |
 //! | Bitbucket Server | `projects/KEY/repos/NAME/webhooks` | as an administrator of the repository |
@@ -29,6 +29,7 @@ use slipway_steps::secrets::Secrets;
 
 use crate::changed::{host, place};
 use crate::fault::Fault;
+use crate::git::Allowed;
 
 /// What a provider is asked for.
 struct Hook<'a> {
@@ -42,16 +43,24 @@ struct Hook<'a> {
 ///
 /// # Errors
 /// Why it has none. Holds no secret.
-pub(crate) async fn register(wanted: &WantedHook, secrets: &mut Secrets<'_>) -> Result<(), Fault> {
-    let done = at_provider(wanted, secrets).await;
+pub(crate) async fn register(
+    wanted: &WantedHook,
+    allowed: Allowed<'_>,
+    secrets: &mut Secrets<'_>,
+) -> Result<(), Fault> {
+    let done = at_provider(wanted, allowed, secrets).await;
     done.map_err(|fault| told(wanted, fault))
 }
 
-async fn at_provider(wanted: &WantedHook, secrets: &mut Secrets<'_>) -> Result<(), Fault> {
+async fn at_provider(
+    wanted: &WantedHook,
+    allowed: Allowed<'_>,
+    secrets: &mut Secrets<'_>,
+) -> Result<(), Fault> {
     let connector = &wanted.connector;
     let (words, may) = at(connector)?;
     let place = place::of(connector, wanted.repository.as_deref()).map_err(Fault::from)?;
-    let login = host::login(connector, &wanted.scope, secrets).await?;
+    let login = host::login(connector, &place, &wanted.scope, allowed, secrets).await?;
     if login.is_none() {
         let why = "it logs in nowhere, and nobody makes webhooks without: give it `apiAccess`";
         return Err(Fault::login(why));
@@ -92,7 +101,7 @@ fn at(connector: &ConnectorPlan) -> Result<(Words, &'static str), Fault> {
     Ok(match connector.kind.as_str() {
         "Github" => (
             github::words,
-            "`admin:repo_hook`, or *Webhooks: write* of a fine-grained token",
+            "`admin:repo_hook`, or *Webhooks: write* of a fine-grained token or an app",
         ),
         "Gitlab" => (gitlab::words, "`api`, of a maintainer of the project"),
         "Bitbucket" => (

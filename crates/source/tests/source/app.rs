@@ -13,7 +13,11 @@ use axum::routing::post;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
+use slipway_engine::gather::{Change, HostApi, SourceReader as _, WantedChange};
+use slipway_engine::intake::hook::WantedHook;
+use slipway_model::id::{AccountId, Scope};
 
+use crate::feed_host::{self, page};
 use crate::host::Host;
 use crate::support::{app_pair, branch, connector, one, repository, serve, shown, source, wanted};
 
@@ -117,4 +121,70 @@ async fn an_app_reads_with_the_token_of_its_installation_until_it_ends() {
         one(&other, wanted).await.expect("files");
     }
     assert_eq!(github.asked.load(Ordering::SeqCst) - before, 2);
+}
+
+/// For everything that the API of the repository is asked, whether the connector names the app for Git or for the API.
+#[tokio::test]
+async fn an_app_reads_changes_and_makes_webhooks_with_the_same_token() {
+    let host = feed_host::Host::new(|asked| {
+        if asked.path == "/api/v3/app/installations/678/access_tokens" {
+            let granted = json!({"token": "ghs_gr4nted", "expires_at": "2100-01-01T00:00:00Z"});
+            return (StatusCode::CREATED, axum::Json(granted)).into_response();
+        }
+        if asked.header("authorization") != "Bearer ghs_gr4nted" {
+            return StatusCode::UNAUTHORIZED.into_response();
+        }
+        match (asked.method.as_str(), asked.path.as_str()) {
+            ("GET", "/api/v3/repos/acme/shop/compare/a1...b2") => {
+                page(&json!({"files": [{"filename": "ecs/task.yaml"}]}))
+            }
+            ("GET", "/api/v3/repos/acme/shop/pulls/7") => page(&json!({"head": {"ref": "fix"}})),
+            ("GET", "/api/v3/repos/acme/shop/hooks") => page(&json!([])),
+            ("POST", "/api/v3/repos/acme/shop/hooks") => {
+                let made: Value = serde_json::from_str(&asked.body).expect("a webhook");
+                (StatusCode::CREATED, axum::Json(made)).into_response()
+            }
+            _ => StatusCode::NOT_FOUND.into_response(),
+        }
+    })
+    .await;
+    let url = format!("{}/acme/shop", host.address);
+    let plain = connector(&url, app("12345", "678"));
+    let mut beside = connector(
+        &url,
+        json!({"type": "UsernameToken", "spec": {"tokenRef": "nowhere"}}),
+    );
+    beside.spec["apiAccess"] = app("12345", "678");
+    for connector in [plain, beside] {
+        let source = source(false, Duration::from_secs(20));
+        let scope = Scope::account(AccountId::new("acme"));
+        let change = |change| WantedChange {
+            connector: connector.clone(),
+            scope: scope.clone(),
+            repository: None,
+            change,
+            api: HostApi::OfConnector,
+        };
+        let push = Change::Push {
+            before: "a1".to_owned(),
+            after: "b2".to_owned(),
+        };
+        let told = source.changed_files(&change(push)).await.expect("files");
+        assert_eq!(told.files, ["ecs/task.yaml"]);
+        let pull = change(Change::PullRequest(7));
+        let pull = source.pull_request(&pull).await.expect("a pull request");
+        assert_eq!(pull.source_branch.as_deref(), Some("fix"));
+        let hook = WantedHook {
+            connector: connector.clone(),
+            scope,
+            repository: None,
+            url: "https://slipway.example/gateway/ng/api/webhook?accountIdentifier=acme".to_owned(),
+            events: ["Push".to_owned()].into(),
+            secret: None,
+        };
+        source.register_hook(&hook).await.expect("a webhook");
+    }
+    let asked = host.asked.lock().expect("a lock");
+    let granted = asked.iter().filter(|path| path.contains("access_tokens"));
+    assert_eq!(granted.count(), 2, "once for each process: {asked:?}");
 }
