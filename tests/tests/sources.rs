@@ -211,3 +211,52 @@ async fn manifests_of_a_repository_and_a_bucket_are_planned_and_deployed() {
     };
     assert!(has('-', &commit) && has('+', &later), "{shown}");
 }
+
+const PIPELINE: &str = "pipeline:\n  name: p\n  identifier: p\n  orgIdentifier: default\n  projectIdentifier: default\n  stages:\n    - stage:\n        name: s\n        identifier: s\n        type: Custom\n        spec:\n          execution:\n            steps:\n              - step:\n                  name: w\n                  identifier: w\n                  template:\n                    templateRef: t\n                    versionLabel: v1\n";
+const TEMPLATE: &str = "template:\n  name: t\n  identifier: t\n  versionLabel: v1\n  type: Step\n  orgIdentifier: default\n  projectIdentifier: default\n  spec:\n    type: Wait\n    spec:\n      duration: 1s\n";
+
+#[test]
+fn what_a_repository_has_is_taken_over_and_run() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let repository = dir.path().join("shop");
+    std::fs::create_dir_all(repository.join(".harness")).expect("a folder");
+    git(&repository, &["init", "-q"]);
+    std::fs::write(repository.join(".harness/p.yaml"), PIPELINE).expect("a file");
+    std::fs::write(repository.join("pause.yaml"), TEMPLATE).expect("a file");
+    git(&repository, &["add", "."]);
+    git(&repository, &["commit", "-qm", "what runs"]);
+    let local = LocalProcess::start(&dir.path().join("data"));
+    let stores = dir.path().join("stores.yaml");
+    let connectors = CONNECTORS.replace("FOLDER", &dir.path().display().to_string());
+    std::fs::write(&stores, connectors).expect("a file");
+    succeeded(&local.slipway(&["apply", "-f", stores.to_str().expect("text")]));
+
+    let take = |words: &[&str]| {
+        let from = [
+            "--git-connector",
+            "code",
+            "--repo",
+            "shop",
+            "--branch",
+            "main",
+        ];
+        local.slipway(&[&["import-git"], words, &from].concat())
+    };
+    let refused = take(&["pipeline", "q"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let why = text(&refused.stderr);
+    assert!(why.contains(".harness/q.yaml"), "{why}");
+    let taken = take(&[
+        "template",
+        "t",
+        "--git-path",
+        "pause.yaml",
+        "--version-label",
+        "v1",
+    ]);
+    assert!(succeeded(&taken).contains("pause.yaml"));
+    succeeded(&take(&["pipeline", "p"]));
+    let again = take(&["pipeline", "p"]);
+    assert_eq!(again.status.code(), Some(1), "{}", text(&again.stdout));
+    succeeded(&local.slipway(&["run", "p", "--follow"]));
+}

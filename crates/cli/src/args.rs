@@ -167,6 +167,8 @@ pub enum Command {
     Export,
     /// Take in what `slipway export` printed: all of it, or nothing with a list of what does not fit
     Import(ImportArgs),
+    /// Take a pipeline, an input set or a version of a template over that is in Git already
+    ImportGit(ImportGitArgs),
     /// Work as a delegate: run scripts for a service elsewhere.
     Delegate(DelegateArgs),
 }
@@ -530,6 +532,44 @@ pub struct RunArg {
 pub struct ImportArgs {
     /// What `slipway export` printed; `-` for standard input.
     pub file: PathBuf,
+}
+
+/// What `slipway import-git` takes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InGit {
+    /// A pipeline.
+    Pipeline,
+    /// An input set of a pipeline, or an overlay.
+    InputSet,
+    /// A version of a template.
+    Template,
+}
+
+/// Options of `slipway import-git`.
+#[derive(Debug, Args)]
+pub struct ImportGitArgs {
+    /// What is in Git.
+    pub kind: InGit,
+    /// Its identifier, as its YAML has it.
+    pub id: String,
+    /// The connector of the repository.
+    #[arg(long, value_name = "CONNECTOR")]
+    pub git_connector: String,
+    /// Which repository, where the connector is for several.
+    #[arg(long, value_name = "NAME")]
+    pub repo: Option<String>,
+    /// The file in the repository; without it .harness/IDENTIFIER.yaml, as `slipway apply` writes it.
+    #[arg(long, value_name = "FILE")]
+    pub git_path: Option<String>,
+    /// The branch to read it from, and to save it to from then on; without it the default branch.
+    #[arg(long)]
+    pub branch: Option<String>,
+    /// The pipeline of an input set.
+    #[arg(long, required_if_eq("kind", "input-set"))]
+    pub pipeline: Option<String>,
+    /// The version of a template, where the file must not have another one.
+    #[arg(long, value_name = "LABEL")]
+    pub version_label: Option<String>,
 }
 
 /// Options of `slipway delegate`.

@@ -21,8 +21,8 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Command, Format};
 use crate::client::Client;
 use crate::commands::{
-    abort, again, apply, approval, artifact, connector, entity, input, interrupt, logs, plan,
-    rollback, run, schema, transfer, trigger, validate,
+    abort, again, apply, approval, artifact, connector, entity, import_git, input, interrupt, logs,
+    plan, rollback, run, schema, transfer, trigger, validate,
 };
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -82,6 +82,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Input(args) => input::input(&client()?, format, &args).await?,
         Command::Export => transfer::export(&client()?).await?,
         Command::Import(args) => transfer::import(&client()?, &args).await?,
+        Command::ImportGit(args) => import_git::import(&client()?, format, &args).await?,
         Command::Start(args) => interrupt::start(&client()?, &args).await?,
         Command::Fail(args) => interrupt::fail(&client()?, &args).await?,
     })

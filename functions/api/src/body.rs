@@ -116,8 +116,15 @@ impl Body {
         Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
-    /// The body as a JSON object; an empty body is an empty object.
+    /// The body as a JSON object; an empty body is an empty object. It is not about Git.
     pub(crate) fn object(&self) -> ApiResult<Value> {
+        let value = self.kept()?;
+        git::check_body(&value)?;
+        Ok(value)
+    }
+
+    /// The body of a request about something that may be kept in Git ([`git::Wanted::in_body`]).
+    pub(crate) fn kept(&self) -> ApiResult<Value> {
         if self.0.iter().all(u8::is_ascii_whitespace) {
             return Ok(Value::Object(serde_json::Map::new()));
         }
@@ -126,7 +133,6 @@ impl Body {
         if !value.is_object() {
             return Err(ApiError::invalid("The body must be a JSON object"));
         }
-        git::check_body(&value)?;
         Ok(value)
     }
 }

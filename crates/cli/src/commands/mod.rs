@@ -10,6 +10,7 @@ pub mod entity;
 pub mod files;
 pub mod follow;
 pub mod graph;
+pub mod import_git;
 pub mod input;
 pub mod interrupt;
 pub mod logs;

@@ -178,14 +178,13 @@ pub(crate) async fn upsert(
     }
 }
 
-/// Takes an entity over that is in Git already.
+/// A draft of an entity that is in Git already, to be taken over from there.
 pub(crate) async fn import(
     deps: &Deps,
-    caller: &Caller,
     (wanted, scope): (&Wanted, &slipway_model::id::Scope),
     path: &str,
     draft: impl FnOnce(String) -> ApiResult<Draft>,
-) -> ApiResult<Saved> {
+) -> ApiResult<Draft> {
     let connector = connector(wanted)?;
     let place = GitPlace {
         connector,
@@ -196,11 +195,10 @@ pub(crate) async fn import(
         object: None,
     };
     let file = remote::file(&deps.runs, &*deps.sources, scope, &place, None).await?;
-    let draft = Draft {
+    Ok(Draft {
         kept: Kept::InGit(file.place),
         ..draft(file.text)?
-    };
-    entity::create(deps, caller, draft).await
+    })
 }
 
 /// Moves an entity into Git, or out of it.

@@ -20,6 +20,9 @@ use serde_json::Value;
 use crate::error::{ApiError, ApiResult};
 use crate::query::Query;
 
+/// The object of a v1 body that says where an entity is kept.
+pub(crate) const DETAILS: &str = "git_details";
+
 /// Query parameters that name a branch.
 const BRANCHES: &[&str] = &["branch", "branch_name", "pipelineBranchName", "baseBranch"];
 
@@ -82,7 +85,7 @@ fn check(request: &Request) -> ApiResult<()> {
 /// `git_details` of a body, or its `storeType`.
 pub(crate) fn check_body(body: &Value) -> ApiResult<()> {
     check_store("storeType", body.get("storeType").and_then(Value::as_str))?;
-    let Some(details) = body.get("git_details") else {
+    let Some(details) = body.get(DETAILS) else {
         return Ok(());
     };
     let text = |field: &str| {
@@ -99,7 +102,7 @@ pub(crate) fn check_body(body: &Value) -> ApiResult<()> {
 fn check_store(field: &str, kind: Option<&str>) -> ApiResult<()> {
     match kind {
         Some("REMOTE") => Err(ApiError::unsupported(format!(
-            "{field}: entities of this kind, and those of v1 requests, are not kept in Git (REMOTE) by this version: that is not supported; send the YAML itself, INLINE"
+            "{field}: entities of this kind are not kept in Git (REMOTE) by this version: that is not supported; send the YAML itself, INLINE"
         ))),
         None | Some("" | "INLINE") => Ok(()),
         Some(_) => Err(ApiError::field(field, "must be INLINE")),

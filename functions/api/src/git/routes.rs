@@ -6,6 +6,7 @@ use axum::routing::{post, put};
 use serde_json::{Value, json};
 use slipway_engine::remote;
 use slipway_model::entity::Kind;
+use slipway_model::id::Scope;
 use slipway_store::record::{EntityRecord, GitPlace};
 
 use super::{Wanted, entity as in_git};
@@ -51,13 +52,13 @@ fn imported(saved: &Saved) -> axum::response::Response {
     saved.answer(|record| json!({"identifier": record.id.as_str(), "governanceMetadata": null}))
 }
 
-fn path(wanted: &Wanted) -> ApiResult<&str> {
-    let path = wanted.path.as_deref();
-    path.ok_or_else(|| ApiError::field("filePath", "must name the file to import"))
-}
-
-async fn pipeline_of(deps: &Deps, caller: &Caller, query: &Query, id: Option<&str>) -> ApiResult {
-    let (wanted, scope) = (Wanted::of(query)?, query.project_scope(caller)?);
+/// Takes a pipeline over; `id` is the one of the path, where it has one, and `file` what the field is called.
+pub(crate) async fn take_pipeline(
+    deps: &Deps,
+    caller: &Caller,
+    (wanted, file): (&Wanted, &str),
+    (scope, id): (Scope, Option<&str>),
+) -> ApiResult<Saved> {
     let draft = |yaml: String| {
         let draft = Draft::of_yaml(scope.clone(), Kind::Pipeline, yaml)?;
         if let Some(id) = id {
@@ -65,34 +66,50 @@ async fn pipeline_of(deps: &Deps, caller: &Caller, query: &Query, id: Option<&st
         }
         Ok(draft)
     };
-    let saved = in_git::import(deps, caller, (&wanted, &scope), path(&wanted)?, draft).await?;
-    Ok(imported(&saved))
+    let draft = in_git::import(deps, (wanted, &scope), wanted.file(file)?, draft).await?;
+    entity::create(deps, caller, draft).await
 }
 
+/// Takes an input set of the pipeline `owner`, or an overlay, over.
+pub(crate) async fn take_set(
+    deps: &Deps,
+    caller: &Caller,
+    (wanted, file): (&Wanted, &str),
+    (scope, owner, id): (Scope, &str, &str),
+) -> ApiResult<Saved> {
+    let draft = |yaml: String| {
+        let kind = match yaml.contains("overlayInputSet:") {
+            true => Kind::OverlayInputSet,
+            false => Kind::InputSet,
+        };
+        crate::input_set::draft(scope.clone(), kind, owner, yaml, Some(id))
+    };
+    let draft = in_git::import(deps, (wanted, &scope), wanted.file(file)?, draft).await?;
+    entity::create(deps, caller, draft).await
+}
+
+const FILE: &str = "filePath";
+
 async fn import_pipeline(Call(deps, caller, query): Call) -> ApiResult {
-    pipeline_of(&deps, &caller, &query, None).await
+    let (wanted, scope) = (Wanted::of(&query)?, query.project_scope(&caller)?);
+    let saved = take_pipeline(&deps, &caller, (&wanted, FILE), (scope, None)).await?;
+    Ok(imported(&saved))
 }
 
 async fn import_named_pipeline(
     Call(deps, caller, query): Call,
     Path(id): Path<String>,
 ) -> ApiResult {
-    pipeline_of(&deps, &caller, &query, Some(&id)).await
+    let (wanted, scope) = (Wanted::of(&query)?, query.project_scope(&caller)?);
+    let saved = take_pipeline(&deps, &caller, (&wanted, FILE), (scope, Some(&id))).await?;
+    Ok(imported(&saved))
 }
 
 async fn import_set(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let wanted = Wanted::of(&query)?;
-    let place = set(&caller, &query, &id)?;
     let owner = query.required("pipelineIdentifier")?;
-    let scope = place.scope;
-    let draft = |yaml: String| {
-        let kind = match yaml.contains("overlayInputSet:") {
-            true => Kind::OverlayInputSet,
-            false => Kind::InputSet,
-        };
-        crate::input_set::draft(scope.clone(), kind, owner, yaml, Some(&id))
-    };
-    let saved = in_git::import(&deps, &caller, (&wanted, &scope), path(&wanted)?, draft).await?;
+    let scope = set(&caller, &query, &id)?.scope;
+    let saved = take_set(&deps, &caller, (&wanted, FILE), (scope, owner, &id)).await?;
     Ok(imported(&saved))
 }
 
@@ -136,8 +153,12 @@ async fn move_set(Call(deps, caller, query): Call, Path(id): Path<String>) -> Ap
 }
 
 /// Says anew where an entity is, whose repository or file was renamed. It must be there.
-async fn placed(deps: &Deps, caller: &Caller, query: &Query, place: Place) -> ApiResult {
-    let wanted = Wanted::of(query)?;
+pub(crate) async fn place_anew(
+    deps: &Deps,
+    caller: &Caller,
+    wanted: &Wanted,
+    place: Place,
+) -> ApiResult<Saved> {
     let before = entity::get(deps, &place).await?;
     let Some(known) = &before.git else {
         return Err(ApiError::invalid(format!(
@@ -166,7 +187,11 @@ async fn placed(deps: &Deps, caller: &Caller, query: &Query, place: Place) -> Ap
         kept: Kept::InGit(git),
         ..draft(&now)?
     };
-    let saved = entity::update(deps, caller, draft).await?;
+    entity::update(deps, caller, draft).await
+}
+
+async fn placed(deps: &Deps, caller: &Caller, query: &Query, place: Place) -> ApiResult {
+    let saved = place_anew(deps, caller, &Wanted::of(query)?, place).await?;
     let identifier: Value = saved.record.id.as_str().into();
     Ok(success(json!({"identifier": identifier})))
 }

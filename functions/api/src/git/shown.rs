@@ -51,3 +51,22 @@ pub(crate) fn with_drift(before: &EntityRecord, now: &GitPlace) -> Value {
         json!(same_branch && last.and_then(|last| last.object.as_ref()) != now.object.as_ref());
     shown
 }
+
+/// `git_details` of a v1 answer, of what the other form of it says (`gitDetails`).
+pub(crate) fn in_v1(details: &Value, record: &EntityRecord) -> Value {
+    if details.is_null() {
+        return Value::Null;
+    }
+    json!({
+        "object_id": details["objectId"],
+        "branch_name": details["branch"],
+        "file_path": details["filePath"],
+        "repo_name": details["repoName"],
+        "commit_id": details["commitId"],
+        "file_url": null,
+        "repo_url": null,
+        "connector_ref": connector(record),
+        "store_type": store_type(record),
+        "drift": details["drift"],
+    })
+}

@@ -25,12 +25,6 @@ pub(crate) fn routes() -> Router<Deps> {
         .merge(v1::routes())
 }
 
-async fn in_git() -> ApiError {
-    ApiError::unsupported(
-        "Input sets in Git are not supported by v1 requests of this version: use /pipeline/api/inputSets",
-    )
-}
-
 /// What `entity_type` says of an overlay.
 const OVERLAY: &str = "OVERLAY_INPUT_SET";
 

@@ -14,9 +14,10 @@ use super::{draft, find};
 use crate::Deps;
 use crate::body::Body;
 use crate::call::Call;
-use crate::entity::{self, Draft, Place};
+use crate::entity::{self, Draft, Place, Saved};
 use crate::error::{ApiError, ApiResult};
-use crate::pipeline::v1::scope;
+use crate::git::{DETAILS, Wanted, branch, entity as in_git, routes as git, shown};
+use crate::pipeline::v1::{IMPORT, IMPORT_FILE, placed_anew, scope};
 use crate::query::Query;
 use crate::wire::{self, tags_map};
 
@@ -26,11 +27,12 @@ pub(crate) fn routes() -> Router<Deps> {
     Router::new()
         .route(path, post(create))
         .route(&one_path, get(one).put(update).delete(remove))
-        .route(&format!("{one_path}/import"), post(super::in_git))
-        .route(&format!("{one_path}/git-metadata"), put(super::in_git))
+        .route(&format!("{one_path}/import"), post(import))
+        .route(&format!("{one_path}/git-metadata"), put(placed))
 }
 
-fn render(record: &EntityRecord) -> Value {
+/// `git` is what is said of where it is kept.
+fn render(record: &EntityRecord, git: &Value) -> Value {
     json!({
         "identifier": record.id.as_str(),
         "name": record.name,
@@ -39,7 +41,9 @@ fn render(record: &EntityRecord) -> Value {
         "description": record.description,
         "tags": tags_map(&record.tags),
         "input_set_yaml": record.yaml,
-        "git_details": null,
+        "store_type": shown::store_type(record),
+        "connector_ref": shown::connector(record),
+        "git_details": shown::in_v1(git, record),
         "created": record.created_ms,
         "updated": record.updated_ms,
     })
@@ -63,9 +67,15 @@ async fn create(
     body: Body,
 ) -> ApiResult {
     let scope = scope(&caller, &org, &project)?;
-    let draft = draft_of(scope, &query, &body.object()?, None)?;
-    let saved = entity::create(&deps, &caller, draft).await?;
-    Ok((StatusCode::CREATED, Json(render(&saved.record))).into_response())
+    let body = body.kept()?;
+    let draft = draft_of(scope, &query, &body, None)?;
+    let wanted = Wanted::in_body(&body, DETAILS)?;
+    let saved = in_git::create(&deps, &caller, draft, &wanted).await?;
+    Ok((StatusCode::CREATED, Json(rendered(&saved))).into_response())
+}
+
+fn rendered(saved: &Saved) -> Value {
+    render(&saved.record, &shown::details(&saved.record))
 }
 
 fn place(scope: Scope, query: &Query, id: &str) -> ApiResult<Place> {
@@ -77,8 +87,17 @@ async fn one(
     Path((org, project, id)): Path<(String, String, String)>,
 ) -> ApiResult {
     let place = place(scope(&caller, &org, &project)?, &query, &id)?;
-    let record = find(&deps, &place, false).await?;
-    Ok(Json(render(&record)).into_response())
+    let before = find(&deps, &place, false).await?;
+    let branch = branch(&query)?;
+    let fallback = query.one("load_from_fallback_branch")? == Some("true");
+    let found = in_git::show(&deps, &before, branch.as_deref(), fallback).await?;
+    let details = found.record.git.as_ref();
+    let details = details.map(|git| shown::with_drift(&before, git));
+    let mut answer = render(&found.record, &details.unwrap_or_default());
+    if let Some(fault) = found.fault {
+        answer["input_set_error_details"] = json!({"message": fault});
+    }
+    Ok(Json(answer).into_response())
 }
 
 async fn update(
@@ -87,10 +106,36 @@ async fn update(
     body: Body,
 ) -> ApiResult {
     let scope = scope(&caller, &org, &project)?;
-    let draft = draft_of(scope, &query, &body.object()?, Some(&id))?;
+    let body = body.kept()?;
+    let draft = draft_of(scope, &query, &body, Some(&id))?;
     find(&deps, &draft.place, false).await?;
-    let saved = entity::update(&deps, &caller, draft).await?;
-    Ok(Json(render(&saved.record)).into_response())
+    let wanted = Wanted::in_body(&body, DETAILS)?;
+    let saved = in_git::update(&deps, &caller, draft, &wanted).await?;
+    Ok(Json(rendered(&saved)).into_response())
+}
+
+/// Takes an input set over that is in Git already.
+async fn import(
+    Call(deps, caller, query): Call,
+    Path((org, project, id)): Path<(String, String, String)>,
+    body: Body,
+) -> ApiResult {
+    let wanted = Wanted::in_body(&body.kept()?, IMPORT)?;
+    let scope = scope(&caller, &org, &project)?;
+    let of = (scope, query.required("pipeline")?, id.as_str());
+    let saved = git::take_set(&deps, &caller, (&wanted, IMPORT_FILE), of).await?;
+    let answer = json!({"input_set_identifier": saved.record.id.as_str()});
+    Ok(Json(answer).into_response())
+}
+
+/// Says anew where an input set is in Git.
+async fn placed(
+    Call(deps, caller, query): Call,
+    Path((org, project, id)): Path<(String, String, String)>,
+    body: Body,
+) -> ApiResult {
+    let place = place(scope(&caller, &org, &project)?, &query, &id)?;
+    placed_anew(&deps, &caller, &body, place).await
 }
 
 async fn remove(

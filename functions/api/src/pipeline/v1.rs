@@ -3,7 +3,7 @@
 use axum::extract::Path;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use slipway_model::entity::{self as language, Kind};
@@ -15,8 +15,9 @@ use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::call::Call;
-use crate::entity::{self, Draft, Filter, Saved};
+use crate::entity::{self, Draft, Filter, Place, Saved};
 use crate::error::{ApiError, ApiResult};
+use crate::git::{DETAILS, Wanted, branch, entity as in_git, routes as git, shown};
 use crate::page::Page;
 use crate::wire::tags_map;
 use crate::{edit, envelope, identifier};
@@ -31,7 +32,20 @@ pub(crate) fn routes() -> Router<Deps> {
             "/v1/orgs/{org}/projects/{project}/pipelines/{id}",
             get(one).put(update).delete(remove),
         )
+        .route(
+            "/v1/orgs/{org}/projects/{project}/pipelines/{id}/import",
+            post(import),
+        )
+        .route(
+            "/v1/orgs/{org}/projects/{project}/pipelines/{id}/git-metadata",
+            put(placed),
+        )
 }
+
+/// The object of an import's body that says where to find it.
+pub(crate) const IMPORT: &str = "git_import_info";
+/// What its file is called where it is missing.
+pub(crate) const IMPORT_FILE: &str = "git_import_info.file_path";
 
 /// The scope of a v1 path.
 pub(crate) fn scope(caller: &Caller, org: &str, project: &str) -> ApiResult<Scope> {
@@ -88,11 +102,11 @@ fn render_item(record: &EntityRecord, runs: &[RunRecord]) -> Value {
         "created": record.created_ms,
         "updated": record.updated_ms,
         "modules": ["cd"],
-        "store_type": "INLINE",
-        "connector_ref": null,
+        "store_type": shown::store_type(record),
+        "connector_ref": shown::connector(record),
         "valid": true,
         "yaml_version": "0",
-        "git_details": null,
+        "git_details": shown::in_v1(&shown::details(record), record),
         "execution_summary": null,
         "recent_execution_info": runs.iter().map(recent).collect::<Vec<_>>(),
     })
@@ -114,12 +128,23 @@ fn recent(run: &RunRecord) -> Value {
 }
 
 async fn one(
-    Call(deps, caller, _): Call,
+    Call(deps, caller, query): Call,
     Path((org, project, id)): Path<(String, String, String)>,
 ) -> ApiResult {
     let scope = scope(&caller, &org, &project)?;
-    let record = entity::get(&deps, &place(scope, &id)?).await?;
-    let applied = applied(&deps, &record).await?;
+    let before = entity::get(&deps, &place(scope, &id)?).await?;
+    let branch = branch(&query)?;
+    let fallback = query.one("load_from_fallback_branch")? == Some("true");
+    let found = in_git::show(&deps, &before, branch.as_deref(), fallback).await?;
+    let record = found.record;
+    let applied = match found.fault {
+        Some(fault) => Err(fault),
+        None => applied(&deps, &record).await?,
+    };
+    let details = record
+        .git
+        .as_ref()
+        .map(|git| shown::with_drift(&before, git));
     let faults: Vec<Value> = applied
         .as_ref()
         .err()
@@ -136,7 +161,9 @@ async fn one(
         "pipeline_yaml": record.yaml,
         "template_applied_pipeline_yaml": applied.as_ref().ok(),
         "modules": ["cd"],
-        "git_details": null,
+        "store_type": shown::store_type(&record),
+        "connector_ref": shown::connector(&record),
+        "git_details": shown::in_v1(&details.unwrap_or_default(), &record),
         "valid": faults.is_empty(),
         "yaml_error_wrapper": faults,
         "created": record.created_ms,
@@ -185,8 +212,10 @@ async fn create(
     Path((org, project)): Path<(String, String)>,
     body: Body,
 ) -> ApiResult {
-    let draft = draft(scope(&caller, &org, &project)?, &body.object()?)?;
-    let saved = entity::create(&deps, &caller, draft).await?;
+    let body = body.kept()?;
+    let draft = draft(scope(&caller, &org, &project)?, &body)?;
+    let wanted = Wanted::in_body(&body, DETAILS)?;
+    let saved = in_git::create(&deps, &caller, draft, &wanted).await?;
     Ok((StatusCode::CREATED, Json(answer(&saved))).into_response())
 }
 
@@ -195,10 +224,47 @@ async fn update(
     Path((org, project, id)): Path<(String, String, String)>,
     body: Body,
 ) -> ApiResult {
-    let draft = draft(scope(&caller, &org, &project)?, &body.object()?)?;
+    let body = body.kept()?;
+    let draft = draft(scope(&caller, &org, &project)?, &body)?;
     ng::check_same(&id, &draft)?;
-    let saved = entity::update(&deps, &caller, draft).await?;
+    let wanted = Wanted::in_body(&body, DETAILS)?;
+    let saved = in_git::update(&deps, &caller, draft, &wanted).await?;
     Ok(Json(answer(&saved)).into_response())
+}
+
+/// Takes a pipeline over that is in Git already.
+async fn import(
+    Call(deps, caller, _): Call,
+    Path((org, project, id)): Path<(String, String, String)>,
+    body: Body,
+) -> ApiResult {
+    let wanted = Wanted::in_body(&body.kept()?, IMPORT)?;
+    let scope = scope(&caller, &org, &project)?;
+    let from = (&wanted, IMPORT_FILE);
+    let saved = git::take_pipeline(&deps, &caller, from, (scope, Some(&id))).await?;
+    Ok(Json(answer(&saved)).into_response())
+}
+
+/// Says anew where a pipeline is in Git.
+async fn placed(
+    Call(deps, caller, _): Call,
+    Path((org, project, id)): Path<(String, String, String)>,
+    body: Body,
+) -> ApiResult {
+    let place = place(scope(&caller, &org, &project)?, &id)?;
+    placed_anew(&deps, &caller, &body, place).await
+}
+
+/// Says anew where an entity is in Git, as the body of a v1 request has it.
+pub(crate) async fn placed_anew(
+    deps: &Deps,
+    caller: &Caller,
+    body: &Body,
+    place: Place,
+) -> ApiResult {
+    let wanted = Wanted::in_body(&json!({DETAILS: body.kept()?}), DETAILS)?;
+    let saved = git::place_anew(deps, caller, &wanted, place).await?;
+    Ok(Json(json!({"entity_identifier": saved.record.id.as_str()})).into_response())
 }
 
 async fn remove(

@@ -139,6 +139,28 @@ async fn store(
     Ok((saved, stable))
 }
 
+/// Takes a version over that is in Git already: of the template and, where one is named, with the label that the request
+/// says. `file` is what the request calls the file.
+async fn take(
+    deps: &Deps,
+    caller: &Caller,
+    scope: Scope,
+    (wanted, file): (&Wanted, &str),
+    (id, label): (&str, Option<&str>),
+) -> ApiResult<Version> {
+    let draft = |yaml: String| {
+        let draft = Draft::of_yaml(scope.clone(), Kind::Template, yaml)?;
+        let own = draft.place.id.clone();
+        v1::check_same(&draft, id, label.unwrap_or(own.as_str()))?;
+        Ok(draft)
+    };
+    let draft = in_git::import(deps, (wanted, &scope), wanted.file(file)?, draft).await?;
+    check_kind(deps, &draft).await?;
+    let record = entity::create(deps, caller, draft).await?.record;
+    let stable = point(deps, &record, false).await?;
+    Ok(Version { record, stable })
+}
+
 /// `apply` of a `template:` document: a version is created or updated; `stableTemplate: true` in it makes it
 /// the stable one.
 pub(crate) async fn apply(

@@ -7,7 +7,9 @@ use axum::routing::{get, post, put};
 use serde_json::{Value, json};
 use slipway_model::entity::Kind;
 
-use super::{How, Shown, Version, find, list, make_stable, remove_all, remove_version, store};
+use super::{
+    How, Shown, Version, find, list, make_stable, remove_all, remove_version, store, take,
+};
 use crate::Deps;
 use crate::body::Body;
 use crate::call::Call;
@@ -30,6 +32,7 @@ pub(crate) fn routes() -> Router<Deps> {
             &format!("{path}/updateStableTemplate/{{id}}/{{version}}"),
             put(stable),
         )
+        .route(&format!("{path}/import/{{id}}"), post(import))
         .route(&format!("{path}/{{id}}"), get(one).delete(remove))
         .route(
             &format!("{path}/{{id}}/{{version}}"),
@@ -170,6 +173,20 @@ async fn update(
     )
     .await?;
     Ok(answer(saved, stable))
+}
+
+/// Takes a version over that is in Git already.
+async fn import(Call(deps, caller, query): Call, Path(id): Path<String>, body: Body) -> ApiResult {
+    let body = body.object()?;
+    let label = body["templateVersion"].as_str();
+    let named = (id.as_str(), label.filter(|label| !label.is_empty()));
+    let wanted = Wanted::of(&query)?;
+    let from = (&wanted, "filePath");
+    let version = take(&deps, &caller, query.scope(&caller)?, from, named).await?;
+    Ok(success(json!({
+        "templateIdentifier": version.template(),
+        "templateVersion": version.record.id.as_str(),
+    })))
 }
 
 async fn stable(

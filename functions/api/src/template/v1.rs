@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use slipway_model::entity::Kind;
 use slipway_model::id::{OrgId, ProjectId, Scope};
 
-use super::{How, Shown, Version, find, list, make_stable, remove_version, store};
+use super::{How, Shown, Version, find, list, make_stable, remove_version, store, take};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::call::Call;
 use crate::entity::{Draft, Filter};
 use crate::error::{ApiError, ApiResult};
-use crate::git::Wanted;
+use crate::git::{DETAILS, Wanted, branch, entity as in_git, shown};
 use crate::identifier;
 use crate::page::Page;
 use crate::query;
@@ -75,10 +75,10 @@ fn render(version: &Version) -> Value {
         "child_type": version.child_type(),
         "scope": version.scope_name(),
         "version": record.version,
-        "git_details": null,
+        "git_details": shown::in_v1(&shown::details(record), record),
         "updated": record.updated_ms,
-        "store_type": "INLINE",
-        "connector_ref": null,
+        "store_type": shown::store_type(record),
+        "connector_ref": shown::connector(record),
         "stable_template": version.stable,
     })
 }
@@ -114,10 +114,23 @@ async fn list_all(Call(deps, caller, query): Call, Path(parts): Path<Parts>) -> 
     Ok(response)
 }
 
-async fn one(Call(deps, caller, _): Call, Path(parts): Path<Parts>) -> ApiResult {
+async fn one(Call(deps, caller, query): Call, Path(parts): Path<Parts>) -> ApiResult {
     let label = parts.get("version").map(String::as_str);
-    let found = find(&deps, scope(&caller, &parts)?, part(&parts, "id"), label).await?;
-    let answer = json!({"template": render(&found), "inputs": found.inputs()});
+    let mut version = find(&deps, scope(&caller, &parts)?, part(&parts, "id"), label).await?;
+    let branch = branch(&query)?;
+    let fallback = query.one("load_from_fallback_branch")? == Some("true");
+    let before = version.record;
+    let found = in_git::show(&deps, &before, branch.as_deref(), fallback).await?;
+    version.record = found.record;
+    let mut template = render(&version);
+    if let Some(git) = &version.record.git {
+        let details = shown::with_drift(&before, git);
+        template["git_details"] = shown::in_v1(&details, &version.record);
+    }
+    if let Some(fault) = found.fault {
+        template["yaml_error_wrapper"] = json!([{"message": fault}]);
+    }
+    let answer = json!({"template": template, "inputs": version.inputs()});
     Ok(Json(answer).into_response())
 }
 
@@ -147,27 +160,23 @@ pub(super) fn check_same(draft: &Draft, id: &str, label: &str) -> ApiResult<()> 
 }
 
 async fn create(Call(deps, caller, _): Call, Path(parts): Path<Parts>, body: Body) -> ApiResult {
-    let body = body.object()?;
+    let body = body.kept()?;
     let draft = draft(scope(&caller, &parts)?, &body)?;
     let stable = body.get("is_stable") == Some(&Value::Bool(true));
-    let (saved, stable) = store(
-        &deps,
-        &caller,
-        draft,
-        How::Create { stable },
-        &Wanted::default(),
-    )
-    .await?;
+    let (how, wanted) = (How::Create { stable }, Wanted::in_body(&body, DETAILS)?);
+    let (saved, stable) = store(&deps, &caller, draft, how, &wanted).await?;
     let record = saved.record;
     let answer = render(&Version { record, stable });
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 
 async fn update(Call(deps, caller, _): Call, Path(parts): Path<Parts>, body: Body) -> ApiResult {
-    let draft = draft(scope(&caller, &parts)?, &body.object()?)?;
+    let body = body.kept()?;
+    let draft = draft(scope(&caller, &parts)?, &body)?;
     check_same(&draft, part(&parts, "id"), part(&parts, "version"))?;
     let how = How::Update { stable: false };
-    let (saved, stable) = store(&deps, &caller, draft, how, &Wanted::default()).await?;
+    let wanted = Wanted::in_body(&body, DETAILS)?;
+    let (saved, stable) = store(&deps, &caller, draft, how, &wanted).await?;
     let record = saved.record;
     Ok(Json(render(&Version { record, stable })).into_response())
 }
@@ -185,8 +194,17 @@ async fn remove(Call(deps, caller, _): Call, Path(parts): Path<Parts>) -> ApiRes
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-async fn import() -> ApiResult {
-    Err(ApiError::unsupported(
-        "Importing templates from Git is not supported by this version: send the template's YAML",
-    ))
+/// Takes a version over that is in Git already.
+async fn import(Call(deps, caller, _): Call, Path(parts): Path<Parts>, body: Body) -> ApiResult {
+    let body = body.kept()?;
+    let wanted = Wanted::in_body(&body, "git_import_details")?;
+    let label = body["template_import_request"]["template_version"].as_str();
+    let named = (part(&parts, "id"), label.filter(|label| !label.is_empty()));
+    let from = (&wanted, "git_import_details.file_path");
+    let version = take(&deps, &caller, scope(&caller, &parts)?, from, named).await?;
+    let answer = json!({
+        "identifier": version.template(),
+        "version_label": version.record.id.as_str(),
+    });
+    Ok(Json(answer).into_response())
 }

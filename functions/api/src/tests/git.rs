@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::{Api, SCOPE};
 
-const PIPELINE: &str = "pipeline:\n  name: p\n  identifier: p\n  orgIdentifier: default\n  projectIdentifier: default\n  stages:\n    - stage:\n        name: s\n        identifier: s\n        type: Custom\n        spec:\n          execution:\n            steps:\n              - step:\n                  name: w\n                  identifier: w\n                  type: Wait\n                  spec:\n                    duration: 1s\n";
-const SET: &str = "inputSet:\n  name: i\n  identifier: i\n  orgIdentifier: default\n  projectIdentifier: default\n  pipeline:\n    identifier: p\n";
+pub(super) const PIPELINE: &str = "pipeline:\n  name: p\n  identifier: p\n  orgIdentifier: default\n  projectIdentifier: default\n  stages:\n    - stage:\n        name: s\n        identifier: s\n        type: Custom\n        spec:\n          execution:\n            steps:\n              - step:\n                  name: w\n                  identifier: w\n                  type: Wait\n                  spec:\n                    duration: 1s\n";
+pub(super) const SET: &str = "inputSet:\n  name: i\n  identifier: i\n  orgIdentifier: default\n  projectIdentifier: default\n  pipeline:\n    identifier: p\n";
 
-const FILE: &str = ".harness/p.yaml";
+pub(super) const FILE: &str = ".harness/p.yaml";
 
 /// Runs git in a folder; the person's own settings do not matter.
 fn git(folder: &Path, arguments: &[&str]) -> String {
@@ -34,13 +34,13 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// A bare repository with one commit, and a copy in which somebody else works.
-struct Repository {
+pub(super) struct Repository {
     bare: tempfile::TempDir,
     work: tempfile::TempDir,
 }
 
 impl Repository {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = || tempfile::tempdir().expect("a folder");
         let made = Self {
             bare: folder(),
@@ -57,7 +57,7 @@ impl Repository {
     }
 
     /// Somebody else commits a file to a branch; the commit.
-    fn commit(&self, branch: &str, file: &str, text: &str) -> String {
+    pub(super) fn commit(&self, branch: &str, file: &str, text: &str) -> String {
         let work = self.work.path();
         if !self.bare.path().join("refs/heads/main").exists() {
             git(work, &["commit", "-q", "--allow-empty", "-m", "first"]);
@@ -87,18 +87,18 @@ impl Repository {
         self.head(branch)
     }
 
-    fn head(&self, branch: &str) -> String {
+    pub(super) fn head(&self, branch: &str) -> String {
         git(self.bare.path(), &["rev-parse", branch])
     }
 
-    fn show(&self, branch: &str, file: &str) -> String {
+    pub(super) fn show(&self, branch: &str, file: &str) -> String {
         git(self.bare.path(), &["show", &format!("{branch}:{file}")]) + "\n"
     }
 }
 
 impl Api {
     /// One with a connector `code` to a repository.
-    async fn with_repository(repository: &Repository) -> Self {
+    pub(super) async fn with_repository(repository: &Repository) -> Self {
         let api = Self::new().await;
         let url = format!("file://{}", repository.bare.path().display());
         let connector = format!(
@@ -494,13 +494,6 @@ async fn pipelines_are_imported_from_git_and_moved_there_and_back() {
         api.pipeline("").await["gitDetails"]["filePath"],
         "cd/p.yaml"
     );
-    // A v1 request would leave the file behind.
-    let v1 = json!({"identifier": "p", "name": "p", "pipeline_yaml": PIPELINE.replace("1s", "2s")});
-    let refused = api
-        .put("/v1/orgs/default/projects/default/pipelines/p", &v1)
-        .await
-        .refusal();
-    assert!(refused.2.contains("is kept in Git"), "{}", refused.2);
 }
 
 #[tokio::test]
@@ -562,12 +555,24 @@ async fn what_cannot_live_in_git_is_refused_and_not_kept_here_instead() {
 
     let v1 = "/v1/orgs/default/projects/default/pipelines";
     let body = |details: Value| json!({"identifier": "q", "name": "q", "pipeline_yaml": PIPELINE.replace(": p\n", ": q\n"), "git_details": details});
-    for details in [
-        json!({"store_type": "REMOTE", "branch_name": "main"}),
-        json!({"branch_name": "main"}),
+    for (details, why) in [
+        (
+            json!({"store_type": "REMOTE", "branch_name": "main"}),
+            "connector",
+        ),
+        (json!({"branch_name": "main"}), "storeType=REMOTE"),
+        (json!({"store_type": "ELSEWHERE"}), "git_details.store_type"),
+        (
+            json!({"store_type": "REMOTE", "file_path": "../q.yaml"}),
+            "git_details.file_path",
+        ),
+        (
+            json!({"last_object_id": "latest"}),
+            "git_details.last_object_id",
+        ),
     ] {
         let refused = api.post(v1, &body(details)).await.refusal();
-        assert!(refused.2.contains("git_details"), "{}", refused.2);
+        assert!(refused.2.contains(why), "{}", refused.2);
     }
     let made = api.post(v1, &body(json!({"store_type": "INLINE"}))).await;
     assert!(made.status.is_success(), "{}", made.text);
