@@ -260,3 +260,65 @@ fn what_a_repository_has_is_taken_over_and_run() {
     assert_eq!(again.status.code(), Some(1), "{}", text(&again.stdout));
     succeeded(&local.slipway(&["run", "p", "--follow"]));
 }
+
+#[tokio::test]
+async fn a_service_and_its_environment_are_deployed_as_git_has_them() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (bare, work) = (dir.path().join("shop"), dir.path().join("work"));
+    std::fs::create_dir_all(&bare).expect("a folder");
+    git(&bare, &["init", "-q", "--bare"]);
+    git(dir.path(), &["clone", "-q", "shop", "work"]);
+    git(&work, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    git(&work, &["push", "-q", "origin", "HEAD:main"]);
+    let local = LocalProcess::start(&dir.path().join("data"));
+    let cluster = local.ecs().create_cluster().cluster_name("shop").send();
+    cluster.await.expect("a cluster");
+    let stores = dir.path().join("stores.yaml");
+    let connectors = CONNECTORS.replace("FOLDER", &dir.path().display().to_string());
+    std::fs::write(&stores, connectors).expect("a file");
+    succeeded(&local.slipway(&["apply", "-f", stores.to_str().expect("text")]));
+    let golden = checkout("templates/ecs-rolling");
+    let golden = golden.to_str().expect("text");
+    let into = [
+        "--git-connector",
+        "code",
+        "--repo",
+        "shop",
+        "--branch",
+        "main",
+    ];
+    succeeded(&local.slipway(&[&["apply", "-f", golden], &into[..]].concat()));
+    git(&work, &["pull", "-q", "origin", "main"]);
+    let run = ["run", "deploy_shop", "--input", "tag=1.0", "--follow"];
+    succeeded(&local.slipway(&run));
+
+    // Somebody commits a larger service, and says that the environment's cluster is another one.
+    let change = |file: &str, from: &str, to: &str| {
+        let file = work.join(".harness").join(file);
+        let text = std::fs::read_to_string(&file).expect("a file");
+        assert!(text.contains(from), "{text}");
+        std::fs::write(file, text.replace(from, to)).expect("a file");
+    };
+    change("services/shop.yaml", "desiredCount: 3", "desiredCount: 2");
+    change(
+        "infrastructures/production_shop_cluster.yaml",
+        "cluster: shop",
+        "cluster: other",
+    );
+    git(&work, &["commit", "-qam", "elsewhere"]);
+    git(&work, &["push", "-q", "origin", "HEAD:main"]);
+    let cluster = local.ecs().create_cluster().cluster_name("other").send();
+    cluster.await.expect("a cluster");
+    succeeded(&local.slipway(&run));
+    for (cluster, expected) in [("shop", 3), ("other", 2)] {
+        let found = local.ecs().describe_services().cluster(cluster);
+        let found = found.services("shop").send().await.expect("the service");
+        assert_eq!(found.services()[0].desired_count(), expected, "{cluster}");
+    }
+
+    // A service that is deleted here is taken over from there.
+    let again = ["import-git", "service", "shop"];
+    let refused = local.slipway(&[&again, &into[..]].concat());
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("already exists"));
+}

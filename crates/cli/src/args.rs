@@ -167,7 +167,7 @@ pub enum Command {
     Export,
     /// Take in what `slipway export` printed: all of it, or nothing with a list of what does not fit
     Import(ImportArgs),
-    /// Take a pipeline, an input set or a version of a template over that is in Git already
+    /// Take over what is in Git already: a pipeline, an input set, a template, a service, an environment, an infrastructure
     ImportGit(ImportGitArgs),
     /// Work as a delegate: run scripts for a service elsewhere.
     Delegate(DelegateArgs),
@@ -355,7 +355,7 @@ pub struct ApplyArgs {
     /// Files or folders (searched for .yaml and .yml, hidden ones left out); `-` for standard input.
     #[arg(short = 'f', long = "file", required = true, num_args = 1..)]
     pub files: Vec<PathBuf>,
-    /// Where pipelines, input sets and templates among them are kept in Git.
+    /// Where pipelines, input sets, templates, services, environments and infrastructures among them are kept in Git.
     #[command(flatten)]
     pub git: GitArgs,
 }
@@ -543,6 +543,12 @@ pub enum InGit {
     InputSet,
     /// A version of a template.
     Template,
+    /// A service.
+    Service,
+    /// An environment.
+    Environment,
+    /// An infrastructure definition of an environment.
+    Infrastructure,
 }
 
 /// Options of `slipway import-git`.
@@ -567,6 +573,9 @@ pub struct ImportGitArgs {
     /// The pipeline of an input set.
     #[arg(long, required_if_eq("kind", "input-set"))]
     pub pipeline: Option<String>,
+    /// The environment of an infrastructure.
+    #[arg(long, required_if_eq("kind", "infrastructure"))]
+    pub environment: Option<String>,
     /// The version of a template, where the file must not have another one.
     #[arg(long, value_name = "LABEL")]
     pub version_label: Option<String>,

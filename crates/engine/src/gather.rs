@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
+use slipway_model::Kind;
+use slipway_model::entity::{self, Parsed};
 use slipway_model::id::{EntityId, Scope};
 use slipway_model::status::{ErrorType, Failure};
-use slipway_model::{Kind, entity};
 use slipway_plan::remote::{MOST_BYTES, MOST_FILES};
 use slipway_plan::{
     ArtifactAnswer, ConnectorPlan, EVERY, Entities as _, FILE, FOLDER, Fetched, Found,
     ListedVersions, Plan, Reference, RemoteFiles, ServicePlan, Snapshot, Wanted, WantedArtifact,
 };
 use slipway_store::Page;
+use slipway_store::record::EntityRecord;
 use slipway_trigger::feed::{Build, Feed};
 
 use crate::error::{Doing, RunError};
@@ -397,7 +399,7 @@ async fn fetch(
         found.doing(|| format!("read {kind} {id}"))
     };
     if id.as_str() == EVERY {
-        return fetch_all(runs, reference).await.map(Some);
+        return fetch_all(runs, sources, reference).await.map(Some);
     }
     let mut found = read(parent.as_ref(), id).await?;
     let mut name = format!("{kind} {id}");
@@ -424,6 +426,18 @@ async fn fetch(
     if *kind == FILE {
         return Ok(Some(Found::File(record.yaml.into())));
     }
+    let parsed = current(runs, sources, record, name).await?;
+    Ok(Some(Found::Entity(parsed)))
+}
+
+/// What an entity says: at the newest commit of its branch, where it is kept in Git and somebody reads there. `name` is what
+/// faults call its YAML otherwise.
+async fn current(
+    runs: &Runs,
+    sources: Option<&dyn SourceReader>,
+    record: EntityRecord,
+    name: String,
+) -> Result<Arc<Parsed>, RunError> {
     let (record, name) = match (sources, &record.git) {
         (Some(sources), Some(_)) => {
             let read = Box::pin(remote::read(runs, sources, &record, None)).await?;
@@ -433,12 +447,15 @@ async fn fetch(
         _ => (record, name),
     };
     let parsed = entity::parse(&name, &record.yaml);
-    let parsed = parsed.map_err(RunError::faulty)?;
-    Ok(Some(Found::Entity(Arc::new(parsed))))
+    Ok(Arc::new(parsed.map_err(RunError::faulty)?))
 }
 
 /// Every entity of a kind below a parent, in the order of their identifiers.
-async fn fetch_all(runs: &Runs, reference: &Reference) -> Result<Found, RunError> {
+async fn fetch_all(
+    runs: &Runs,
+    sources: Option<&dyn SourceReader>,
+    reference: &Reference,
+) -> Result<Found, RunError> {
     let Reference {
         scope,
         kind,
@@ -454,8 +471,8 @@ async fn fetch_all(runs: &Runs, reference: &Reference) -> Result<Found, RunError
             .await;
         let found = found.doing(|| format!("list every {kind}"))?;
         for record in found.items {
-            let parsed = entity::parse(&format!("{kind} {}", record.id), &record.yaml);
-            all.push(Arc::new(parsed.map_err(RunError::faulty)?));
+            let name = format!("{kind} {}", record.id);
+            all.push(current(runs, sources, record, name).await?);
         }
         match found.next {
             Some(next) if all.len() < MOST_LISTED => {

@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::entity::{self, Filter, Place};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
-use crate::flat::Form;
+use crate::flat::{self, Form};
 use crate::page::Page;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
@@ -33,7 +33,7 @@ pub(crate) fn routes() -> Router<Deps> {
 
 /// An environment as every answer wraps it.
 pub(crate) fn render(record: &EntityRecord) -> Value {
-    json!({
+    let mut answer = json!({
         "environment": {
             "accountId": record.scope.account.as_str(),
             "identifier": record.id.as_str(),
@@ -46,13 +46,14 @@ pub(crate) fn render(record: &EntityRecord) -> Value {
             "type": record.entity_type,
             "version": record.version,
             "yaml": record.yaml,
-            "storeType": "INLINE",
         },
         "createdAt": record.created_ms,
         "lastModifiedAt": record.updated_ms,
         "entityValidityDetails": {"valid": true, "invalidYaml": null},
         "governanceMetadata": null,
-    })
+    });
+    flat::kept(&mut answer[FORM.wrapper], record);
+    answer
 }
 
 fn place(caller: &Caller, query: &Query, id: &str) -> ApiResult<Place> {
@@ -79,7 +80,7 @@ async fn list(Call(deps, caller, query): Call) -> ApiResult {
 
 async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let record = entity::get(&deps, &place(&caller, &query, &id)?).await?;
-    Ok(success(render(&record)))
+    FORM.show(&deps, &query, &record).await
 }
 
 async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {

@@ -6,7 +6,7 @@
 
 use axum::extract::{Extension, State};
 use axum::routing::{MethodFilter, MethodRouter, on};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use slipway_model::Tree;
 use slipway_model::entity::{Kind, Parsed};
 use slipway_model::id::{OrgId, ProjectId, Scope};
@@ -15,7 +15,10 @@ use slipway_store::record::EntityRecord;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::entity::{self, Draft, Place, Saved};
+use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
+use crate::git::entity::{self as in_git, Shown};
+use crate::git::{Wanted, branch, shown};
 use crate::place::beside;
 use crate::query::{self, Query};
 use crate::{Deps, edit, identifier};
@@ -231,13 +234,45 @@ impl Form {
                             Extension(caller): Extension<Caller>,
                             query: Query,
                             body: Body| async move {
-            let body = body.object()?;
+            let body = body.kept()?;
             let flat = Flat::new(self.kind, &body, self.wrapper)?;
             let saved = store(&deps, &caller, &query, &flat, verb).await?;
             ApiResult::Ok(saved.answer(self.render))
         };
         on(method, handler)
     }
+
+    /// An entity as it is: as Git has it at a branch, where it is kept there.
+    pub(crate) async fn show(self, deps: &Deps, query: &Query, before: &EntityRecord) -> ApiResult {
+        let says = |field: &str| Ok::<_, ApiError>(query.one(field)? == Some("true"));
+        let found = match says("loadFromCache")? {
+            true => Shown::kept(before),
+            false => {
+                let (branch, fallback) = (branch(query)?, says("loadFromFallbackBranch")?);
+                in_git::show(deps, before, branch.as_deref(), fallback).await?
+            }
+        };
+        let mut answer = (self.render)(&found.record);
+        if let Some(git) = &found.record.git {
+            answer[self.wrapper][DETAILS] = shown::with_drift(before, git);
+        }
+        if let Some(fault) = found.fault {
+            let broken = &found.record.yaml;
+            answer["entityValidityDetails"] = json!({"valid": false, "invalidYaml": broken});
+            answer["yamlSchemaErrorWrapper"] = json!({"message": fault});
+        }
+        Ok(success(answer))
+    }
+}
+
+/// What answers call the place in Git of what they wrap.
+const DETAILS: &str = "entityGitDetails";
+
+/// How an entity in a wrapper says where it is kept.
+pub(crate) fn kept(wrapped: &mut Value, record: &EntityRecord) {
+    wrapped["storeType"] = shown::store_type(record).into();
+    wrapped["connectorRef"] = shown::connector(record).into();
+    wrapped[DETAILS] = shown::details(record);
 }
 
 /// Stores the flat body of a request.
@@ -249,8 +284,9 @@ pub(crate) async fn store(
     verb: Verb,
 ) -> ApiResult<Saved> {
     let scope = flat.scope(caller, query)?;
+    let wanted = Wanted::of(query)?;
     if verb == Verb::Create {
-        return entity::create(deps, caller, flat.draft(scope, None)?).await;
+        return in_git::create(deps, caller, flat.draft(scope, None)?, &wanted).await;
     }
     let before = match (flat.kind, flat.environment()?) {
         (Kind::Infrastructure, None) => None,
@@ -268,8 +304,8 @@ pub(crate) async fn store(
     };
     let draft = flat.draft(scope, before.as_ref())?;
     match verb {
-        Verb::Upsert => entity::upsert(deps, caller, draft).await,
-        _ => entity::update(deps, caller, draft).await,
+        Verb::Upsert => in_git::upsert(deps, caller, draft, &wanted).await,
+        _ => in_git::update(deps, caller, draft, &wanted).await,
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn routes() -> Router<Deps> {
 
 /// An infrastructure as every answer wraps it.
 pub(crate) fn render(record: &EntityRecord) -> Value {
-    json!({
+    let mut answer = json!({
         "infrastructure": {
             "accountId": record.scope.account.as_str(),
             "identifier": record.id.as_str(),
@@ -48,13 +48,14 @@ pub(crate) fn render(record: &EntityRecord) -> Value {
             "type": record.entity_type,
             "deploymentType": deployment_type(record),
             "yaml": record.yaml,
-            "storeType": "INLINE",
         },
         "createdAt": record.created_ms,
         "lastModifiedAt": record.updated_ms,
         "entityValidityDetails": {"valid": true, "invalidYaml": null},
         "governanceMetadata": null,
-    })
+    });
+    flat::kept(&mut answer[FORM.wrapper], record);
+    answer
 }
 
 /// `deploymentType` of the YAML; the type of the infrastructure when it cannot be read.
@@ -141,7 +142,7 @@ async fn list(Call(deps, caller, query): Call) -> ApiResult {
 async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = place(&deps, &caller, &query, &id).await?;
     let record = entity::get(&deps, &place).await?;
-    Ok(success(render(&record)))
+    FORM.show(&deps, &query, &record).await
 }
 
 async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {

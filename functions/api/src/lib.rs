@@ -153,6 +153,7 @@ pub fn router(deps: Deps) -> Router {
         .merge(freeze::routes())
         .merge(user_group::routes())
         .merge(git::routes::routes())
+        .merge(git::targets::routes())
         .merge(pipeline::ng::routes())
         .merge(pipeline::v1::routes())
         .merge(input_set::routes())

@@ -9,6 +9,7 @@ mod entities;
 mod execution;
 mod files;
 mod git;
+mod git_targets;
 mod git_v1;
 mod input_sets;
 mod inputs;

@@ -4,6 +4,7 @@
 use slipway_engine::error::RunError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::remote::{self, GitChange, GitFault, Seen};
+use slipway_model::entity::Kind;
 use slipway_store::record::{EntityRecord, GitPlace};
 
 use super::Wanted;
@@ -249,7 +250,18 @@ fn connector(wanted: &Wanted) -> ApiResult<String> {
 /// Where a new entity is kept.
 fn place(wanted: &Wanted, of: &Place) -> ApiResult<GitPlace> {
     let owner = of.parent.as_ref().map(|owner| format!("{owner}_"));
-    let path = format!(".harness/{}{}.yaml", owner.unwrap_or_default(), of.id);
+    // A service may have the name of a pipeline.
+    let folder = match of.kind {
+        Kind::Service => "services/",
+        Kind::Environment => "environments/",
+        Kind::Infrastructure => "infrastructures/",
+        _ => "",
+    };
+    let path = format!(
+        ".harness/{folder}{}{}.yaml",
+        owner.unwrap_or_default(),
+        of.id
+    );
     Ok(GitPlace {
         connector: connector(wanted)?,
         repository: wanted.repository.clone(),

@@ -1,12 +1,13 @@
 //! Entities whose YAML is kept in Git (Git Experience): what requests say of it ([`Wanted`]), reading and saving
-//! ([`entity`]), importing and moving ([`routes`]), and what answers show ([`shown`]). docs/git.md tells users.
+//! ([`entity`]), importing and moving ([`routes`], [`targets`]), and what answers show ([`shown`]). docs/git.md tells users.
 //!
-//! Pipelines, input sets and templates can be kept there. A request that wants something else in Git is refused: to do
-//! something else in silence would be worse.
+//! Pipelines, input sets, templates, services, environments and infrastructures can be kept there. A request that wants
+//! something else in Git is refused: to do something else in silence would be worse.
 
 pub(crate) mod entity;
 pub(crate) mod routes;
 pub(crate) mod shown;
+pub(crate) mod targets;
 mod wanted;
 
 pub(crate) use wanted::{Wanted, branch};
@@ -35,6 +36,9 @@ const KEPT: &[&str] = &[
     "/pipeline/api/pipelines",
     "/pipeline/api/inputSets",
     "/template/api/templates",
+    "/ng/api/servicesV2",
+    "/ng/api/environmentsV2",
+    "/ng/api/infrastructures",
     "/slipway/api/plan/",
     "/slipway/api/apply",
 ];

@@ -113,7 +113,8 @@ async fn import_set(Call(deps, caller, query): Call, Path(id): Path<String>) -> 
     Ok(imported(&saved))
 }
 
-async fn moved(deps: &Deps, caller: &Caller, query: &Query, place: Place) -> ApiResult {
+/// Moves an entity into Git, or out of it, as a request says.
+pub(crate) async fn moved(deps: &Deps, caller: &Caller, query: &Query, place: Place) -> ApiResult {
     let into = match query.required("moveConfigType")? {
         "INLINE_TO_REMOTE" => true,
         "REMOTE_TO_INLINE" => false,
@@ -132,13 +133,15 @@ async fn moved(deps: &Deps, caller: &Caller, query: &Query, place: Place) -> Api
 
 /// A draft of an entity as it is.
 fn draft(record: &EntityRecord) -> ApiResult<Draft> {
-    let kind = match (
-        record.kind == Kind::Pipeline.key(),
-        record.entity_type.as_deref(),
-    ) {
-        (true, _) => Kind::Pipeline,
-        (false, Some("OVERLAY_INPUT_SET")) => Kind::OverlayInputSet,
-        (false, _) => Kind::InputSet,
+    let kind = match (Kind::from_key(&record.kind), record.entity_type.as_deref()) {
+        (Some(Kind::InputSet), Some("OVERLAY_INPUT_SET")) => Kind::OverlayInputSet,
+        (Some(kind), _) => kind,
+        (None, _) => {
+            return Err(ApiError::invalid(format!(
+                "{} is of no known kind",
+                record.id
+            )));
+        }
     };
     Draft::of_yaml(record.scope.clone(), kind, record.yaml.clone())
 }
@@ -190,7 +193,8 @@ pub(crate) async fn place_anew(
     entity::update(deps, caller, draft).await
 }
 
-async fn placed(deps: &Deps, caller: &Caller, query: &Query, place: Place) -> ApiResult {
+/// [`place_anew`] as a request says.
+pub(crate) async fn placed(deps: &Deps, caller: &Caller, query: &Query, place: Place) -> ApiResult {
     let saved = place_anew(deps, caller, &Wanted::of(query)?, place).await?;
     let identifier: Value = saved.record.id.as_str().into();
     Ok(success(json!({"identifier": identifier})))

@@ -284,7 +284,12 @@ async fn store(
             freeze::check_edit(deps, &draft).await?;
             entity::upsert(deps, caller, draft).await
         }
-        Kind::Pipeline | Kind::InputSet | Kind::OverlayInputSet => {
+        Kind::Pipeline
+        | Kind::InputSet
+        | Kind::OverlayInputSet
+        | Kind::Service
+        | Kind::Environment
+        | Kind::Infrastructure => {
             in_git::upsert(deps, caller, draft, &git::Wanted::of(query)?).await
         }
         _ => entity::upsert(deps, caller, draft).await,

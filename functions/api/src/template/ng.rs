@@ -9,6 +9,7 @@ use slipway_model::entity::Kind;
 
 use super::{
     How, Shown, Version, find, list, make_stable, remove_all, remove_version, store, take,
+    version_place,
 };
 use crate::Deps;
 use crate::body::Body;
@@ -16,7 +17,7 @@ use crate::call::Call;
 use crate::entity::{Draft, Filter, Saved};
 use crate::envelope::{success, success_with};
 use crate::error::{ApiError, ApiResult};
-use crate::git::{Wanted, branch, entity as in_git, shown};
+use crate::git::{Wanted, branch, entity as in_git, routes as git, shown};
 use crate::page::Page;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
@@ -33,6 +34,7 @@ pub(crate) fn routes() -> Router<Deps> {
             put(stable),
         )
         .route(&format!("{path}/import/{{id}}"), post(import))
+        .route(&format!("{path}/move-config/{{id}}"), post(move_config))
         .route(&format!("{path}/{{id}}"), get(one).delete(remove))
         .route(
             &format!("{path}/{{id}}/{{version}}"),
@@ -187,6 +189,14 @@ async fn import(Call(deps, caller, query): Call, Path(id): Path<String>, body: B
         "templateIdentifier": version.template(),
         "templateVersion": version.record.id.as_str(),
     })))
+}
+
+/// Moves a version into Git, or out of it; without a label the stable one.
+async fn move_config(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
+    let (scope, label) = (query.scope(&caller)?, query.one("versionLabel")?);
+    let version = find(&deps, scope.clone(), &id, label).await?;
+    let place = version_place(scope, &id, version.record.id.as_str())?;
+    git::moved(&deps, &caller, &query, place).await
 }
 
 async fn stable(

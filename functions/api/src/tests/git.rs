@@ -523,13 +523,13 @@ async fn templates_are_read_from_git_when_a_pipeline_runs() {
 #[tokio::test(start_paused = true)]
 async fn what_cannot_live_in_git_is_refused_and_not_kept_here_instead() {
     let api = Api::new().await;
-    let service = json!({"identifier": "s", "name": "s", "orgIdentifier": "default", "projectIdentifier": "default"});
+    let connector = json!({"connector": {"identifier": "c", "name": "c", "orgIdentifier": "default", "projectIdentifier": "default", "type": "Git", "spec": {"url": "https://example.com/c", "type": "Http", "connectionType": "Repo", "spec": {}}}});
     for remote in [
         "storeType=REMOTE&connectorRef=git&repoName=r",
         "branch=main",
     ] {
-        let path = format!("/ng/api/servicesV2?{SCOPE}&{remote}");
-        let refused = api.post(&path, &service).await.refusal();
+        let path = format!("/ng/api/connectors?{SCOPE}&{remote}");
+        let refused = api.post(&path, &connector).await.refusal();
         assert_eq!((refused.0, refused.1.as_str()), (400, "INVALID_REQUEST"));
         assert!(
             refused.2.contains("in Git") && refused.2.contains("not supported"),
