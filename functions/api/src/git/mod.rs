@@ -43,6 +43,9 @@ const KEPT: &[&str] = &[
     "/slipway/api/apply",
 ];
 
+/// Beginnings of paths below those, of what cannot.
+const NOT_KEPT: &[&str] = &["/ng/api/environmentsV2/serviceOverrides"];
+
 /// Beginnings of paths of what repeats runs.
 const AGAIN: &[&str] = &[
     "/pipeline/api/pipeline/execute/rerun/",
@@ -62,7 +65,8 @@ fn check(request: &Request) -> ApiResult<()> {
     let last = request.uri().path().rsplit('/').next().unwrap_or_default();
     let path = request.uri().path();
     let again = AGAIN.iter().any(|again| path.starts_with(again));
-    let kept = KEPT.iter().any(|kept| path.starts_with(kept));
+    let kept = KEPT.iter().any(|kept| path.starts_with(kept))
+        && !NOT_KEPT.iter().any(|other| path.starts_with(other));
     if !changes || LISTS.contains(&last) || (kept && !again) {
         return Ok(());
     }

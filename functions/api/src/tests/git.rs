@@ -537,6 +537,9 @@ async fn what_cannot_live_in_git_is_refused_and_not_kept_here_instead() {
             refused.2
         );
     }
+    let overrides = format!("/ng/api/environmentsV2/serviceOverrides?{SCOPE}&storeType=REMOTE");
+    let refused = api.post(&overrides, &json!({})).await.refusal();
+    assert!(refused.2.contains("not kept in Git"), "{}", refused.2);
     let nowhere = format!("/pipeline/api/pipelines?{SCOPE}&storeType=REMOTE&connectorRef=gone");
     let refused = api
         .call("POST", &nowhere, "application/yaml", PIPELINE)
