@@ -564,7 +564,8 @@ pub struct ImportGitArgs {
     /// Which repository, where the connector is for several.
     #[arg(long, value_name = "NAME")]
     pub repo: Option<String>,
-    /// The file in the repository; without it .harness/IDENTIFIER.yaml, as `slipway apply` writes it.
+    /// The file in the repository; without it the one that `slipway apply` writes: .harness/IDENTIFIER.yaml,
+    /// .harness/services/IDENTIFIER.yaml, … (docs/git.md).
     #[arg(long, value_name = "FILE")]
     pub git_path: Option<String>,
     /// The branch to read it from, and to save it to from then on; without it the default branch.

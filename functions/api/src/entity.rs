@@ -293,7 +293,7 @@ async fn replace(
     let warnings = std::mem::take(&mut draft.warnings);
     if before.git.is_some() && draft.kept == Kept::AsBefore {
         let message = format!(
-            "{} [{}] is kept in Git: save it with /pipeline/api or /template/api requests, or commit there",
+            "{} [{}] is kept in Git: save it with `slipway apply`, or commit there",
             noun(draft.place.kind),
             before.id
         );

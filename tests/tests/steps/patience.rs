@@ -111,7 +111,7 @@ async fn a_target_that_stays_busy_fails_the_step_at_the_end_of_its_time() {
     );
     // It asks ever more seldom: the attempts of one call, then a wait of five to thirty seconds.
     let asked = world.count("UpdateService");
-    assert!((50..=250).contains(&asked), "asked {asked} times");
+    assert!((120..=220).contains(&asked), "asked {asked} times");
     let log = world.log(DEPLOY, "Deploy").await;
     assert_eq!(times(&log, WAITS), 1, "{log}");
     let (message, tried) = failure

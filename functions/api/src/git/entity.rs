@@ -1,17 +1,19 @@
 //! Reads and saves entities that are kept in Git. The commit comes first and the record after it: whoever is interrupted
 //! between the two says the same again, and the commit that is there already is taken.
 
+use serde_json::Value;
 use slipway_engine::error::RunError;
 use slipway_engine::error_name::ErrorName;
 use slipway_engine::remote::{self, GitChange, GitFault, Seen};
 use slipway_model::entity::Kind;
 use slipway_store::record::{EntityRecord, GitPlace};
 
-use super::Wanted;
+use super::{Wanted, shown};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::entity::{self, Change, Draft, Kept, Place, Saved, noun};
 use crate::error::{ApiError, ApiResult};
+use crate::query::Query;
 
 /// An entity as Git has it.
 pub(crate) struct Shown {
@@ -71,6 +73,21 @@ pub(crate) async fn show(
         }),
         Err(error) => Err(error.into()),
     }
+}
+
+/// As [`show`], for a v1 request, with its `git_details`.
+pub(crate) async fn show_in_v1(
+    deps: &Deps,
+    query: &Query,
+    before: &EntityRecord,
+) -> ApiResult<(Shown, Value)> {
+    let branch = super::branch(query)?;
+    let fallback = query.one("load_from_fallback_branch")? == Some("true");
+    let found = show(deps, before, branch.as_deref(), fallback).await?;
+    let git = found.record.git.as_ref();
+    let details = git.map(|git| shown::with_drift(before, git));
+    let details = shown::in_v1(&details.unwrap_or_default(), &found.record);
+    Ok((found, details))
 }
 
 /// Stores a new entity: in Git where the request says so.

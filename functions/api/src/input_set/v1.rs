@@ -14,9 +14,9 @@ use super::{draft, find};
 use crate::Deps;
 use crate::body::Body;
 use crate::call::Call;
-use crate::entity::{self, Draft, Place, Saved};
+use crate::entity::{self, Draft, Place};
 use crate::error::{ApiError, ApiResult};
-use crate::git::{DETAILS, Wanted, branch, entity as in_git, routes as git, shown};
+use crate::git::{DETAILS, Wanted, entity as in_git, routes as git, shown};
 use crate::pipeline::v1::{IMPORT, IMPORT_FILE, placed_anew, scope};
 use crate::query::Query;
 use crate::wire::{self, tags_map};
@@ -31,8 +31,7 @@ pub(crate) fn routes() -> Router<Deps> {
         .route(&format!("{one_path}/git-metadata"), put(placed))
 }
 
-/// `git` is what is said of where it is kept.
-fn render(record: &EntityRecord, git: &Value) -> Value {
+fn render(record: &EntityRecord) -> Value {
     json!({
         "identifier": record.id.as_str(),
         "name": record.name,
@@ -43,7 +42,7 @@ fn render(record: &EntityRecord, git: &Value) -> Value {
         "input_set_yaml": record.yaml,
         "store_type": shown::store_type(record),
         "connector_ref": shown::connector(record),
-        "git_details": shown::in_v1(git, record),
+        "git_details": shown::in_v1(&shown::details(record), record),
         "created": record.created_ms,
         "updated": record.updated_ms,
     })
@@ -71,11 +70,7 @@ async fn create(
     let draft = draft_of(scope, &query, &body, None)?;
     let wanted = Wanted::in_body(&body, DETAILS)?;
     let saved = in_git::create(&deps, &caller, draft, &wanted).await?;
-    Ok((StatusCode::CREATED, Json(rendered(&saved))).into_response())
-}
-
-fn rendered(saved: &Saved) -> Value {
-    render(&saved.record, &shown::details(&saved.record))
+    Ok((StatusCode::CREATED, Json(render(&saved.record))).into_response())
 }
 
 fn place(scope: Scope, query: &Query, id: &str) -> ApiResult<Place> {
@@ -88,12 +83,9 @@ async fn one(
 ) -> ApiResult {
     let place = place(scope(&caller, &org, &project)?, &query, &id)?;
     let before = find(&deps, &place, false).await?;
-    let branch = branch(&query)?;
-    let fallback = query.one("load_from_fallback_branch")? == Some("true");
-    let found = in_git::show(&deps, &before, branch.as_deref(), fallback).await?;
-    let details = found.record.git.as_ref();
-    let details = details.map(|git| shown::with_drift(&before, git));
-    let mut answer = render(&found.record, &details.unwrap_or_default());
+    let (found, details) = in_git::show_in_v1(&deps, &query, &before).await?;
+    let mut answer = render(&found.record);
+    answer[DETAILS] = details;
     if let Some(fault) = found.fault {
         answer["input_set_error_details"] = json!({"message": fault});
     }
@@ -111,7 +103,7 @@ async fn update(
     find(&deps, &draft.place, false).await?;
     let wanted = Wanted::in_body(&body, DETAILS)?;
     let saved = in_git::update(&deps, &caller, draft, &wanted).await?;
-    Ok(Json(rendered(&saved)).into_response())
+    Ok(Json(render(&saved.record)).into_response())
 }
 
 /// Takes an input set over that is in Git already.

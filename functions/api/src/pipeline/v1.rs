@@ -17,7 +17,7 @@ use crate::body::Body;
 use crate::call::Call;
 use crate::entity::{self, Draft, Filter, Place, Saved};
 use crate::error::{ApiError, ApiResult};
-use crate::git::{DETAILS, Wanted, branch, entity as in_git, routes as git, shown};
+use crate::git::{DETAILS, Wanted, entity as in_git, routes as git, shown};
 use crate::page::Page;
 use crate::wire::tags_map;
 use crate::{edit, envelope, identifier};
@@ -133,18 +133,12 @@ async fn one(
 ) -> ApiResult {
     let scope = scope(&caller, &org, &project)?;
     let before = entity::get(&deps, &place(scope, &id)?).await?;
-    let branch = branch(&query)?;
-    let fallback = query.one("load_from_fallback_branch")? == Some("true");
-    let found = in_git::show(&deps, &before, branch.as_deref(), fallback).await?;
+    let (found, details) = in_git::show_in_v1(&deps, &query, &before).await?;
     let record = found.record;
     let applied = match found.fault {
         Some(fault) => Err(fault),
         None => applied(&deps, &record).await?,
     };
-    let details = record
-        .git
-        .as_ref()
-        .map(|git| shown::with_drift(&before, git));
     let faults: Vec<Value> = applied
         .as_ref()
         .err()
@@ -163,7 +157,7 @@ async fn one(
         "modules": ["cd"],
         "store_type": shown::store_type(&record),
         "connector_ref": shown::connector(&record),
-        "git_details": shown::in_v1(&details.unwrap_or_default(), &record),
+        "git_details": details,
         "valid": faults.is_empty(),
         "yaml_error_wrapper": faults,
         "created": record.created_ms,

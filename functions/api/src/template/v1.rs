@@ -18,7 +18,7 @@ use crate::body::Body;
 use crate::call::Call;
 use crate::entity::{Draft, Filter};
 use crate::error::{ApiError, ApiResult};
-use crate::git::{DETAILS, Wanted, branch, entity as in_git, shown};
+use crate::git::{DETAILS, Wanted, entity as in_git, shown};
 use crate::identifier;
 use crate::page::Page;
 use crate::query;
@@ -117,16 +117,10 @@ async fn list_all(Call(deps, caller, query): Call, Path(parts): Path<Parts>) -> 
 async fn one(Call(deps, caller, query): Call, Path(parts): Path<Parts>) -> ApiResult {
     let label = parts.get("version").map(String::as_str);
     let mut version = find(&deps, scope(&caller, &parts)?, part(&parts, "id"), label).await?;
-    let branch = branch(&query)?;
-    let fallback = query.one("load_from_fallback_branch")? == Some("true");
-    let before = version.record;
-    let found = in_git::show(&deps, &before, branch.as_deref(), fallback).await?;
+    let (found, details) = in_git::show_in_v1(&deps, &query, &version.record).await?;
     version.record = found.record;
     let mut template = render(&version);
-    if let Some(git) = &version.record.git {
-        let details = shown::with_drift(&before, git);
-        template["git_details"] = shown::in_v1(&details, &version.record);
-    }
+    template[DETAILS] = details;
     if let Some(fault) = found.fault {
         template["yaml_error_wrapper"] = json!([{"message": fault}]);
     }
