@@ -5,9 +5,9 @@ use slipway_model::id::RunId;
 use crate::Store;
 use crate::error::StoreError;
 use crate::intake::{Accept, TriggerPlace, event_key};
-use crate::item::{Change, Expression, FORMAT, Row, Write, json, number, read_json, row, text};
+use crate::item::{self, Change, Expression, FORMAT, Row, Write, json, read_json, row, text};
 use crate::key::{self, Key, Table};
-use crate::record::{EventRecord, NewestRecord, RefRecord};
+use crate::record::{EventRecord, InRef, NewestRecord, RefRecord};
 
 /// What an event makes of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,8 +99,14 @@ impl Store {
         // What nobody signed moves no ref that a known sender told of: others would be held back by it.
         let may_move = moved.signed || head.as_ref().is_none_or(|head| !head.signed);
         let is_last = overtaken_by.is_none() && may_move;
+        let before = head.as_ref().map_or(0, |head| head.number);
+        let number = before.saturating_add(1);
         let event = &EventRecord {
             overtaken_by,
+            in_ref: is_last.then(|| InRef {
+                of: moved.of.clone(),
+                number,
+            }),
             ..event.clone()
         };
         let mut writes = self.of_event(event).await?;
@@ -111,13 +117,14 @@ impl Store {
                 committed_ms: moved.committed_ms,
                 event: event.id.clone(),
                 signed: moved.signed,
+                number,
             };
             let same = match last {
                 Some(last) => Expression::new("#event = :last").value(":last", text(&**last)),
                 None => Expression::absent(),
             };
             let change = Change::new(key)
-                .set("format", number(FORMAT))
+                .set("format", item::number(FORMAT))
                 .set("event", text(&*event.id))
                 .set("body", json("what a ref points at", &now)?);
             writes.push(Write::Change(change.when(same)));

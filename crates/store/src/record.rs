@@ -12,7 +12,7 @@ use slipway_model::status::{Failure, Status};
 use slipway_plan::Chosen;
 
 pub use intake::{
-    ErrandRecord, EventRecord, FeedRecord, FirstEvent, HookRecord, HookResult, NewestRecord,
+    ErrandRecord, EventRecord, FeedRecord, FirstEvent, HookRecord, HookResult, InRef, NewestRecord,
     OutcomeRecord, RefRecord,
 };
 pub use person::{PersonRecord, Removal};

@@ -185,6 +185,7 @@ async fn take_turn(
         happened_ms: state.happened_ms,
         committed_ms: state.committed_ms,
         overtaken_by: fire.event.overtaken_by.clone(),
+        in_ref: fire.event.in_ref.clone(),
         received_ms,
         commit: state.commit.clone(),
         base: state.base.clone(),

@@ -176,6 +176,7 @@ async fn beyond(
         id: hex(&digest(&parts)[..16]),
         delivery: None,
         overtaken_by: first.overtaken_by,
+        in_ref: first.in_ref,
         first: Some(FirstEvent {
             id: first.id,
             received_ms: first.received_ms,
@@ -203,6 +204,7 @@ pub fn offered(runs: &Runs, offer: Offer) -> Result<EventRecord, RunError> {
         id: id.clone(),
         first: None,
         overtaken_by: None,
+        in_ref: None,
     })
 }
 

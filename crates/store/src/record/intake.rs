@@ -26,8 +26,21 @@ pub struct EventRecord {
     /// happened and it is known.
     #[serde(default)]
     pub overtaken_by: Option<String>,
+    /// Its place among those of its ref, where nobody says when they happened and it was the last of them when it came.
+    #[serde(default)]
+    pub in_ref: Option<InRef>,
     /// What happened; `slipway_engine::intake` knows its form.
     pub body: Value,
+}
+
+/// The place of an event among those that moved a ref, in the order in which they were accepted: clocks of functions differ,
+/// and two may come in one millisecond.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InRef {
+    /// As [`RefMove::of`](crate::RefMove::of).
+    pub of: String,
+    /// From 1.
+    pub number: u64,
 }
 
 /// The event by which a happening was heard of first.
@@ -76,6 +89,9 @@ pub struct NewestRecord {
     /// As [`EventRecord::overtaken_by`].
     #[serde(default)]
     pub overtaken_by: Option<String>,
+    /// As [`EventRecord::in_ref`].
+    #[serde(default)]
+    pub in_ref: Option<InRef>,
     /// When it came, epoch milliseconds.
     #[serde(default)]
     pub received_ms: i64,
@@ -123,7 +139,12 @@ impl NewestRecord {
                     // Dates are all that is known of what follows on nothing.
                     (_, Some(newer)) => self.event == *newer || is_later,
                     (Some(_), None) => is_later,
-                    (None, None) => self.received_ms > other.received_ms,
+                    (None, None) => match (&self.in_ref, &other.in_ref) {
+                        (Some(own), Some(others)) if own.of == others.of => {
+                            own.number > others.number
+                        }
+                        _ => self.received_ms > other.received_ms,
+                    },
                 }
             }
         }
@@ -144,6 +165,9 @@ pub struct RefRecord {
     /// As [`RefMove::signed`](crate::RefMove::signed).
     #[serde(default)]
     pub signed: bool,
+    /// [`InRef::number`] of the event.
+    #[serde(default)]
+    pub number: u64,
 }
 
 /// What a feed of artifacts or charts had when it was last asked.

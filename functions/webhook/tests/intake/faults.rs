@@ -124,6 +124,7 @@ async fn f7_an_event_that_cannot_be_handled_is_given_up_and_others_go_on() {
         digest: String::new(),
         first: None,
         overtaken_by: None,
+        in_ref: None,
         body: json!({"kind": "Nonsense"}),
     };
     world.store.accept_event(&poison).await.expect("accepted");

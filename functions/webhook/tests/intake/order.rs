@@ -81,6 +81,34 @@ async fn w18_pushes_without_a_time_are_told_apart_by_what_they_follow_on() {
     assert_eq!(runs(&world).await.len(), 2);
 }
 
+/// They were accepted one after the other, and the push between them has not come.
+#[tokio::test(start_paused = true)]
+async fn w18_of_two_pushes_of_one_millisecond_the_first_does_not_start_behind_the_second() {
+    let world = world().await;
+    world.apply(&on_push("main", "")).await;
+    let hooks = world.unheard_hooks();
+    let first = dated("0", "a", "2025-12-31T10:00:00Z");
+    let second = dated("b", "c", "2025-12-31T11:00:00Z");
+    let mut events = Vec::new();
+    for body in [&first, &second] {
+        let signature = signature(SECRET, body);
+        let headers = [
+            ("x-github-event", "push"),
+            ("x-hub-signature-256", &*signature),
+        ];
+        let (_, answer) = hooks.post(GIT, &headers, body.clone()).await;
+        events.push(answer["data"].as_str().expect("an event").to_owned());
+    }
+    for event in events.iter().rev() {
+        world.handle(event).await;
+    }
+    let rows = history(&world, "main").await;
+    let of = |event: &String| rows.iter().find(|row| row.event == *event).expect("a row");
+    assert_eq!(of(&events[0]).received_ms, of(&events[1]).received_ms);
+    assert_eq!(of(&events[1]).status, STARTED);
+    assert_eq!(of(&events[0]).status, OLD, "{}", of(&events[0]).message);
+}
+
 /// In an account with a trigger that anybody may call, too.
 #[tokio::test(start_paused = true)]
 async fn w18_a_push_that_nobody_signed_holds_no_signed_one_back() {

@@ -216,6 +216,14 @@ impl Seen {
         }
     }
 
+    /// A line about what happened, what its trigger noted, and its run.
+    fn story(&self, start: Start, told: &Told, run: &RunRecord) -> String {
+        let row = self.rows.get(&start);
+        let (received, decided) = row.map(|row| (row.received_ms, row.decided_ms)).unzip();
+        let (id, started) = (&run.id, run.started_ms);
+        format!("\n  {told:?}: received {received:?}, decided {decided:?}, run {id} from {started}")
+    }
+
     /// Nothing older starts behind something newer of the same line.
     fn in_order(
         &self,
@@ -235,8 +243,14 @@ impl Seen {
         });
         match newer {
             None => Ok(()),
-            Some(((other, _), _)) => Err(format!(
-                "number {unique} started a run of {trigger} after {other} did, which is newer"
+            Some(((other, _), later)) => Err(format!(
+                "number {unique} started a run of {trigger} after {other} did, which is newer:{}{}",
+                self.story((unique, trigger), own, run),
+                of(*other).map_or_else(String::new, |newer| self.story(
+                    (*other, trigger),
+                    newer,
+                    later
+                )),
             )),
         }
     }
