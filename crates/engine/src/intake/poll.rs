@@ -16,7 +16,7 @@ use slipway_store::{Due, Store, StoreError, TriggerPlace};
 use slipway_trigger::Trigger;
 use slipway_trigger::feed::{Feed, everywhere, new_builds, remember};
 
-use super::errand;
+use super::errand::{self, Script, Scripts};
 use super::handle::{Starting, handle_by_id};
 use super::listen::{Region, connector_of, feed_of, of_feed, regions_of};
 use super::{Happening, Offer, accept};
@@ -347,7 +347,11 @@ pub(super) struct Asked<'a> {
     pub(super) watched: &'a Watched,
     pub(super) key: &'a str,
     listening: &'a [Listener],
+    connectors: &'a Connectors,
 }
+
+/// What scripts list, by the key of the feed or the region.
+pub(super) type Listed = BTreeMap<String, FeedAnswer>;
 
 async fn ask(
     on: Starting<'_>,
@@ -378,6 +382,7 @@ async fn ask(
         },
         key: &key,
         listening: &listening,
+        connectors,
     };
     let known = store.find_feed(&key).await;
     let known = known
@@ -386,10 +391,26 @@ async fn ask(
     polled.asked += 1;
     // What comes while it answers may not be in the answer.
     let began_ms = on.runs.clock.now_ms();
-    let said = match on.sources.errand(&watched.feed, &watched.scope) {
-        Ok(Some(work)) => return errand::ask(on, &asked, &work, known, polled).await,
-        Ok(None) => answer(on, watched, connectors, known.state.as_deref()).await,
-        Err(fault) => Err((fault.message, fault.wait)),
+    let said = match regions_of(&watched.feed) {
+        None => match on.sources.errand(&watched.feed, &watched.scope) {
+            Ok(Some(work)) => {
+                let scripts = Scripts::Feed(&work);
+                return errand::ask(on, &asked, scripts, known, polled).await;
+            }
+            Ok(None) => {
+                let of = (&watched.feed, &watched.scope);
+                one(on, of, connectors, known.state.as_deref()).await
+            }
+            Err(fault) => Err((fault.message, fault.wait)),
+        },
+        Some(regions) => match scripts_of(on, &regions, &watched.scope) {
+            Ok(scripts) if scripts.is_empty() => asked.everywhere(on, &Listed::new()).await,
+            Ok(scripts) => {
+                let scripts = Scripts::Regions(&scripts);
+                return errand::ask(on, &asked, scripts, known, polled).await;
+            }
+            Err(why) => Err(why),
+        },
     };
     let (record, wait) = asked.settle(on, known, began_ms, said, polled).await?;
     let every = asked.next(record.failures, wait);
@@ -399,7 +420,55 @@ async fn ask(
     asked.again(on, at_ms).await
 }
 
+/// The regions that are scripts, each once.
+fn scripts_of(
+    on: Starting<'_>,
+    regions: &[Region],
+    scope: &Scope,
+) -> Result<Vec<Script>, (String, Option<Duration>)> {
+    let mut found: Vec<Script> = Vec::new();
+    for region in regions {
+        let of = &region.feed;
+        let work = on.sources.errand(of, scope);
+        let work = work.map_err(|fault| (fault.message, fault.wait))?;
+        if let Some(work) = work
+            && found.iter().all(|known| known.of != *of)
+        {
+            let of = of.clone();
+            found.push(Script { of, work });
+        }
+    }
+    Ok(found)
+}
+
 impl Asked<'_> {
+    /// What all regions have, by what those list that are scripts. Each of the others is asked for all of it: what one has
+    /// anew may be there in the others for long.
+    pub(super) async fn everywhere(&self, on: Starting<'_>, listed: &Listed) -> Said {
+        let mut all = Vec::new();
+        for region in regions_of(&self.watched.feed).unwrap_or_default() {
+            let known = listed.get(&region.feed.key()).cloned();
+            let said = match known {
+                Some(known) => known,
+                None => {
+                    let of = (&region.feed, &self.watched.scope);
+                    one(on, of, self.connectors, None).await?
+                }
+            };
+            match said {
+                FeedAnswer::Builds { builds, .. } => all.push(builds),
+                // Nobody said what it had before.
+                FeedAnswer::Unchanged => {
+                    return Err(("a region does not say what it has".to_owned(), None));
+                }
+            }
+        }
+        Ok(FeedAnswer::Builds {
+            builds: everywhere(&all),
+            state: None,
+        })
+    }
+
     /// Has runs started for what is new, and says what is known then, and how long the registry wants to be left alone.
     pub(super) async fn settle(
         &self,
@@ -510,18 +579,6 @@ fn next(watched: &Watched, failures: u32, wait: Option<Duration>) -> Duration {
 /// What the feed says, or why it says nothing.
 pub(super) type Said = Result<FeedAnswer, (String, Option<Duration>)>;
 
-async fn answer(
-    on: Starting<'_>,
-    watched: &Watched,
-    connectors: &Connectors,
-    state: Option<&str>,
-) -> Said {
-    if let Some(regions) = regions_of(&watched.feed) {
-        return everywhere_of(on, watched, connectors, &regions).await;
-    }
-    one(on, (&watched.feed, &watched.scope), connectors, state).await
-}
-
 async fn one(
     on: Starting<'_>,
     (feed, scope): (&Feed, &Scope),
@@ -535,29 +592,6 @@ async fn one(
     };
     let polled = on.sources.poll_feed(feed, connector, scope, state).await;
     polled.map_err(|fault| (fault.message, fault.wait))
-}
-
-/// What all regions have. Each is asked for all of it: what one has anew may be there in the others for long.
-async fn everywhere_of(
-    on: Starting<'_>,
-    watched: &Watched,
-    connectors: &Connectors,
-    regions: &[Region],
-) -> Said {
-    let mut all = Vec::new();
-    for region in regions {
-        match one(on, (&region.feed, &watched.scope), connectors, None).await? {
-            FeedAnswer::Builds { builds, .. } => all.push(builds),
-            // Nobody said what it had before.
-            FeedAnswer::Unchanged => {
-                return Err(("a region does not say what it has".to_owned(), None));
-            }
-        }
-    }
-    Ok(FeedAnswer::Builds {
-        builds: everywhere(&all),
-        state: None,
-    })
 }
 
 async fn connector(

@@ -7,6 +7,7 @@
 //!
 //! Neither pages the files of a change; what is too large an answer is refused.
 
+use reqwest::Url;
 use slipway_engine::gather::Change;
 
 use super::host::{Known, Sent};
@@ -23,76 +24,90 @@ const OWN: (&str, &str) = ("git.harness.io", "app.harness.io");
 /// Names of a repository's folders on Harness's own host, from the outside, as the API's query has them.
 const SCOPES: [&str; 3] = ["accountIdentifier", "orgIdentifier", "projectIdentifier"];
 
+/// A repository in the API of its host.
+pub(crate) struct Repository {
+    pub(crate) host: Host,
+    /// The path of the repository below the API.
+    own: Vec<String>,
+    /// What names its folders, where the path does not.
+    query: Vec<(&'static str, String)>,
+}
+
+impl Repository {
+    /// The repository at a place, asked with a login.
+    pub(crate) fn at(place: &Place, login: Option<Known>) -> Result<Self, Fault> {
+        match place.name() == OWN.0 {
+            true => Self::own(place, login),
+            false => Self::open_source(place, login),
+        }
+    }
+
+    fn own(place: &Place, login: Option<Known>) -> Result<Self, Fault> {
+        let mut base = place.host.clone();
+        let host = base.set_host(Some(OWN.1));
+        host.map_err(|why| why.to_string())?;
+        base.set_path("/gateway/code/api/v1");
+        let host = Host::new(base, login, Sent::Named("x-api-key"))?;
+        Self::own_at(host, place)
+    }
+
+    fn own_at(host: Host, place: &Place) -> Result<Self, Fault> {
+        let (name, folders) = split(&place.path, 1..=SCOPES.len()).ok_or_else(|| {
+            "its `url` is not that of an account, at most an organization and a project, and a repository"
+                .to_owned()
+        })?;
+        Ok(Self {
+            host,
+            own: vec!["repos".to_owned(), name.to_owned()],
+            query: SCOPES.into_iter().zip(folders.iter().cloned()).collect(),
+        })
+    }
+
+    fn open_source(place: &Place, login: Option<Known>) -> Result<Self, Fault> {
+        // Repositories are below `git`, which may be below the folder of the server.
+        let at = place.path.iter().position(|part| part == "git");
+        let (folder, path) = match at {
+            Some(at) => (&place.path[..at], &place.path[at + 1..]),
+            None => (&place.path[..0], place.path.as_slice()),
+        };
+        if split(path, 1..=usize::MAX).is_none() {
+            return Err("its `url` is not that of a space and a repository"
+                .to_owned()
+                .into());
+        }
+        let mut base = place.host.clone();
+        if let Ok(mut segments) = base.path_segments_mut() {
+            segments.pop_if_empty().extend(folder).extend(["api", "v1"]);
+        }
+        // `+` ends the path of a repository.
+        let own = ["repos"].into_iter().chain(path.iter().map(String::as_str));
+        Ok(Self {
+            host: Host::new(base, login, Sent::Bearer)?,
+            own: own.chain(["+"]).map(str::to_owned).collect(),
+            query: Vec::new(),
+        })
+    }
+
+    /// An address below the repository.
+    pub(crate) fn url(&self, segments: &[&str], query: &[(&str, &str)]) -> Result<Url, Fault> {
+        let own = self.own.iter().map(String::as_str);
+        let path: Vec<&str> = own.chain(segments.iter().copied()).collect();
+        let named = self
+            .query
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()));
+        let query: Vec<(&str, &str)> = named.chain(query.iter().copied()).collect();
+        self.host.url(&path, &query)
+    }
+}
+
 pub(super) async fn ask(
     place: &Place,
     login: Option<Known>,
     change: &Change,
     files: &mut Files,
 ) -> Result<(), Fault> {
-    match place.name() == OWN.0 {
-        true => own(place, login, change, files).await,
-        false => open_source(place, login, change, files).await,
-    }
-}
-
-async fn own(
-    place: &Place,
-    login: Option<Known>,
-    change: &Change,
-    files: &mut Files,
-) -> Result<(), Fault> {
-    let mut base = place.host.clone();
-    let host = base.set_host(Some(OWN.1));
-    host.map_err(|why| why.to_string())?;
-    base.set_path("/gateway/code/api/v1");
-    let host = Host::new(base, login, Sent::Named("x-api-key"))?;
-    own_at(&host, place, change, files).await
-}
-
-async fn own_at(
-    host: &Host,
-    place: &Place,
-    change: &Change,
-    files: &mut Files,
-) -> Result<(), Fault> {
-    let (name, folders) = split(&place.path, 1..=SCOPES.len()).ok_or_else(|| {
-        "its `url` is not that of an account, at most an organization and a project, and a repository"
-            .to_owned()
-    })?;
-    let query: Vec<_> = SCOPES
-        .into_iter()
-        .zip(folders.iter().map(String::as_str))
-        .collect();
-    read(host, (&["repos", name], &query), change, files).await
-}
-
-async fn open_source(
-    place: &Place,
-    login: Option<Known>,
-    change: &Change,
-    files: &mut Files,
-) -> Result<(), Fault> {
-    // Repositories are below `git`, which may be below the folder of the server.
-    let at = place.path.iter().position(|part| part == "git");
-    let (folder, path) = match at {
-        Some(at) => (&place.path[..at], &place.path[at + 1..]),
-        None => (&place.path[..0], place.path.as_slice()),
-    };
-    if split(path, 1..=usize::MAX).is_none() {
-        return Err("its `url` is not that of a space and a repository"
-            .to_owned()
-            .into());
-    }
-    let mut base = place.host.clone();
-    if let Ok(mut segments) = base.path_segments_mut() {
-        segments.pop_if_empty().extend(folder).extend(["api", "v1"]);
-    }
-    let host = Host::new(base, login, Sent::Bearer)?;
-    // `+` ends the path of a repository.
-    let mut own = vec!["repos"];
-    own.extend(path.iter().map(String::as_str));
-    own.push("+");
-    read(&host, (&own, &[]), change, files).await
+    read(&Repository::at(place, login)?, change, files).await
 }
 
 /// The name of a repository and its folders, of which there are so many.
@@ -102,12 +117,7 @@ fn split(path: &[String], many: std::ops::RangeInclusive<usize>) -> Option<(&str
         .then_some((name.as_str(), folders))
 }
 
-async fn read(
-    host: &Host,
-    (own, query): (&[&str], &[(&str, &str)]),
-    change: &Change,
-    files: &mut Files,
-) -> Result<(), Fault> {
+async fn read(of: &Repository, change: &Change, files: &mut Files) -> Result<(), Fault> {
     let what = match change {
         Change::PullRequest(number) => {
             vec!["pullreq".to_owned(), number.to_string(), "diff".to_owned()]
@@ -116,7 +126,7 @@ async fn read(
         Change::Push { before, after } => vec!["diff".to_owned(), format!("{before}..{after}")],
     };
     let what: Vec<&str> = what.iter().map(String::as_str).collect();
-    let (answer, _) = host.get(&host.url(&[own, &what].concat(), query)?).await?;
+    let (answer, _) = of.host.get(&of.url(&what, &[])?).await?;
     if !answer.is_array() && !answer.is_null() {
         return Err(
             "its answer is no list of files: check the connector's address"
@@ -134,7 +144,6 @@ mod tests {
 
     use axum::Router;
     use axum::extract::Request;
-    use reqwest::Url;
     use serde_json::json;
 
     use super::*;
@@ -147,7 +156,7 @@ mod tests {
             "http://{}/gateway/code/api/v1",
             listener.local_addr().unwrap()
         );
-        let host = Host::new(Url::parse(&at).unwrap(), None, Sent::Named("x-api-key")).unwrap();
+        let host = || Host::new(Url::parse(&at).unwrap(), None, Sent::Named("x-api-key")).unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&asked);
         let app = Router::new().fallback(move |request: Request| {
@@ -181,7 +190,8 @@ mod tests {
                 path: path.split('/').map(str::to_owned).collect(),
             };
             let mut files = Files::default();
-            own_at(&host, &place, change, &mut files).await.unwrap();
+            let of = Repository::own_at(host(), &place).unwrap();
+            read(&of, change, &mut files).await.unwrap();
             assert_eq!(files.paths.iter().collect::<Vec<_>>(), ["a"]);
             let asked = asked.lock().unwrap().pop();
             assert_eq!(asked.unwrap(), format!("/gateway/code/api/v1/{expected}"));
@@ -190,7 +200,7 @@ mod tests {
             host: Url::parse("https://git.harness.io/").unwrap(),
             path: vec!["shop".to_owned()],
         };
-        let refused = own_at(&host, &place, &push, &mut Files::default()).await;
-        assert!(refused.unwrap_err().why.contains("an account"));
+        let refused = Repository::own_at(host(), &place).err();
+        assert!(refused.unwrap().why.contains("an account"));
     }
 }

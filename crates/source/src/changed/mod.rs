@@ -23,7 +23,7 @@ pub(crate) mod bitbucket;
 mod code_commit;
 pub(crate) mod github;
 pub(crate) mod gitlab;
-mod harness;
+pub(crate) mod harness;
 pub(crate) mod host;
 pub(crate) mod place;
 

@@ -8,6 +8,7 @@
 //! | Bitbucket Cloud | `repositories/WORKSPACE/NAME/hooks` | `webhook`, as an administrator |
 //! | Bitbucket Server | `projects/KEY/repos/NAME/webhooks` | as an administrator of the repository |
 //! | Azure Repos | `hooks/subscriptions`, one for each event | *Edit subscriptions* |
+//! | Harness Code (a connector of type `Git`) | `repos/NAME/webhooks` | to edit the repository |
 //!
 //! A webhook is known by its URL: one that is there is changed where it does not do what is wanted, and never made twice. What
 //! else it posts stays. No provider shows its secret, so that it is written each time; without one, what was there stays.
@@ -16,6 +17,7 @@ mod azure;
 mod bitbucket;
 mod github;
 mod gitlab;
+mod harness;
 
 use std::collections::BTreeSet;
 
@@ -82,6 +84,7 @@ async fn at_provider(
         "Github" => github::register(&place, login, &hook).await,
         "Gitlab" => gitlab::register(&place, login, &hook).await,
         "Bitbucket" => bitbucket::register(&place, login, &hook).await,
+        "Git" => harness::register(&place, login, &hook).await,
         _ => azure::register(&place, login, &hook).await,
     };
     done.map_err(|fault| match fault.kind {
@@ -112,6 +115,8 @@ fn at(connector: &ConnectorPlan) -> Result<(Words, &'static str), Fault> {
             azure::words,
             "*Edit subscriptions* of the project's service hooks",
         ),
+        // Only triggers of Harness Code have webhooks registered by such a connector.
+        "Git" => (harness::words, "to edit the repository"),
         other => {
             let why = "nobody knows how a host takes webhooks whose connector is of type";
             return Err(format!("{why} {other}").into());

@@ -180,6 +180,98 @@ async fn github(shelf: &Shelf) -> Host {
     .await
 }
 
+async fn harness(shelf: &Shelf) -> Host {
+    let shelf = shelf.clone();
+    Host::new(move |asked| {
+        assert_eq!(asked.header("authorization"), format!("Bearer {TOKEN}"));
+        let Some(rest) = asked
+            .path
+            .strip_prefix("/api/v1/repos/acme/shop/+/webhooks")
+        else {
+            return StatusCode::NOT_FOUND.into_response();
+        };
+        match asked.method.as_str() {
+            "GET" => {
+                let number: usize = query(asked, "page").parse().expect("a page");
+                let hooks = shelf.hooks();
+                let one: Vec<&Value> = hooks.get(number - 1).into_iter().collect();
+                let next = [("x-next-page", (number + 1).to_string())];
+                match number < hooks.len() {
+                    true => (next, json!(one).to_string()).into_response(),
+                    false => page(&json!(one)),
+                }
+            }
+            "POST" => shelf.add(shelf.change(asked)),
+            "PATCH" => {
+                let name = rest.trim_start_matches('/');
+                let hooks = shelf.hooks();
+                let found = hooks.iter().find(|hook| hook["identifier"] == name);
+                let id = found.and_then(|hook| hook["id"].as_u64());
+                let id = usize::try_from(id.unwrap_or_default()).expect("a number");
+                shelf.merge(id, None, &shelf.change(asked))
+            }
+            _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+        }
+    })
+    .await
+}
+
+/// By a connector of type `Git`: Harness Code has none of its own.
+#[tokio::test]
+async fn a_webhook_of_harness_code_is_made_once_and_has_what_it_lacks() {
+    let other = json!({"id": 1, "identifier": "ci", "url": "https://ci.example/", "triggers": ["branch_updated"]});
+    let shelf = Shelf::of(&[other.clone(), other.clone()]);
+    let host = harness(&shelf).await;
+    let mut push = wanted(
+        "Git",
+        &format!("{}/git/acme/shop.git", host.address),
+        &["Push"],
+    );
+    push.connector.spec = json!({
+        "url": push.connector.spec["url"], "type": "Http", "connectionType": "Repo",
+        "spec": {"username": "bot", "passwordRef": "account.token"},
+    });
+    register(&push).await.expect("registered");
+    let made = shelf.changes();
+    let [(what, body)] = made.as_slice() else {
+        panic!("{made:?}");
+    };
+    assert_eq!(what, "POST /api/v1/repos/acme/shop/+/webhooks");
+    let pushes = json!([
+        "branch_created",
+        "branch_updated",
+        "tag_created",
+        "tag_updated"
+    ]);
+    assert_eq!(body["triggers"], pushes);
+    assert_eq!(
+        (&body["url"], &body["secret"], &body["insecure"]),
+        (&json!(URL), &json!(SECRET), &json!(false))
+    );
+    // It shows no secret; without one nothing is lacking.
+    let name = body["identifier"].as_str().expect("a name").to_owned();
+    register(&push).await.expect("registered");
+    let at = format!("PATCH /api/v1/repos/acme/shop/+/webhooks/{name}");
+    assert_eq!(shelf.changes(), [(at.clone(), json!({"secret": SECRET}))]);
+    register(&unsigned(&push)).await.expect("registered");
+    assert_eq!(shelf.changes(), []);
+    // What it lacks is added to what somebody else had it post.
+    let hooks = || shelf.hooks.lock().expect("a lock");
+    hooks()[2]["triggers"] = json!(["pullreq_closed"]);
+    hooks()[2]["enabled"] = json!(false);
+    let mut more = unsigned(&push);
+    more.events = ["Push", "MergeQueue"].map(str::to_owned).into();
+    register(&more).await.expect("registered");
+    let body = json!({"enabled": true, "triggers": [
+        "branch_created", "branch_updated", "merge_queue_checks_requested", "pullreq_closed", "tag_created", "tag_updated",
+    ]});
+    assert_eq!(shelf.changes(), [(at, body)]);
+    // One that names no events posts all.
+    hooks()[2]["triggers"] = json!([]);
+    register(&more).await.expect("registered");
+    assert_eq!((shelf.changes(), &shelf.hooks()[0]), (vec![], &other));
+}
+
 fn elsewhere() -> Value {
     json!({"id": 1, "active": true, "events": ["push"], "config": {"url": "https://ci.example/", "content_type": "form"}})
 }
@@ -542,8 +634,12 @@ async fn what_cannot_make_webhooks_is_not_asked() {
             .1
             .contains("there is no secret nowhere")
     );
-    let plain = wanted("Git", &format!("{}/acme/shop", host.address), &["Push"]);
-    assert!(refused(&plain).await.1.contains("type Git"));
+    let plain = wanted(
+        "Codecommit",
+        &format!("{}/acme/shop", host.address),
+        &["Push"],
+    );
+    assert!(refused(&plain).await.1.contains("type Codecommit"));
     let open = wanted("Gitlab", "http://gitlab.example/acme/shop", &["Push"]);
     assert!(refused(&open).await.1.contains("https"));
     assert_eq!(host.times(), 0);

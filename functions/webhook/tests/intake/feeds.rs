@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::json;
-use slipway_engine::gather::{FeedAnswer, FeedFault, SourceReader};
+use serde_json::{Value, json};
+use slipway_engine::gather::{FeedAnswer, FeedErrand, FeedFault, SourceReader};
 use slipway_engine::intake::listen;
 use slipway_model::id::Scope;
 use slipway_model::status::{Failure, Status};
@@ -18,7 +18,7 @@ use slipway_world::World;
 
 use crate::{history, minutes, only_run, runs, said, trigger, world};
 
-const DOCKER: &str = "connector:\n  name: hub\n  identifier: hub\n  orgIdentifier: default\n  projectIdentifier: shop\n  type: DockerRegistry\n  spec:\n    dockerRegistryUrl: https://registry.example.com\n    providerType: Other\n    auth: {type: Anonymous}\n";
+pub const DOCKER: &str = "connector:\n  name: hub\n  identifier: hub\n  orgIdentifier: default\n  projectIdentifier: shop\n  type: DockerRegistry\n  spec:\n    dockerRegistryUrl: https://registry.example.com\n    providerType: Other\n    auth: {type: Anonymous}\n";
 
 /// Registries with versions of images, by their path; those that are away have none.
 #[derive(Default)]
@@ -26,6 +26,8 @@ pub struct Registries {
     images: Mutex<BTreeMap<String, Vec<String>>>,
     asked: Mutex<Vec<String>>,
     busy: Mutex<Busy>,
+    /// Who knows what scripts are.
+    scripts: Option<Arc<dyn SourceReader>>,
 }
 
 /// How many are asked at once.
@@ -56,6 +58,14 @@ impl Registries {
             .lock()
             .expect("a lock")
             .insert(image.to_owned(), versions);
+    }
+
+    /// None yet, where scripts are asked, too.
+    pub fn beside(scripts: Arc<dyn SourceReader>) -> Self {
+        Self {
+            scripts: Some(scripts),
+            ..Self::default()
+        }
     }
 
     pub fn asked(&self) -> usize {
@@ -133,6 +143,16 @@ impl SourceReader for Registries {
             builds,
             state: Some(now),
         })
+    }
+
+    fn errand(&self, feed: &Feed, scope: &Scope) -> Result<Option<FeedErrand>, FeedFault> {
+        let work = self.scripts.as_ref().map(|it| it.errand(feed, scope));
+        work.unwrap_or(Ok(None))
+    }
+
+    fn errand_answer(&self, feed: &Feed, result: &Value) -> Result<FeedAnswer, FeedFault> {
+        let scripts = self.scripts.as_ref().expect("who gave it out");
+        scripts.errand_answer(feed, result)
     }
 }
 

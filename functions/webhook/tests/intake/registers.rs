@@ -371,6 +371,19 @@ async fn what_nobody_can_register_says_what_to_add_by_hand() {
         "{why}"
     );
     assert!(github.asked().is_empty());
+    // Harness Code is reached by a connector of another type.
+    world.reached_at("https://slipway.example.com");
+    world
+        .apply("connector:\n  name: plain\n  identifier: plain\n  orgIdentifier: default\n  projectIdentifier: shop\n  type: Git\n  spec:\n    url: https://git.harness.io/acme/default/shop/shop.git\n    type: Http\n    connectionType: Repo\n    spec: {username: bot, passwordRef: hook}\n")
+        .await;
+    let harness = on("own", "Push").replace("type: Github", "type: Harness");
+    world
+        .apply(&harness.replace("connectorRef: code", "connectorRef: plain"))
+        .await;
+    assert!(register(&world, &sources, "own").await);
+    let found = standing(&world, "own").await.expect("a record");
+    assert_eq!(found.result, HookResult::Success, "{:?}", found.message);
+    assert_eq!(github.asked().len(), 1);
     // A trigger that wants none any more has no webhook to tell of.
     world
         .apply(&on("main", "Push").replace("  source:", "  enabled: false\n  source:"))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
+use slipway_engine::gather::SourceReader;
 use slipway_model::entity;
 use slipway_model::status::Status;
 use slipway_store::record::{ErrandRecord, FeedRecord};
@@ -13,6 +14,7 @@ use slipway_trigger::Trigger;
 use slipway_world::World;
 use slipway_world::tap::{Place, Tap, Verdict};
 
+use crate::feeds::{DOCKER, Registries};
 use crate::{history, minutes, only_run, place, runs, said, trigger, world, world_with};
 
 /// A trigger on what a script lists; `more` are further fields of its spec.
@@ -117,6 +119,73 @@ async fn a_new_version_of_a_script_starts_one_run_of_each_trigger_that_wants_it(
     poll(&world).await;
     poll(&world).await;
     assert_eq!(runs(&world).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_starts_a_run_when_a_registry_and_two_scripts_have_it() {
+    let world = world().await;
+    saying(&world).await;
+    world.apply(DOCKER).await;
+    let images = Arc::new(Registries::beside(world.registries()));
+    let sources: Arc<dyn SourceReader> = images.clone();
+    let listing = |place: &str| {
+        format!(
+            "    - type: CustomArtifact\n      spec:\n        script: list from {place}\n        artifactsArrayPath: $.items\n        versionPath: name\n        version: <+trigger.artifact.build>\n        metadata: {{commit: ref.sha}}\n"
+        )
+    };
+    let source = format!(
+        "type: MultiRegionArtifact\nspec:\n  type: CustomArtifact\n  sources:\n{}    - type: DockerRegistry\n      spec: {{connectorRef: hub, imagePath: south, tag: <+trigger.artifact.build>}}\n{}",
+        listing("east"),
+        listing("west"),
+    );
+    let yaml = trigger("regions", &source, "");
+    world.apply(&yaml).await;
+    world.deeds.lists("east", &listed(&["1.0", "1.1"]));
+    world.deeds.lists("west", &listed(&["1.0"]));
+    images.has("south", &["1.0", "1.1"]);
+    let next = async || {
+        world.poll(&sources).await;
+        minutes(&world, 1).await;
+        runs(&world).await.len()
+    };
+    // The first gives the scripts out, the second reads what was there before the trigger.
+    for _ in 0..2 {
+        assert_eq!(next().await, 0);
+    }
+    world.deeds.lists("west", &listed(&["1.0", "1.1"]));
+    images.has("south", &["1.0"]);
+    for _ in 0..3 {
+        assert_eq!(next().await, 0, "the south has no 1.1 any more");
+    }
+    images.has("south", &["1.0", "1.1"]);
+    next().await;
+    assert_eq!(next().await, 1, "1.1 is everywhere now");
+    let run = world.finish(&only_run(&world).await).await;
+    // As the first source lists it.
+    assert_eq!(said(&world, &run.id).await, "1.1 c1.1");
+    // One that fails says nothing of any version, and the trigger says why.
+    world.deeds.lists("east", &listed(&["1.0", "1.1", "2.0"]));
+    world.deeds.lists("west", "no JSON");
+    images.has("south", &["1.0", "1.1", "2.0"]);
+    for _ in 0..2 {
+        assert_eq!(next().await, 1);
+    }
+    let feed = standing(&world, &yaml, "regions").await;
+    assert!(feed.failures > 0 && feed.why.is_some(), "{feed:?}");
+    world.deeds.lists("west", &listed(&["2.0"]));
+    let mut polls = 0;
+    while next().await < 2 {
+        polls += 1;
+        assert!(polls < 10, "{:?}", standing(&world, &yaml, "regions").await);
+    }
+    // What was done is not kept: what is out is two tasks.
+    let mut tasks = world.deeds.list();
+    tasks.retain(|task| task.starts_with("MultiRegionArtifact-"));
+    let mut there = 0;
+    for task in &tasks {
+        there += usize::from(world.store.get_delegate_task(task).await.is_ok());
+    }
+    assert_eq!((there, tasks.len() % 2), (2, 0), "{tasks:?}");
 }
 
 #[tokio::test(start_paused = true)]

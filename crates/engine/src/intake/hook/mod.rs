@@ -80,7 +80,11 @@ pub fn wanted(trigger: &Trigger) -> Option<&WebhookSpec> {
     };
     let registers = matches!(
         spec.provider,
-        Provider::Github | Provider::Gitlab | Provider::Bitbucket | Provider::AzureRepo
+        Provider::Github
+            | Provider::Gitlab
+            | Provider::Bitbucket
+            | Provider::AzureRepo
+            | Provider::Harness
     );
     (trigger.enabled && registers).then_some(spec)
 }
@@ -292,9 +296,14 @@ async fn tried(
         Err(refusal) => return by_hand(HookResult::Error, refusal.message),
     };
     let provider = spec.provider.name();
-    if connector.kind != provider {
+    let wanted = match spec.provider {
+        // Its repositories have no type of connectors.
+        Provider::Harness => "Git",
+        _ => provider,
+    };
+    if connector.kind != wanted {
         let why = format!(
-            "a connector of type {} has no API of {provider}: use one of type {provider}, or {how}",
+            "a connector of type {} has no API of {provider}: use one of type {wanted}, or {how}",
             connector.kind
         );
         return by_hand(HookResult::Unavailable, why);

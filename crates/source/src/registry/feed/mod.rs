@@ -265,7 +265,7 @@ fn connectors(feed: &Feed) -> Result<&'static [&'static str], Fault> {
         },
         "CustomArtifact" => {
             return Err(
-                "a script (CustomArtifact) cannot be one of several sources: give it a trigger of its own"
+                "a script (CustomArtifact) is asked by a delegate, and not from here"
                     .to_owned()
                     .into(),
             );
