@@ -261,6 +261,16 @@ fn what_a_repository_has_is_taken_over_and_run() {
     succeeded(&local.slipway(&["run", "p", "--follow"]));
 }
 
+const OVERRIDES: &str = "overrides:
+  type: ENV_SERVICE_OVERRIDE
+  orgIdentifier: default
+  projectIdentifier: default
+  environmentRef: production
+  serviceRef: shop
+  variables:
+    - {name: count, type: String, value: \"4\"}
+";
+
 #[tokio::test]
 async fn a_service_and_its_environment_are_deployed_as_git_has_them() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -288,18 +298,24 @@ async fn a_service_and_its_environment_are_deployed_as_git_has_them() {
         "main",
     ];
     succeeded(&local.slipway(&[&["apply", "-f", golden], &into[..]].concat()));
+    let overrides = dir.path().join("overrides.yaml");
+    std::fs::write(&overrides, OVERRIDES).expect("a file");
+    let overrides = overrides.to_str().expect("text");
+    succeeded(&local.slipway(&[&["apply", "-f", overrides], &into[..]].concat()));
     git(&work, &["pull", "-q", "origin", "main"]);
     let run = ["run", "deploy_shop", "--input", "tag=1.0", "--follow"];
     succeeded(&local.slipway(&run));
 
-    // Somebody commits a larger service, and says that the environment's cluster is another one.
+    // Somebody commits that overrides say how large the service is, and that the environment's cluster is another one.
     let change = |file: &str, from: &str, to: &str| {
         let file = work.join(".harness").join(file);
         let text = std::fs::read_to_string(&file).expect("a file");
         assert!(text.contains(from), "{text}");
         std::fs::write(file, text.replace(from, to)).expect("a file");
     };
-    change("services/shop.yaml", "desiredCount: 3", "desiredCount: 2");
+    let count = "desiredCount: <+serviceVariables.count>";
+    change("services/shop.yaml", "desiredCount: 3", count);
+    change("overrides/production_shop.yaml", "\"4\"", "\"2\"");
     change(
         "infrastructures/production_shop_cluster.yaml",
         "cluster: shop",

@@ -549,6 +549,8 @@ pub enum InGit {
     Environment,
     /// An infrastructure definition of an environment.
     Infrastructure,
+    /// Overrides of a service, an environment or an infrastructure, of version 2.
+    Overrides,
 }
 
 /// Options of `slipway import-git`.

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use sha1::{Digest, Sha1};
+use slipway_model::entity::Parsed;
 use slipway_model::id::{EntityId, PrincipalId, Scope};
 use slipway_model::{Kind, entity};
 use slipway_plan::{ConnectorPlan, GitVersion, RemoteFiles, RemotePlace};
@@ -267,11 +268,27 @@ pub fn of_file(record: &EntityRecord, file: GitFile) -> Result<EntityRecord, Run
     let head = &parsed.head;
     let same_kind = head.kind.key() == record.kind
         || (head.kind == Kind::OverlayInputSet && record.kind == Kind::InputSet.key());
-    let version = parsed.body().get_text("versionLabel");
-    let id = match record.kind == Kind::Template.key() {
-        true => version.unwrap_or_default(),
-        false => head.identifier.as_str(),
+    let id = match head.kind {
+        Kind::Template => head.version_label.clone().unwrap_or_default(),
+        Kind::Overrides => overrides_key(&parsed),
+        _ => head.identifier.to_string(),
     };
+    let environment = match head.kind {
+        Kind::Infrastructure | Kind::Overrides => head.env_ref.as_ref(),
+        _ => None,
+    };
+    let elsewhere = environment
+        .zip(record.parent.as_ref())
+        .filter(|(named, own)| {
+            let of = |id: &EntityId| record.scope.resolve(id.as_str());
+            of(named) != of(own)
+        });
+    if let Some((named, own)) = elsewhere {
+        let message = format!(
+            "{name} is of the environment {named}, and not of {own}: put its file back, or save it from here"
+        );
+        return Err(RunError::refused(ErrorName::InvalidRequest, message));
+    }
     if !same_kind || id != record.id.as_str() {
         let message = format!(
             "{name} holds {} {id}, and not {} {}: put its file back, or save it from here",
@@ -289,6 +306,21 @@ pub fn of_file(record: &EntityRecord, file: GitFile) -> Result<EntityRecord, Run
         git: Some(file.place),
         ..record.clone()
     })
+}
+
+/// The key of overrides below their environment, as the plan looks for them: `<type>/<service>/<infrastructure>`, or with a
+/// cluster at its end.
+pub fn overrides_key(parsed: &Parsed) -> String {
+    let text = |field: &str| parsed.body().get_text(field).unwrap_or_default().trim();
+    let kind = match text("type") {
+        "" => "ENV_GLOBAL_OVERRIDE",
+        kind => kind,
+    };
+    let target = match text("clusterIdentifier") {
+        "" => text("infraIdentifier"),
+        cluster => cluster,
+    };
+    format!("{kind}/{}/{target}", text("serviceRef"))
 }
 
 /// The name of an entity's document in messages.

@@ -17,8 +17,7 @@ use crate::body::Body;
 use crate::entity::{self, Draft, Place, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
-use crate::git::entity::{self as in_git, Shown};
-use crate::git::{Wanted, branch, shown};
+use crate::git::{Wanted, entity as in_git, shown};
 use crate::place::beside;
 use crate::query::{self, Query};
 use crate::{Deps, edit, identifier};
@@ -244,14 +243,7 @@ impl Form {
 
     /// An entity as it is: as Git has it at a branch, where it is kept there.
     pub(crate) async fn show(self, deps: &Deps, query: &Query, before: &EntityRecord) -> ApiResult {
-        let says = |field: &str| Ok::<_, ApiError>(query.one(field)? == Some("true"));
-        let found = match says("loadFromCache")? {
-            true => Shown::kept(before),
-            false => {
-                let (branch, fallback) = (branch(query)?, says("loadFromFallbackBranch")?);
-                in_git::show(deps, before, branch.as_deref(), fallback).await?
-            }
-        };
+        let found = in_git::shown(deps, query, before).await?;
         let mut answer = (self.render)(&found.record);
         if let Some(git) = &found.record.git {
             answer[self.wrapper][DETAILS] = shown::with_drift(before, git);

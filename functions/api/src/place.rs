@@ -1,5 +1,6 @@
 //! Where an entity is kept: the one place that knows what an entity's owner and key are, for every kind.
 
+use slipway_engine::remote;
 use slipway_model::entity::{Kind, Parsed};
 use slipway_model::id::{EntityId, Scope};
 
@@ -185,8 +186,7 @@ pub(crate) fn version(label: &str) -> ApiResult<EntityId> {
     ))
 }
 
-/// The key of overrides below their environment: `<type>/<service>/<infrastructure>`, as the plan looks for
-/// them.
+/// The key of overrides below their environment, where they say what they are for.
 fn overridden(parsed: &Parsed) -> ApiResult<EntityId> {
     let body = parsed.body();
     let of = |field: &str| -> ApiResult<String> {
@@ -213,12 +213,7 @@ fn overridden(parsed: &Parsed) -> ApiResult<EntityId> {
             _ => {}
         }
     }
-    let target = if cluster.is_empty() {
-        infrastructure
-    } else {
-        cluster
-    };
-    Ok(EntityId::new(format!("{kind}/{service}/{target}")))
+    Ok(EntityId::new(remote::overrides_key(parsed)))
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub async fn import(
     ];
     let said = place.into_iter().chain(named);
     query.extend(said.filter_map(|(name, value)| Some((name, value?))));
-    let body = Body::Json(json!({"templateVersion": args.version_label}));
+    let body = Body::Json(json!({"templateVersion": args.version_label, "identifier": args.id}));
     client.call(Method::POST, &path, &query, body).await?;
     let kind = args.kind.to_possible_value();
     let kind = kind.as_ref().map(|kind| kind.get_name());
@@ -102,6 +102,11 @@ fn way(args: &ImportGitArgs) -> Way<'_> {
                 ("environmentIdentifier", args.environment.as_deref()),
             ],
             file: format!("infrastructures/{}", below(&args.environment)),
+        },
+        InGit::Overrides => Way {
+            path: "/ng/api/serviceOverrides/import".to_owned(),
+            named: Vec::new(),
+            file: format!("overrides/{id}"),
         },
     }
 }

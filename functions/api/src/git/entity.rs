@@ -11,7 +11,7 @@ use slipway_store::record::{EntityRecord, GitPlace};
 use super::{Wanted, shown};
 use crate::Deps;
 use crate::auth::Caller;
-use crate::entity::{self, Change, Draft, Kept, Place, Saved, noun};
+use crate::entity::{self, Change, Draft, Kept, Saved, noun};
 use crate::error::{ApiError, ApiResult};
 use crate::query::Query;
 
@@ -75,6 +75,16 @@ pub(crate) async fn show(
     }
 }
 
+/// As [`show`], at the branch that a request names, or as it was read last where that is what it wants.
+pub(crate) async fn shown(deps: &Deps, query: &Query, before: &EntityRecord) -> ApiResult<Shown> {
+    let says = |field: &str| Ok::<_, ApiError>(query.one(field)? == Some("true"));
+    if says("loadFromCache")? {
+        return Ok(Shown::kept(before));
+    }
+    let (branch, fallback) = (super::branch(query)?, says("loadFromFallbackBranch")?);
+    show(deps, before, branch.as_deref(), fallback).await
+}
+
 /// As [`show`], for a v1 request, with its `git_details`.
 pub(crate) async fn show_in_v1(
     deps: &Deps,
@@ -106,7 +116,7 @@ pub(crate) async fn create(
         }
         return entity::create(deps, caller, draft).await;
     }
-    let place = place(wanted, &draft.place)?;
+    let place = place(wanted, &draft)?;
     entity::check_new(deps, &draft).await?;
     if entity::find(deps, &draft.place).await?.is_some() {
         return Err(entity::duplicate(&draft.place));
@@ -117,7 +127,7 @@ pub(crate) async fn create(
         content: draft.yaml.clone(),
         seen: Seen::Nothing,
         base: base(wanted, None),
-        message: message(wanted, "Add", &draft.place),
+        message: message(wanted, "Add", &draft),
     };
     let place = commit(deps, caller, wanted, place, write).await?;
     let draft = Draft {
@@ -160,7 +170,7 @@ pub(crate) async fn update(
         content: draft.yaml.clone(),
         seen,
         base: base(wanted, known.branch.as_deref()),
-        message: message(wanted, "Change", &draft.place),
+        message: message(wanted, "Change", &draft),
     };
     let place = commit(deps, caller, wanted, target, write).await?;
     if own {
@@ -229,14 +239,14 @@ pub(crate) async fn move_config(
 ) -> ApiResult<Saved> {
     let kept = match (into, &record.git) {
         (true, None) => {
-            let place = place(wanted, &draft.place)?;
+            let place = place(wanted, &draft)?;
             let write = Write {
                 scope: record.scope.clone(),
                 path: place.path.clone(),
                 content: draft.yaml.clone(),
                 seen: Seen::Nothing,
                 base: base(wanted, None),
-                message: message(wanted, "Add", &draft.place),
+                message: message(wanted, "Add", &draft),
             };
             Kept::InGit(commit(deps, caller, wanted, place, write).await?)
         }
@@ -265,20 +275,19 @@ fn connector(wanted: &Wanted) -> ApiResult<String> {
 }
 
 /// Where a new entity is kept.
-fn place(wanted: &Wanted, of: &Place) -> ApiResult<GitPlace> {
+fn place(wanted: &Wanted, draft: &Draft) -> ApiResult<GitPlace> {
+    let of = &draft.place;
     let owner = of.parent.as_ref().map(|owner| format!("{owner}_"));
+    let name = format!("{}{}", owner.unwrap_or_default(), of.id);
     // A service may have the name of a pipeline.
-    let folder = match of.kind {
-        Kind::Service => "services/",
-        Kind::Environment => "environments/",
-        Kind::Infrastructure => "infrastructures/",
-        _ => "",
+    let (folder, name) = match of.kind {
+        Kind::Service => ("services/", name),
+        Kind::Environment => ("environments/", name),
+        Kind::Infrastructure => ("infrastructures/", name),
+        Kind::Overrides => ("overrides/", draft.identifier.clone()),
+        _ => ("", name),
     };
-    let path = format!(
-        ".harness/{folder}{}{}.yaml",
-        owner.unwrap_or_default(),
-        of.id
-    );
+    let path = format!(".harness/{folder}{name}.yaml");
     Ok(GitPlace {
         connector: connector(wanted)?,
         repository: wanted.repository.clone(),
@@ -314,8 +323,12 @@ fn base(wanted: &Wanted, own: Option<&str>) -> Option<String> {
     wanted.base.clone().or_else(|| own.map(str::to_owned))
 }
 
-fn message(wanted: &Wanted, verb: &str, place: &Place) -> String {
-    let told = format!("{verb} {} {}", noun(place.kind).to_lowercase(), place.id);
+fn message(wanted: &Wanted, verb: &str, draft: &Draft) -> String {
+    let id = match draft.place.kind {
+        Kind::Overrides => draft.identifier.as_str(),
+        _ => draft.place.id.as_str(),
+    };
+    let told = format!("{verb} {} {id}", noun(draft.place.kind).to_lowercase());
     wanted.message.clone().unwrap_or(told)
 }
 

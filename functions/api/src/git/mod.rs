@@ -1,8 +1,8 @@
 //! Entities whose YAML is kept in Git (Git Experience): what requests say of it ([`Wanted`]), reading and saving
 //! ([`entity`]), importing and moving ([`routes`], [`targets`]), and what answers show ([`shown`]). docs/git.md tells users.
 //!
-//! Pipelines, input sets, templates, services, environments and infrastructures can be kept there. A request that wants
-//! something else in Git is refused: to do something else in silence would be worse.
+//! Pipelines, input sets, templates, services, environments, infrastructures and overrides (V2) can be kept there. A request
+//! that wants something else in Git is refused: to do something else in silence would be worse.
 
 pub(crate) mod entity;
 pub(crate) mod routes;
@@ -39,6 +39,8 @@ const KEPT: &[&str] = &[
     "/ng/api/servicesV2",
     "/ng/api/environmentsV2",
     "/ng/api/infrastructures",
+    "/ng/api/serviceOverrides",
+    "/ng/api/overrides",
     "/slipway/api/plan/",
     "/slipway/api/apply",
 ];

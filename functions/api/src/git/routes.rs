@@ -9,7 +9,7 @@ use slipway_model::entity::Kind;
 use slipway_model::id::Scope;
 use slipway_store::record::{EntityRecord, GitPlace};
 
-use super::{Wanted, entity as in_git};
+use super::{DETAILS, Wanted, entity as in_git};
 use crate::Deps;
 use crate::auth::Caller;
 use crate::call::Call;
@@ -115,20 +115,56 @@ async fn import_set(Call(deps, caller, query): Call, Path(id): Path<String>) -> 
 
 /// Moves an entity into Git, or out of it, as a request says.
 pub(crate) async fn moved(deps: &Deps, caller: &Caller, query: &Query, place: Place) -> ApiResult {
-    let into = match query.required("moveConfigType")? {
-        "INLINE_TO_REMOTE" => true,
-        "REMOTE_TO_INLINE" => false,
-        _ => {
-            let message = "must be INLINE_TO_REMOTE or REMOTE_TO_INLINE";
-            return Err(ApiError::field("moveConfigType", message));
-        }
-    };
-    let wanted = Wanted::of(query)?;
+    let saved = move_config(deps, caller, query, place).await?;
+    Ok(saved.answer(|record| json!({"pipelineIdentifier": record.id.as_str(), "identifier": record.id.as_str()})))
+}
+
+/// [`moved`] without its answer.
+pub(crate) async fn move_config(
+    deps: &Deps,
+    caller: &Caller,
+    query: &Query,
+    place: Place,
+) -> ApiResult<Saved> {
+    let into = into("moveConfigType", query.required("moveConfigType")?)?;
+    move_to(deps, caller, (&Wanted::of(query)?, into), place).await
+}
+
+/// Whether an entity is moved into Git.
+fn into(field: &str, kind: &str) -> ApiResult<bool> {
+    match kind {
+        "INLINE_TO_REMOTE" => Ok(true),
+        "REMOTE_TO_INLINE" => Ok(false),
+        _ => Err(ApiError::field(
+            field,
+            "must be INLINE_TO_REMOTE or REMOTE_TO_INLINE",
+        )),
+    }
+}
+
+/// Moves an entity as the body of a v1 request says.
+pub(crate) async fn moved_in_v1(
+    deps: &Deps,
+    caller: &Caller,
+    body: &Value,
+    place: Place,
+) -> ApiResult<Saved> {
+    let field = "move_config_operation_type";
+    let into = into(field, body[field].as_str().unwrap_or_default())?;
+    let wanted = Wanted::in_body(body, DETAILS)?;
+    move_to(deps, caller, (&wanted, into), place).await
+}
+
+async fn move_to(
+    deps: &Deps,
+    caller: &Caller,
+    (wanted, into): (&Wanted, bool),
+    place: Place,
+) -> ApiResult<Saved> {
     let before = entity::get(deps, &place).await?;
     let now = in_git::current(deps, &before, wanted.branch.as_deref().filter(|_| !into)).await?;
     let draft = draft(&now)?;
-    let saved = in_git::move_config(deps, caller, before, draft, (&wanted, into)).await?;
-    Ok(saved.answer(|record| json!({"pipelineIdentifier": record.id.as_str(), "identifier": record.id.as_str()})))
+    in_git::move_config(deps, caller, before, draft, (wanted, into)).await
 }
 
 /// A draft of an entity as it is.

@@ -29,6 +29,7 @@ pub(crate) fn routes() -> Router<Deps> {
         .route(&one_path, get(one).put(update).delete(remove))
         .route(&format!("{one_path}/import"), post(import))
         .route(&format!("{one_path}/git-metadata"), put(placed))
+        .route(&format!("{one_path}/move-config"), post(moved))
 }
 
 fn render(record: &EntityRecord) -> Value {
@@ -128,6 +129,17 @@ async fn placed(
 ) -> ApiResult {
     let place = place(scope(&caller, &org, &project)?, &query, &id)?;
     placed_anew(&deps, &caller, &body, place).await
+}
+
+/// Moves an input set into Git, or out of it.
+async fn moved(
+    Call(deps, caller, query): Call,
+    Path((org, project, id)): Path<(String, String, String)>,
+    body: Body,
+) -> ApiResult {
+    let place = place(scope(&caller, &org, &project)?, &query, &id)?;
+    let saved = git::moved_in_v1(&deps, &caller, &body.kept()?, place).await?;
+    Ok(Json(json!({"input_set_identifier": saved.record.id.as_str()})).into_response())
 }
 
 async fn remove(

@@ -14,5 +14,5 @@ use crate::Deps;
 pub(crate) use v2::apply;
 
 pub(crate) fn routes() -> Router<Deps> {
-    Router::new().merge(v1::routes()).merge(v2::routes())
+    Router::new().merge(v1::routes()).merge(v2::router())
 }

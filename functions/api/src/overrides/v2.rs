@@ -1,8 +1,8 @@
-//! Overrides V2: `/ng/api/serviceOverrides`, also as `/ng/api/overrides`. No wrapper.
+//! Overrides V2: `/ng/api/serviceOverrides`, also as `/ng/api/overrides`. No wrapper. They may be kept in Git.
 
 use axum::Router;
 use axum::extract::Path;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use serde_json::{Map, Value, json};
 use slipway_model::Tree;
 use slipway_model::entity::Kind;
@@ -16,11 +16,12 @@ use crate::call::Call;
 use crate::entity::{self, Change, Draft, Filter, Place, Saved};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
+use crate::git::{Wanted, entity as in_git, routes, shown};
 use crate::page::Page;
 use crate::query::{self, Query};
 use crate::{Deps, edit, flat, identifier, wire};
 
-pub(crate) fn routes() -> Router<Deps> {
+pub(super) fn router() -> Router<Deps> {
     let mut router = Router::new();
     for path in ["/ng/api/serviceOverrides", "/ng/api/overrides"] {
         router = router
@@ -28,6 +29,11 @@ pub(crate) fn routes() -> Router<Deps> {
             .route(&format!("{path}/upsert"), post(upsert))
             .route(&format!("{path}/list"), post(list))
             .route(&format!("{path}/import"), post(import))
+            .route(&format!("{path}/move-config/{{id}}"), post(move_config))
+            .route(
+                &format!("{path}/{{id}}/update-git-metadata"),
+                put(place_anew),
+            )
             .route(&format!("{path}/get-with-yaml/{{id}}"), get(one))
             .route(&format!("{path}/{{id}}"), get(one).delete(remove));
     }
@@ -78,8 +84,9 @@ pub(super) fn render(record: &EntityRecord) -> Value {
         "newlyCreated": record.version <= 1,
         "createdAt": record.created_ms,
         "lastModifiedAt": record.updated_ms,
-        "entityGitInfo": null,
-        "storeType": "INLINE",
+        "entityGitInfo": shown::details(record),
+        "storeType": shown::store_type(record),
+        "connectorRef": shown::connector(record),
     });
     for field in TARGET {
         answer[*field] = stored.get(*field).cloned().unwrap_or_default();
@@ -220,9 +227,14 @@ async fn unpoint(deps: &Deps, scope: &Scope, id: &str) -> ApiResult<()> {
 }
 
 /// Stores a draft of overrides that may be there already.
-pub(crate) async fn apply(deps: &Deps, caller: &Caller, draft: Draft) -> ApiResult<Saved> {
+pub(crate) async fn apply(
+    deps: &Deps,
+    caller: &Caller,
+    draft: Draft,
+    wanted: &Wanted,
+) -> ApiResult<Saved> {
     let before = entity::find(deps, &draft.place).await?;
-    replace(deps, caller, draft, before).await
+    replace(deps, caller, draft, before, wanted).await
 }
 
 async fn replace(
@@ -230,10 +242,11 @@ async fn replace(
     caller: &Caller,
     draft: Draft,
     before: Option<EntityRecord>,
+    wanted: &Wanted,
 ) -> ApiResult<Saved> {
     let id = draft.identifier.clone();
     point(deps, &draft).await?;
-    let saved = entity::upsert(deps, caller, draft).await?;
+    let saved = in_git::upsert(deps, caller, draft, wanted).await?;
     let old = before.map(|before| identifier_of(&before));
     if let Some(old) = old.filter(|old| *old != id && !old.is_empty()) {
         unpoint(deps, &saved.record.scope, &old).await?;
@@ -242,16 +255,16 @@ async fn replace(
 }
 
 async fn create(Call(deps, caller, query): Call, body: Body) -> ApiResult {
-    let body = body.object()?;
+    let (body, wanted) = (body.kept()?, Wanted::of(&query)?);
     let draft = draft(scope(&caller, &query, &body)?, &body)?;
     point(&deps, &draft).await?;
-    let saved = entity::create(&deps, &caller, draft).await?;
+    let saved = in_git::create(&deps, &caller, draft, &wanted).await?;
     Ok(saved.answer(render))
 }
 
 /// What overrides are for cannot change: that would be other overrides.
 async fn update(Call(deps, caller, query): Call, body: Body) -> ApiResult {
-    let body = body.object()?;
+    let (body, wanted) = (body.kept()?, Wanted::of(&query)?);
     let draft = draft(scope(&caller, &query, &body)?, &body)?;
     let named = body.get("identifier").and_then(Value::as_str);
     if let Some(id) = named.filter(|id| !id.is_empty()) {
@@ -263,14 +276,14 @@ async fn update(Call(deps, caller, query): Call, body: Body) -> ApiResult {
         }
     }
     let before = entity::get(&deps, &draft.place).await?;
-    let saved = replace(&deps, &caller, draft, Some(before)).await?;
+    let saved = replace(&deps, &caller, draft, Some(before), &wanted).await?;
     Ok(saved.answer(render))
 }
 
 async fn upsert(Call(deps, caller, query): Call, body: Body) -> ApiResult {
-    let body = body.object()?;
+    let (body, wanted) = (body.kept()?, Wanted::of(&query)?);
     let draft = draft(scope(&caller, &query, &body)?, &body)?;
-    let saved = apply(&deps, &caller, draft).await?;
+    let saved = apply(&deps, &caller, draft, &wanted).await?;
     Ok(saved.answer(|record| {
         let mut answer = render(record);
         answer["newlyCreated"] = (saved.change == Change::Created).into();
@@ -298,8 +311,17 @@ async fn list(Call(deps, caller, query): Call) -> ApiResult {
 
 async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let place = find_place(&deps, query.scope(&caller)?, &id).await?;
-    let record = entity::get(&deps, &place).await?;
-    Ok(success(render(&record)))
+    let before = entity::get(&deps, &place).await?;
+    let found = in_git::shown(&deps, &query, &before).await?;
+    let mut answer = render(&found.record);
+    if let Some(git) = &found.record.git {
+        answer["entityGitInfo"] = shown::with_drift(&before, git);
+    }
+    if let Some(fault) = found.fault {
+        answer["entityValidityDetails"] =
+            json!({"valid": false, "invalidYaml": found.record.yaml, "message": fault});
+    }
+    Ok(success(answer))
 }
 
 async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
@@ -309,8 +331,50 @@ async fn remove(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiR
     Ok(success(Value::Bool(true)))
 }
 
-async fn import() -> ApiResult {
-    Err(ApiError::unsupported(
-        "Importing overrides from Git is not supported by this version: send their YAML",
-    ))
+/// Takes overrides over that are in Git already. What the request says of what they are for is what the file must say.
+async fn import(Call(deps, caller, query): Call, body: Body) -> ApiResult {
+    let (body, wanted) = (body.kept()?, Wanted::of(&query)?);
+    let scope = scope(&caller, &query, &body)?;
+    let taken = |yaml: String| {
+        let draft = Draft::of_yaml(scope.clone(), Kind::Overrides, yaml)?;
+        differs("identifier", &body, &draft.identifier)?;
+        let stored = flat::parsed(Kind::Overrides, &draft.yaml).map(|parsed| parsed.to_json());
+        let stored = stored.unwrap_or_default();
+        for field in TARGET {
+            differs(field, &body, stored[*field].as_str().unwrap_or_default())?;
+        }
+        Ok(draft)
+    };
+    let file = wanted.file("filePath")?;
+    let draft = in_git::import(&deps, (&wanted, &scope), file, taken).await?;
+    point(&deps, &draft).await?;
+    let saved = entity::create(&deps, &caller, draft).await?;
+    Ok(saved.answer(named))
+}
+
+/// Refuses a body that names something else than the YAML does.
+fn differs(field: &str, body: &Value, written: &str) -> ApiResult<()> {
+    let named = body.get(field).and_then(Value::as_str).unwrap_or_default();
+    if named.is_empty() || named == written {
+        return Ok(());
+    }
+    let message = format!("the YAML says `{written}`, the request `{named}`");
+    Err(ApiError::field(field, message))
+}
+
+/// What is told of overrides that were taken over or moved.
+fn named(record: &EntityRecord) -> Value {
+    json!({"identifier": identifier_of(record), "governanceMetadata": null})
+}
+
+async fn move_config(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
+    let place = find_place(&deps, query.scope(&caller)?, &id).await?;
+    let saved = routes::move_config(&deps, &caller, &query, place).await?;
+    Ok(saved.answer(named))
+}
+
+async fn place_anew(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
+    let place = find_place(&deps, query.scope(&caller)?, &id).await?;
+    let saved = routes::place_anew(&deps, &caller, &Wanted::of(&query)?, place).await?;
+    Ok(saved.answer(named))
 }

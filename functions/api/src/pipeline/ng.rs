@@ -14,8 +14,8 @@ use crate::call::Call;
 use crate::entity::{self, Draft, Filter};
 use crate::envelope::success;
 use crate::error::{ApiError, ApiResult};
-use crate::git::entity::{self as in_git, Shown};
-use crate::git::{Wanted, branch, shown};
+use crate::git::entity as in_git;
+use crate::git::{Wanted, shown};
 use crate::page::Page;
 use crate::query::Query;
 use crate::wire::{self, tags_map};
@@ -119,14 +119,7 @@ async fn summary(Call(deps, caller, query): Call, Path(id): Path<String>) -> Api
 
 async fn one(Call(deps, caller, query): Call, Path(id): Path<String>) -> ApiResult {
     let before = entity::get(&deps, &place(query.project_scope(&caller)?, &id)?).await?;
-    let says = |field: &str| Ok::<_, ApiError>(query.one(field)? == Some("true"));
-    let found = match says("loadFromCache")? {
-        true => Shown::kept(&before),
-        false => {
-            let (branch, fallback) = (branch(&query)?, says("loadFromFallbackBranch")?);
-            in_git::show(&deps, &before, branch.as_deref(), fallback).await?
-        }
-    };
+    let found = in_git::shown(&deps, &query, &before).await?;
     let record = found.record;
     let resolved = match query.one("getTemplatesResolvedPipeline")? {
         Some("true") if found.fault.is_none() => Some(applied(&deps, &record).await?),

@@ -40,6 +40,10 @@ pub(crate) fn routes() -> Router<Deps> {
             "/v1/orgs/{org}/projects/{project}/pipelines/{id}/git-metadata",
             put(placed),
         )
+        .route(
+            "/v1/orgs/{org}/projects/{project}/pipelines/{id}/move-config",
+            post(moved),
+        )
 }
 
 /// The object of an import's body that says where to find it.
@@ -247,6 +251,17 @@ async fn placed(
 ) -> ApiResult {
     let place = place(scope(&caller, &org, &project)?, &id)?;
     placed_anew(&deps, &caller, &body, place).await
+}
+
+/// Moves a pipeline into Git, or out of it.
+async fn moved(
+    Call(deps, caller, _): Call,
+    Path((org, project, id)): Path<(String, String, String)>,
+    body: Body,
+) -> ApiResult {
+    let place = place(scope(&caller, &org, &project)?, &id)?;
+    let saved = git::moved_in_v1(&deps, &caller, &body.kept()?, place).await?;
+    Ok(Json(json!({"pipeline_identifier": saved.record.id.as_str()})).into_response())
 }
 
 /// Says anew where an entity is in Git, as the body of a v1 request has it.

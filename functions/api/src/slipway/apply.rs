@@ -269,7 +269,7 @@ async fn store(
     let mut draft = Draft::of_parsed(scope, kind, parsed, text.to_owned())?;
     match kind {
         Kind::Template => template::apply(deps, caller, draft, &git::Wanted::of(query)?).await,
-        Kind::Overrides => overrides::apply(deps, caller, draft).await,
+        Kind::Overrides => overrides::apply(deps, caller, draft, &git::Wanted::of(query)?).await,
         Kind::File => file_store::apply(deps, caller, &draft, parsed).await,
         Kind::Variable => {
             variable::check(&draft)?;

@@ -149,6 +149,17 @@ async fn environments_and_infrastructures_move_into_git_and_out_of_it() {
         .await
         .data();
     assert_eq!(shown["infrastructure"]["yaml"], wider);
+    // A file of another environment is no file of this one.
+    repository.commit(
+        "main",
+        file,
+        &wider.replace("environmentRef: prod", "environmentRef: test"),
+    );
+    let other = api
+        .at("GET", "infrastructures/east", in_environment, json!({}))
+        .await
+        .data();
+    assert_eq!(other["entityValidityDetails"]["valid"], false, "{other}");
     repository.commit("main", "moved.yaml", &wider);
     let query = format!("{in_environment}&filePath=moved.yaml");
     let placed = api.at(
@@ -205,4 +216,94 @@ async fn environments_and_infrastructures_move_into_git_and_out_of_it() {
         )
         .await;
     assert_eq!(taken.data()["identifier"], "east");
+}
+
+const OVERRIDES: &str = "overrides:\n  type: ENV_SERVICE_OVERRIDE\n  orgIdentifier: default\n  projectIdentifier: default\n  environmentRef: prod\n  serviceRef: api\n  variables:\n    - {name: size, type: String, value: large}\n";
+
+#[tokio::test]
+async fn overrides_are_saved_to_git_and_taken_over_from_there() {
+    let repository = Repository::new();
+    let api = Api::with_repository(&repository).await;
+    let body = flat("api", SERVICE, &json!({}));
+    api.at("POST", "servicesV2", "", body).await.data();
+    let body = flat("prod", ENVIRONMENT, &json!({"type": "Production"}));
+    api.at("POST", "environmentsV2", "", body).await.data();
+    let (all, one) = ("serviceOverrides", "serviceOverrides/prod_api");
+    let file = ".harness/overrides/prod_api.yaml";
+    let body = |yaml: &str| json!({"orgIdentifier": "default", "projectIdentifier": "default", "yaml": yaml});
+    let remote = "storeType=REMOTE&connectorRef=code&branch=main";
+    let made = api.at("POST", all, remote, body(OVERRIDES)).await.data();
+    assert_eq!(
+        (&made["storeType"], &made["connectorRef"]),
+        (&json!("REMOTE"), &json!("code"))
+    );
+    assert_eq!(made["entityGitInfo"]["filePath"], file);
+    assert_eq!(repository.show("main", file), OVERRIDES);
+
+    let theirs = OVERRIDES.replace("large", "huge");
+    repository.commit("main", file, &theirs);
+    let read = api.at("GET", one, "", json!({})).await.data();
+    assert_eq!(
+        (&read["yaml"], &read["entityGitInfo"]["drift"]),
+        (&json!(theirs), &json!(true))
+    );
+    let mine = OVERRIDES.replace("large", "small");
+    let stale = api.at("PUT", all, "branch=main", body(&mine)).await;
+    assert_eq!(stale.refusal().0, 409, "{}", stale.text);
+    let seen = read["entityGitInfo"]["objectId"].as_str().expect("an id");
+    let seen = format!("branch=main&lastObjectId={seen}");
+    let saved = api.at("PUT", all, &seen, body(&mine)).await.data();
+    assert_eq!(saved["spec"]["variables"][0]["value"], "small");
+    assert_eq!(repository.show("main", file), mine);
+
+    // What they are for is told by the file, which must be the same.
+    repository.commit(
+        "main",
+        file,
+        &mine.replace("serviceRef: api", "serviceRef: web"),
+    );
+    let other = api.at("GET", one, "", json!({})).await.data();
+    assert_eq!(other["entityValidityDetails"]["valid"], false, "{other}");
+    repository.commit(
+        "main",
+        file,
+        &mine.replace("environmentRef: prod", "environmentRef: test"),
+    );
+    let other = api.at("GET", one, "", json!({})).await.data();
+    let why = other["entityValidityDetails"]["message"].to_string();
+    assert!(
+        why.contains("of the environment test, and not of prod"),
+        "{why}"
+    );
+    repository.commit("main", file, &mine);
+
+    let out = "moveConfigType=REMOTE_TO_INLINE";
+    let path = format!("{all}/move-config/prod_api");
+    let moved = api.at("POST", &path, out, json!({})).await.data();
+    assert_eq!(moved["identifier"], "prod_api");
+    let here = api.at("GET", one, "", json!({})).await.data();
+    assert_eq!(
+        (&here["storeType"], &here["yaml"]),
+        (&json!("INLINE"), &json!(mine))
+    );
+    api.at("DELETE", one, "", json!({})).await.data();
+
+    let from = format!("connectorRef=code&branch=main&filePath={file}");
+    let import = format!("{all}/import");
+    let named = |field: &str, value: &str| json!({"orgIdentifier": "default", "projectIdentifier": "default", field: value});
+    for (field, value) in [("identifier", "other"), ("serviceRef", "web")] {
+        let wrong = api.at("POST", &import, &from, named(field, value)).await;
+        assert!(
+            wrong.refusal().2.contains("the YAML says"),
+            "{}",
+            wrong.text
+        );
+    }
+    let taken = api.at("POST", &import, &from, named("environmentRef", "prod"));
+    assert_eq!(taken.await.data()["identifier"], "prod_api");
+    let read = api.at("GET", one, "", json!({})).await.data();
+    assert_eq!(
+        (&read["storeType"], &read["yaml"]),
+        (&json!("REMOTE"), &json!(mine))
+    );
 }

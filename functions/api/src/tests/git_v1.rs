@@ -223,3 +223,63 @@ async fn what_is_in_git_already_is_taken_over() {
         "{refused}"
     );
 }
+
+#[tokio::test]
+async fn what_is_kept_here_moves_into_git_and_out_of_it() {
+    let repository = Repository::new();
+    let api = Api::with_repository(&repository).await;
+    let new = json!({"identifier": "p", "name": "p", "pipeline_yaml": PIPELINE});
+    api.sent("POST", "pipelines", &new, 201).await;
+    let new = json!({"identifier": "i", "name": "i", "input_set_yaml": SET});
+    api.sent("POST", "input-sets?pipeline=p", &new, 201).await;
+    let new = json!({"template_yaml": TEMPLATE, "is_stable": true});
+    api.sent("POST", "templates", &new, 201).await;
+    let to = |file: &str, kind: &str| {
+        json!({
+            "git_details": {"connector_ref": "code", "branch_name": "main", "file_path": file, "commit_message": "Moved"},
+            "move_config_operation_type": kind,
+        })
+    };
+    let wrong = to(FILE, "SIDEWAYS");
+    let wrong = api
+        .sent("POST", "pipelines/p/move-config", &wrong, 400)
+        .await;
+    assert!(
+        wrong["message"].to_string().contains("INLINE_TO_REMOTE"),
+        "{wrong}"
+    );
+    let into = to(FILE, "INLINE_TO_REMOTE");
+    let moved = api
+        .sent("POST", "pipelines/p/move-config", &into, 200)
+        .await;
+    assert_eq!(moved["pipeline_identifier"], "p");
+    let into = to("i.yaml", "INLINE_TO_REMOTE");
+    let set = "input-sets/i/move-config?pipeline=p";
+    let moved = api.sent("POST", set, &into, 200).await;
+    assert_eq!(moved["input_set_identifier"], "i");
+    let template = format!(
+        "/template/api/templates/move-config/t?{SCOPE}&versionLabel=v1&moveConfigType=INLINE_TO_REMOTE&connectorRef=code&branch=main&filePath=t.yaml"
+    );
+    api.post(&template, &json!({})).await.data();
+    for (file, text) in [(FILE, PIPELINE), ("i.yaml", SET), ("t.yaml", TEMPLATE)] {
+        assert_eq!(repository.show("main", file), text);
+    }
+    // What Git has by then comes back.
+    let changed = TEMPLATE.replace("1s", "44s");
+    repository.commit("main", "t.yaml", &changed);
+    let back = template.replace("INLINE_TO_REMOTE", "REMOTE_TO_INLINE");
+    api.post(&back, &json!({})).await.data();
+    let read = api.read("templates/t").await;
+    assert_eq!(
+        (&read["template"]["yaml"], &read["template"]["store_type"]),
+        (&json!(changed), &json!("INLINE"))
+    );
+    let out = json!({"move_config_operation_type": "REMOTE_TO_INLINE"});
+    api.sent("POST", "pipelines/p/move-config", &out, 200).await;
+    assert_eq!(api.read("pipelines/p").await["store_type"], "INLINE");
+    let again = api.sent("POST", "pipelines/p/move-config", &out, 400).await;
+    assert!(
+        again["message"].to_string().contains("not kept in Git"),
+        "{again}"
+    );
+}
