@@ -77,7 +77,9 @@ pub(super) async fn register(
     if body == json!({}) {
         return Ok(());
     }
-    let Some(name) = found["identifier"].as_str() else {
+    // Older servers know a webhook by its number.
+    let number = found["id"].as_u64().map(|id| id.to_string());
+    let Some(name) = found["identifier"].as_str().or(number.as_deref()) else {
         return Err("its webhooks have no `identifier`".to_owned().into());
     };
     let url = of.url(&["webhooks", name], &[])?;
