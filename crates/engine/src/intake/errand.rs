@@ -17,7 +17,7 @@ use slipway_store::record::{DelegateTaskRecord, ErrandRecord, FeedRecord};
 use slipway_trigger::feed::Feed;
 
 use super::handle::Starting;
-use super::poll::{Asked, Listed, Polled, Said};
+use super::poll::{Asked, Listed, Polled, Said, Why};
 use crate::abort::cancel_task;
 use crate::error::{Doing, RunError};
 use crate::error_name::ErrorName;
@@ -85,9 +85,6 @@ enum Look {
     /// It is over: what each script lists, or why one of them lists nothing.
     Over(Result<Listed, Why>),
 }
-
-/// Why a feed says nothing, and how long it wants to be left alone.
-type Why = (String, Option<Duration>);
 
 /// What is known of a task: whether a delegate has answered it, and what.
 enum Answer {

@@ -425,7 +425,7 @@ fn scripts_of(
     on: Starting<'_>,
     regions: &[Region],
     scope: &Scope,
-) -> Result<Vec<Script>, (String, Option<Duration>)> {
+) -> Result<Vec<Script>, Why> {
     let mut found: Vec<Script> = Vec::new();
     for region in regions {
         let of = &region.feed;
@@ -577,7 +577,10 @@ fn next(watched: &Watched, failures: u32, wait: Option<Duration>) -> Duration {
 }
 
 /// What the feed says, or why it says nothing.
-pub(super) type Said = Result<FeedAnswer, (String, Option<Duration>)>;
+pub(super) type Said = Result<FeedAnswer, Why>;
+
+/// Why a feed says nothing, and how long it wants to be left alone.
+pub(super) type Why = (String, Option<Duration>);
 
 async fn one(
     on: Starting<'_>,
