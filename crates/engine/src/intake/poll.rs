@@ -421,11 +421,7 @@ async fn ask(
 }
 
 /// The regions that are scripts, each once.
-fn scripts_of(
-    on: Starting<'_>,
-    regions: &[Region],
-    scope: &Scope,
-) -> Result<Vec<Script>, Why> {
+fn scripts_of(on: Starting<'_>, regions: &[Region], scope: &Scope) -> Result<Vec<Script>, Why> {
     let mut found: Vec<Script> = Vec::new();
     for region in regions {
         let of = &region.feed;

@@ -241,7 +241,7 @@ async fn what_is_not_polled_or_cannot_be_is_said() {
         (
             "CustomArtifact",
             json!({"script": "echo"}),
-            "cannot be one of several sources",
+            "is asked by a delegate",
         ),
         (
             "GoogleCloudSource",
