@@ -332,9 +332,12 @@ async fn a_service_and_its_environment_are_deployed_as_git_has_them() {
         assert_eq!(found.services()[0].desired_count(), expected, "{cluster}");
     }
 
-    // A service that is deleted here is taken over from there.
-    let again = ["import-git", "service", "shop"];
-    let refused = local.slipway(&[&again, &into[..]].concat());
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("already exists"));
+    // What is here is not taken over from there a second time.
+    for (kind, id) in [("service", "shop"), ("overrides", "production_shop")] {
+        let again = ["import-git", kind, id];
+        let refused = local.slipway(&[&again, &into[..]].concat());
+        assert_eq!(refused.status.code(), Some(1), "{kind}");
+        let told = text(&refused.stderr);
+        assert!(told.contains("already exists"), "{kind}: {told}");
+    }
 }

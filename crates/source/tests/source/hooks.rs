@@ -205,7 +205,11 @@ async fn harness(shelf: &Shelf) -> Host {
             "PATCH" => {
                 let name = rest.trim_start_matches('/');
                 let hooks = shelf.hooks();
-                let found = hooks.iter().find(|hook| hook["identifier"] == name);
+                let is_it = |hook: &&Value| match hook["identifier"].as_str() {
+                    Some(identifier) => identifier == name,
+                    None => hook["id"].to_string() == name,
+                };
+                let found = hooks.iter().find(is_it);
                 let id = found.and_then(|hook| hook["id"].as_u64());
                 let id = usize::try_from(id.unwrap_or_default()).expect("a number");
                 shelf.merge(id, None, &shelf.change(asked))
@@ -270,6 +274,11 @@ async fn a_webhook_of_harness_code_is_made_once_and_has_what_it_lacks() {
     hooks()[2]["triggers"] = json!([]);
     register(&more).await.expect("registered");
     assert_eq!((shelf.changes(), &shelf.hooks()[0]), (vec![], &other));
+    // On an older server it has a number only.
+    hooks()[2]["identifier"] = Value::Null;
+    register(&push).await.expect("registered");
+    let at = "PATCH /api/v1/repos/acme/shop/+/webhooks/3".to_owned();
+    assert_eq!(shelf.changes(), [(at, json!({"secret": SECRET}))]);
 }
 
 fn elsewhere() -> Value {
