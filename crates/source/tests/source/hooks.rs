@@ -207,7 +207,7 @@ async fn harness(shelf: &Shelf) -> Host {
                 let hooks = shelf.hooks();
                 let is_it = |hook: &&Value| match hook["identifier"].as_str() {
                     Some(identifier) => identifier == name,
-                    None => hook["id"].to_string() == name,
+                    None => hook["id"].as_u64() == name.parse().ok(),
                 };
                 let found = hooks.iter().find(is_it);
                 let id = found.and_then(|hook| hook["id"].as_u64());
