@@ -1,7 +1,7 @@
 //! Large values: compressed, found by the digest of what they hold, in DynamoDB when small and in S3
 //! when not.
 
-use std::io::Read;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use slipway_plan::Plan;
+use zstd::bulk::{Compressor, Decompressor};
 
 use crate::Store;
 use crate::dynamo::place;
@@ -239,24 +240,32 @@ pub(crate) fn digest(content: &[u8]) -> String {
         })
 }
 
+thread_local! {
+    /// Kept, because making one takes as long as a usual value does.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = RefCell::new(Compressor::new(LEVEL).ok());
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = RefCell::new(Decompressor::new().ok());
+}
+
 pub(crate) fn pack(what: &str, content: &[u8]) -> Result<Vec<u8>, StoreError> {
-    zstd::bulk::compress(content, LEVEL).map_err(|error| StoreError::unreadable(what, error))
+    let packed = COMPRESSOR.with_borrow_mut(|compressor| match compressor {
+        Some(compressor) => compressor.compress(content),
+        None => zstd::bulk::compress(content, LEVEL),
+    });
+    packed.map_err(|error| StoreError::unreadable(what, error))
 }
 
 pub(crate) fn unpack(what: &str, packed: &[u8]) -> Result<Vec<u8>, StoreError> {
-    let unreadable = |error| StoreError::unreadable(what, error);
-    let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(unreadable)?;
-    let mut content = Vec::new();
-    let limit = LARGEST_VALUE as u64 + 1;
-    decoder
-        .take(limit)
-        .read_to_end(&mut content)
-        .map_err(unreadable)?;
-    if content.len() > LARGEST_VALUE {
+    let size = Decompressor::upper_bound(packed)
+        .ok_or_else(|| StoreError::unreadable(what, "it is not what zstd makes"))?;
+    if size > LARGEST_VALUE {
         return Err(StoreError::unreadable(
             what,
             "it unpacks to more than any value may have",
         ));
     }
-    Ok(content)
+    let content = DECOMPRESSOR.with_borrow_mut(|decompressor| match decompressor {
+        Some(decompressor) => decompressor.decompress(packed, size),
+        None => zstd::bulk::decompress(packed, size),
+    });
+    content.map_err(|error| StoreError::unreadable(what, error))
 }

@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::OpenError;
+use super::desk::Desk;
 use super::sync::GroupSync;
 use super::tokens::{self, Tokens};
 use crate::Layout;
@@ -37,6 +38,8 @@ struct Service {
     /// None where nothing needs to outlive the process.
     sync: Option<GroupSync>,
     tokens: Arc<Tokens>,
+    /// Who is at the database.
+    desk: Desk,
     /// Name of the table of entities, and its writes.
     entities: (Arc<str>, Arc<Writes>),
 }
@@ -100,11 +103,11 @@ pub(super) fn in_memory(layout: &Layout, entities: Arc<Writes>) -> Result<Router
 }
 
 fn serve(database: Database, sync: Option<GroupSync>, entities: (Arc<str>, Arc<Writes>)) -> Router {
-    let tokens = Arc::default();
     let service = Service {
         database,
         sync,
-        tokens,
+        tokens: Arc::default(),
+        desk: Desk::default(),
         entities,
     };
     Router::new()
@@ -167,7 +170,7 @@ async fn answer(State(service): State<Service>, headers: HeaderMap, body: Bytes)
         .unwrap_or_default();
     let done = {
         let _write = service.writes_entities(operation, &body);
-        dispatch(&service, operation, &body)
+        dispatch(&service, operation, &body).await
     };
     let done = match (done, &service.sync) {
         (Ok(done), Some(sync)) if writes(operation) => match sync.wait().await {
@@ -218,24 +221,36 @@ fn writes(operation: &str) -> bool {
 }
 
 /// The operations that Slipway uses, and those that help to look around.
-fn dispatch(service: &Service, operation: &str, body: &[u8]) -> Result<Vec<u8>, DynoxideError> {
-    let database = &service.database;
+async fn dispatch(
+    service: &Service,
+    operation: &str,
+    body: &[u8],
+) -> Result<Vec<u8>, DynoxideError> {
+    let on = (service, body);
     match operation {
-        "BatchGetItem" => call(body, |request| database.batch_get_item(request)),
-        "BatchWriteItem" => call(body, |request| database.batch_write_item(request)),
-        "CreateTable" => call(body, |request| database.create_table(request)),
-        "DeleteItem" => call(body, |request| database.delete_item(request)),
-        "DescribeTable" => call(body, |request| database.describe_table(request)),
-        "DescribeTimeToLive" => call(body, |request| database.describe_time_to_live(request)),
-        "ExecuteStatement" => call(body, |request| database.execute_statement(request)),
-        "GetItem" => call(body, |request| database.get_item(request)),
-        "ListTables" => call(body, |request| database.list_tables(request)),
-        "PutItem" => call(body, |request| database.put_item(request)),
-        "Query" => call(body, |request| database.query(request)),
-        "Scan" => call(body, |request| database.scan(request)),
-        "TransactGetItems" => call(body, |request| database.transact_get_items(request)),
-        "TransactWriteItems" => call(body, |request| transact(service, request, body)),
-        "UpdateItem" => call(body, |request| database.update_item(request)),
+        "BatchGetItem" => call(on, Database::batch_get_item).await,
+        "BatchWriteItem" => call(on, Database::batch_write_item).await,
+        "CreateTable" => call(on, Database::create_table).await,
+        "DeleteItem" => call(on, Database::delete_item).await,
+        "DescribeTable" => call(on, Database::describe_table).await,
+        "DescribeTimeToLive" => call(on, Database::describe_time_to_live).await,
+        "ExecuteStatement" => call(on, Database::execute_statement).await,
+        "GetItem" => call(on, Database::get_item).await,
+        "ListTables" => call(on, Database::list_tables).await,
+        "PutItem" => call(on, Database::put_item).await,
+        "Query" => call(on, Database::query).await,
+        "Scan" => call(on, Database::scan).await,
+        "TransactGetItems" => call(on, Database::transact_get_items).await,
+        "TransactWriteItems" => {
+            // Before its turn: it takes as long as reading the request.
+            let digest = tokens::digest(body).map_err(unreadable)?;
+            let tokens = service.tokens.clone();
+            call(on, move |database, request| {
+                transact(database, &tokens, request, digest)
+            })
+            .await
+        }
+        "UpdateItem" => call(on, Database::update_item).await,
         other => Err(DynoxideError::ValidationException(format!(
             "The embedded DynamoDB does not have the operation {other:?}"
         ))),
@@ -244,11 +259,11 @@ fn dispatch(service: &Service, operation: &str, body: &[u8]) -> Result<Vec<u8>, 
 
 /// A transaction, done once for its token.
 fn transact(
-    service: &Service,
+    database: &Database,
+    tokens: &Tokens,
     mut request: TransactWriteItemsRequest,
-    body: &[u8],
+    digest: tokens::Digest,
 ) -> Result<TransactWriteItemsResponse, DynoxideError> {
-    let database = &service.database;
     // Who asks what it cost is told that again, which only the database can do; it also refuses what is no token.
     let is_usual = |token: &mut String| (1..=LONGEST_TOKEN).contains(&token.len());
     let token = match request.return_consumed_capacity {
@@ -258,9 +273,7 @@ fn transact(
     let Some(token) = token else {
         return database.transact_write_items(request);
     };
-    let digest = tokens::digest(body)
-        .map_err(|error| DynoxideError::SerializationException(error.to_string()))?;
-    let mut known = service.tokens.lock();
+    let mut known = tokens.lock();
     if known.was_done(&token, digest, Instant::now())? {
         return Ok(TransactWriteItemsResponse::default());
     }
@@ -269,14 +282,29 @@ fn transact(
     Ok(done)
 }
 
-fn call<Q: DeserializeOwned, A: Serialize>(
-    body: &[u8],
-    operation: impl FnOnce(Q) -> Result<A, DynoxideError>,
-) -> Result<Vec<u8>, DynoxideError> {
-    let refused =
-        |error: serde_json::Error| DynoxideError::SerializationException(error.to_string());
-    let request = serde_json::from_slice(body).map_err(refused)?;
-    let answer = operation(request)?;
-    serde_json::to_vec(&answer)
-        .map_err(|error| DynoxideError::InternalServerError(error.to_string()))
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "what `map_err` gives to a function"
+)]
+fn unreadable(error: serde_json::Error) -> DynoxideError {
+    DynoxideError::SerializationException(error.to_string())
+}
+
+/// Reads what is asked for, has it done when its turn comes, and writes the answer.
+async fn call<Q, A>(
+    (service, body): (&Service, &[u8]),
+    operation: impl FnOnce(&Database, Q) -> Result<A, DynoxideError> + Send + 'static,
+) -> Result<Vec<u8>, DynoxideError>
+where
+    Q: DeserializeOwned + Send + 'static,
+    A: Serialize + Send + 'static,
+{
+    let request = serde_json::from_slice(body).map_err(unreadable)?;
+    let database = service.database.clone();
+    let failed = |why: String| DynoxideError::InternalServerError(why);
+    let done = service.desk.run(move || operation(&database, request));
+    let answer = done
+        .await
+        .ok_or_else(|| failed("the database did not come to an end".to_owned()))??;
+    serde_json::to_vec(&answer).map_err(|error| failed(error.to_string()))
 }

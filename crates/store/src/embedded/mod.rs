@@ -1,6 +1,7 @@
 //! DynamoDB, S3 and Secrets Manager in this process, on files: the other end of the SDK clients in local
 //! mode and in tests.
 
+mod desk;
 mod dynamodb;
 mod in_process;
 mod keys;

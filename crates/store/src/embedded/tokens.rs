@@ -16,7 +16,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 /// How long DynamoDB knows a token.
 const REMEMBERED: Duration = Duration::from_secs(10 * 60);
 /// A transaction and what it is known by, as digests.
-type Digest = u64;
+pub(super) type Digest = u64;
 
 /// The tokens of the last ten minutes.
 #[derive(Default)]
