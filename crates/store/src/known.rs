@@ -32,7 +32,7 @@ impl Writes {
     }
 
     /// How many there were, where none is under way.
-    fn quiet(&self) -> Option<u64> {
+    pub(crate) fn quiet(&self) -> Option<u64> {
         let done = self.done.load(SeqCst);
         (self.under_way.load(SeqCst) == 0).then_some(done)
     }

@@ -168,10 +168,7 @@ async fn answer(State(service): State<Service>, headers: HeaderMap, body: Bytes)
     let operation = target
         .strip_prefix("DynamoDB_20120810.")
         .unwrap_or_default();
-    let done = {
-        let _write = service.writes_entities(operation, &body);
-        dispatch(&service, operation, &body).await
-    };
+    let done = dispatch(&service, operation, &body).await;
     let done = match (done, &service.sync) {
         (Ok(done), Some(sync)) if writes(operation) => match sync.wait().await {
             Ok(()) => Ok(done),
@@ -226,7 +223,7 @@ async fn dispatch(
     operation: &str,
     body: &[u8],
 ) -> Result<Vec<u8>, DynoxideError> {
-    let on = (service, body);
+    let on = (service, body, service.writes_entities(operation, body));
     match operation {
         "BatchGetItem" => call(on, Database::batch_get_item).await,
         "BatchWriteItem" => call(on, Database::batch_write_item).await,
@@ -292,7 +289,7 @@ fn unreadable(error: serde_json::Error) -> DynoxideError {
 
 /// Reads what is asked for, has it done when its turn comes, and writes the answer.
 async fn call<Q, A>(
-    (service, body): (&Service, &[u8]),
+    (service, body, write): (&Service, &[u8], Option<UnderWay>),
     operation: impl FnOnce(&Database, Q) -> Result<A, DynoxideError> + Send + 'static,
 ) -> Result<Vec<u8>, DynoxideError>
 where
@@ -302,9 +299,68 @@ where
     let request = serde_json::from_slice(body).map_err(unreadable)?;
     let database = service.database.clone();
     let failed = |why: String| DynoxideError::InternalServerError(why);
-    let done = service.desk.run(move || operation(&database, request));
-    let answer = done
-        .await
-        .ok_or_else(|| failed("the database did not come to an end".to_owned()))??;
+    let done = service.desk.run(move || {
+        // It is under way until it is done, also where nobody waits for it any more.
+        let _write = write;
+        operation(&database, request)
+    });
+    let answer = done.await.ok_or_else(|| {
+        let why = "the request was not done to its end, as the process stops or the database failed: send it again";
+        failed(why.to_owned())
+    })??;
     serde_json::to_vec(&answer).map_err(|error| failed(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    fn put(layout: &Layout) -> (HeaderMap, Bytes) {
+        let target = HeaderValue::from_static("DynamoDB_20120810.PutItem");
+        let headers = HeaderMap::from_iter([("x-amz-target".parse().unwrap(), target)]);
+        let entities = layout.tables()[0].1;
+        let (pk, sk) = (entities.partition_key, entities.sort_key);
+        let body = json!({"TableName": layout.entities, "Item": {pk: {"S": "a"}, sk: {"S": "b"}}});
+        (headers, body.to_string().into())
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_write_that_nobody_waits_for_is_noted_when_it_is_done() {
+        let (layout, entities) = (Layout::local(), Arc::<Writes>::default());
+        let database = Database::memory().unwrap();
+        for (name, definition) in layout.tables() {
+            create_table(&database, name, definition).unwrap();
+        }
+        let service = Service {
+            database,
+            sync: None,
+            tokens: Arc::default(),
+            desk: Desk::default(),
+            entities: (layout.entities.as_str().into(), entities.clone()),
+        };
+        let (go, waits) = mpsc::channel::<()>();
+        let (begun, begins) = mpsc::channel::<()>();
+        let desk = service.desk.clone();
+        let before = tokio::spawn(async move {
+            let work = move || {
+                drop(begun);
+                let _ = waits.recv();
+            };
+            desk.run(work).await
+        });
+        let _ = begins.recv();
+
+        let (headers, body) = put(&layout);
+        let mut write = Box::pin(answer(State(service.clone()), headers, body));
+        assert!(futures::poll!(&mut write).is_pending());
+        drop(write);
+        assert_eq!(entities.quiet(), None, "it is done later");
+        drop(go);
+        before.await.unwrap();
+        // Behind it in the line.
+        service.desk.run(|| ()).await;
+        assert_eq!(entities.quiet(), Some(1));
+    }
 }

@@ -15,7 +15,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// How long DynamoDB knows a token.
 const REMEMBERED: Duration = Duration::from_secs(10 * 60);
-/// A transaction and what it is known by, as digests.
+/// What a transaction asks for, as a digest.
 pub(super) type Digest = u64;
 
 /// The tokens of the last ten minutes.
